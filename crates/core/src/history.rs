@@ -1,0 +1,109 @@
+//! Puts a stored conversation into the order providers want: every call followed by its one result.
+
+use crate::id::CallId;
+use crate::message::{Message, Role};
+
+/// Reorders the results after each reply to the order of its calls: parallel calls finish in any order.
+pub fn in_call_order(messages: Vec<Message>) -> Vec<Message> {
+    let mut ordered: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut calls: Vec<CallId> = Vec::new();
+    let mut results_from = 0;
+    for message in messages {
+        if message.role != Role::Tool {
+            sort_results(&mut ordered[results_from..], &calls);
+            calls = message.calls().map(|call| call.id.clone()).collect();
+            ordered.push(message);
+            results_from = ordered.len();
+        } else {
+            ordered.push(message);
+        }
+    }
+    sort_results(&mut ordered[results_from..], &calls);
+    ordered
+}
+
+fn sort_results(results: &mut [Message], calls: &[CallId]) {
+    results.sort_by_key(|message| {
+        let result = message.tool_result();
+        result
+            .and_then(|result| calls.iter().position(|call| *call == result.call))
+            .unwrap_or(usize::MAX)
+    });
+}
+
+/// Returns the ids of calls in the last reply that have no result yet, in call order.
+pub fn unanswered(messages: &[Message]) -> Vec<CallId> {
+    let Some(last) = messages
+        .iter()
+        .rposition(|message| message.role != Role::Tool)
+    else {
+        return Vec::new();
+    };
+    let answered = |id: &CallId| {
+        messages[last + 1..]
+            .iter()
+            .filter_map(Message::tool_result)
+            .any(|result| result.call == *id)
+    };
+    messages[last]
+        .calls()
+        .map(|call| call.id.clone())
+        .filter(|id| !answered(id))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Arguments, Part, ResultStatus, ToolCall, ToolResult};
+
+    fn reply(ids: &[&str]) -> Message {
+        let call = |id: &&str| {
+            Part::ToolCall(ToolCall {
+                id: CallId::from(*id),
+                name: "t".into(),
+                arguments: Arguments::parse(""),
+                signatures: vec![],
+            })
+        };
+        Message {
+            role: Role::Assistant,
+            parts: ids.iter().map(call).collect(),
+        }
+    }
+
+    fn result(id: &str) -> Message {
+        Message::result(ToolResult {
+            call: id.into(),
+            tool: "t".into(),
+            text: String::new(),
+            status: ResultStatus::Ok,
+        })
+    }
+
+    #[test]
+    fn results_stand_in_the_order_of_their_calls() {
+        let stored = vec![
+            reply(&["a", "b"]),
+            result("b"),
+            result("a"),
+            reply(&["a"]),
+            result("a"),
+        ];
+        let expected = vec![
+            reply(&["a", "b"]),
+            result("a"),
+            result("b"),
+            reply(&["a"]),
+            result("a"),
+        ];
+        assert_eq!(in_call_order(stored), expected);
+    }
+
+    #[test]
+    fn only_the_last_reply_can_have_unanswered_calls() {
+        let messages = vec![Message::user("hi"), reply(&["a", "b"]), result("b")];
+        assert_eq!(unanswered(&messages), [CallId::from("a")]);
+        assert!(unanswered(&[Message::user("hi")]).is_empty());
+    }
+}

@@ -1,0 +1,50 @@
+//! The shared words of Hermes, the ports its parts meet at, and the pure rules several of them share.
+//!
+//! Nothing here does I/O. Start at [`session`] for what goes into the agent ([`Op`]) and what comes out
+//! ([`Event`]), then [`message`] for what a conversation is made of, then the ports: [`model`], [`tool`], [`store`],
+//! [`terminal`], [`clock`].
+
+pub mod session;
+
+pub mod id;
+pub mod message;
+
+pub mod clock;
+pub mod model;
+pub mod store;
+pub mod terminal;
+pub mod tool;
+
+pub mod backoff;
+pub mod effect;
+pub mod history;
+pub mod random;
+pub mod redact;
+pub mod reply;
+pub mod secret;
+pub mod text;
+
+pub use clock::{Clock, Timestamp};
+pub use effect::Effect;
+pub use id::{CallId, SessionId, TurnId};
+pub use message::{
+    Arguments, Media, MediaSource, Message, Part, Reasoning, ResultStatus, Role, ToolCall,
+    ToolResult,
+};
+pub use model::{
+    Cost, Delta, FinishReason, Finished, Model, ModelDeadlines, ModelError, ModelErrorKind,
+    ModelName, ModelNotice, ModelRequest, Usage,
+};
+pub use random::Random;
+pub use reply::{Reply, ReplyBuilder};
+pub use secret::Secret;
+pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage, Verdict};
+pub use store::{
+    Archive, Claim, Entry, Intent, LoadedSession, NewSession, OpenTurn, Prefix, SearchHit,
+    SearchQuery, SessionFilter, SessionRecord, Store, StoreError, StoreStats, TranscriptLine,
+};
+pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
+pub use tokio_util::sync::CancellationToken;
+pub use tool::{
+    BoxFuture, Consent, Parallel, Progress, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};

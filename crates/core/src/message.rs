@@ -1,0 +1,224 @@
+//! What a conversation is made of.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::CallId;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    User,
+    Assistant,
+    /// Carries one [`Part::ToolResult`].
+    Tool,
+}
+
+/// One message. The system prompt is not a message: it is part of the session's frozen [`crate::Prefix`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    pub role: Role,
+    pub parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    Text {
+        text: String,
+    },
+    Image(Media),
+    Audio(Media),
+    /// What the model thought. Sent back to the provider that signed it, never to another.
+    Reasoning(Reasoning),
+    ToolCall(ToolCall),
+    ToolResult(ToolResult),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Media {
+    pub mime: String,
+    pub source: MediaSource,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MediaSource {
+    Base64(String),
+    Url(String),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reasoning {
+    pub text: String,
+    /// The provider's proof that the text is its own; opaque.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    pub id: CallId,
+    pub name: String,
+    pub arguments: Arguments,
+    /// Opaque provider data that must come back with the call (Gemini's thought signatures).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<String>,
+}
+
+/// A call's arguments as the model wrote them: kept as they are, so that the history is sent back byte for byte.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arguments {
+    Json(Value),
+    /// Not a JSON object. The model is told where it broke.
+    Malformed(String),
+}
+
+impl Arguments {
+    /// Reads what a model streamed. Nothing at all means "no arguments".
+    pub fn parse(text: &str) -> Self {
+        if text.trim().is_empty() {
+            return Self::Json(Value::Object(serde_json::Map::new()));
+        }
+        match serde_json::from_str(text) {
+            Ok(value @ Value::Object(_)) => Self::Json(value),
+            // Some servers encode the object twice.
+            Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
+                Ok(value @ Value::Object(_)) => Self::Json(value),
+                _ => Self::Malformed(text.to_owned()),
+            },
+            _ => Self::Malformed(text.to_owned()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    pub call: CallId,
+    pub tool: String,
+    pub text: String,
+    pub status: ResultStatus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultStatus {
+    Ok,
+    /// The tool ran, or refused to, and says why; the model can do something about it.
+    Failed,
+    /// The call never started: interrupted, refused, or out of time before its turn came.
+    NotRun,
+    /// It may have happened or not; nobody repeats it blindly.
+    OutcomeUnknown,
+}
+
+impl Message {
+    pub fn user(text: impl Into<String>) -> Self {
+        Self {
+            role: Role::User,
+            parts: vec![Part::text(text)],
+        }
+    }
+
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self {
+            role: Role::Assistant,
+            parts: vec![Part::text(text)],
+        }
+    }
+
+    pub fn result(result: ToolResult) -> Self {
+        Self {
+            role: Role::Tool,
+            parts: vec![Part::ToolResult(result)],
+        }
+    }
+
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    pub fn tool_result(&self) -> Option<&ToolResult> {
+        self.parts.iter().find_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+
+    /// Returns the visible text: no reasoning, no calls, no results.
+    pub fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+impl Part {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+}
+
+impl ToolResult {
+    pub fn new(call: &ToolCall, status: ResultStatus, text: impl Into<String>) -> Self {
+        Self {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            text: text.into(),
+            status,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn arguments_are_an_object_or_kept_as_written() {
+        assert_eq!(Arguments::parse(""), Arguments::Json(json!({})));
+        assert_eq!(
+            Arguments::parse(r#"{"a":1}"#),
+            Arguments::Json(json!({"a": 1}))
+        );
+        assert_eq!(
+            Arguments::parse(r#""{\"a\":1}""#),
+            Arguments::Json(json!({"a": 1}))
+        );
+        assert_eq!(
+            Arguments::parse(r#"{"a":"#),
+            Arguments::Malformed(r#"{"a":"#.into())
+        );
+        assert_eq!(Arguments::parse("[1]"), Arguments::Malformed("[1]".into()));
+    }
+
+    #[test]
+    fn a_message_survives_its_stored_form() {
+        let message = Message {
+            role: Role::Assistant,
+            parts: vec![
+                Part::Reasoning(Reasoning {
+                    text: "hm".into(),
+                    signature: Some("sig".into()),
+                }),
+                Part::text("hello"),
+                Part::ToolCall(ToolCall {
+                    id: "c1".into(),
+                    name: "read_file".into(),
+                    arguments: Arguments::Json(json!({"path": "x"})),
+                    signatures: vec![],
+                }),
+            ],
+        };
+        let stored = serde_json::to_string(&message).unwrap();
+        assert_eq!(serde_json::from_str::<Message>(&stored).unwrap(), message);
+        assert_eq!(message.text(), "hello");
+    }
+}

@@ -1,0 +1,121 @@
+//! Takes secrets out of text before it leaves: logs, errors, chats.
+
+/// Beginnings of tokens that are secret wherever they appear, with the shortest length that is a token and not a word.
+const TOKEN_PREFIXES: &[(&str, usize)] = &[
+    ("sk-", 20),
+    ("sk_live_", 20),
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghs_", 20),
+    ("github_pat_", 30),
+    ("glpat-", 20),
+    ("xoxb-", 20),
+    ("xoxp-", 20),
+    ("xapp-", 20),
+    ("AIza", 30),
+    ("AKIA", 20),
+    ("hf_", 20),
+    ("nvapi-", 20),
+    ("gsk_", 20),
+    ("xai-", 20),
+    ("eyJ", 40),
+];
+
+const MARK: &str = "***";
+
+/// Replaces what looks like a secret by `***`. Leaves ordinary text exactly as it is.
+pub fn redact(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut secret_next = false;
+    for piece in pieces(text) {
+        match piece {
+            Piece::Between(between) => clean.push_str(between),
+            Piece::Word(word) => {
+                let is_secret = is_token(word) || (secret_next && word.len() >= 8);
+                clean.push_str(if is_secret { MARK } else { word });
+                secret_next = word.eq_ignore_ascii_case("bearer") || names_a_secret(word);
+            }
+        }
+    }
+    clean
+}
+
+enum Piece<'a> {
+    Word(&'a str),
+    Between(&'a str),
+}
+
+/// Splits into runs of token characters and everything else.
+fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+    let in_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let word = in_word(first);
+        let end = rest.find(|c| in_word(c) != word).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        Some(if word {
+            Piece::Word(piece)
+        } else {
+            Piece::Between(piece)
+        })
+    })
+}
+
+fn is_token(word: &str) -> bool {
+    TOKEN_PREFIXES.iter().any(|(prefix, length_min)| {
+        word.len() >= *length_min
+            && word.starts_with(prefix)
+            && word.bytes().any(|b| b.is_ascii_digit())
+    })
+}
+
+fn names_a_secret(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    [
+        "api_key",
+        "apikey",
+        "api-key",
+        "x-api-key",
+        "x-goog-api-key",
+        "access_token",
+        "client_secret",
+        "password",
+    ]
+    .iter()
+    .any(|name| word == *name || word.ends_with("_api_key"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_token_shapes_are_hidden() {
+        let check = |text: &str, expected: &str| assert_eq!(redact(text), expected);
+        check("key sk-proj-abc123def456ghi789jkl, ok", "key ***, ok");
+        check(
+            "Authorization: Bearer abcdef12345678",
+            "Authorization: Bearer ***",
+        );
+        check(
+            r#"{"api_key": "0123456789abcdef"}"#,
+            r#"{"api_key": "***"}"#,
+        );
+        check("OPENROUTER_API_KEY=abcdefgh12345", "OPENROUTER_API_KEY=***");
+    }
+
+    #[test]
+    fn ordinary_text_is_untouched() {
+        for text in [
+            "the task-list is done",
+            "sk-short",
+            "naïve — größe\n\ttabs",
+            "api_key: yes",
+            "desk-lamp-1",
+        ] {
+            assert_eq!(redact(text), text);
+        }
+    }
+}

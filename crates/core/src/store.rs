@@ -1,0 +1,301 @@
+//! The ports to what survives: [`Store`] for the turn loop, [`Archive`] for looking at sessions afterwards.
+
+use std::any::Any;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::clock::Timestamp;
+use crate::effect::Effect;
+use crate::id::{CallId, SessionId, TurnId};
+use crate::message::{Message, Role, ToolResult};
+use crate::model::{Cost, FinishReason, ModelName, Usage};
+use crate::session::TurnEnd;
+use crate::tool::{BoxFuture, ToolSpec};
+
+/// Sessions and their step logs.
+///
+/// When a future resolves to `Ok`, the change is on disk and survives `kill -9` and a power cut. An `append` is all or
+/// nothing. Dropping a future may or may not cancel the write; it never tears one.
+pub trait Store: Send + Sync {
+    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Takes the sole right to append to a session, across processes. Given back when the claim is dropped, and by the
+    /// operating system when the process dies.
+    fn claim(&self, session: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>>;
+
+    /// Appends entries in order, in one transaction.
+    fn append(
+        &self,
+        session: &SessionId,
+        at: Timestamp,
+        entries: Vec<Entry>,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>>;
+
+    /// Sessions with a turn that was started and never ended, oldest first.
+    fn unfinished(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+}
+
+/// The right to append to one session.
+pub struct Claim(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send + Sync>);
+
+impl Claim {
+    pub fn new(guard: impl Any + Send + Sync) -> Self {
+        Self(Box::new(guard))
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Claim")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSession {
+    pub id: SessionId,
+    pub created: Timestamp,
+    /// Which door it came through: `cli`, `oneshot`, a platform.
+    pub source: String,
+    pub title: Option<String>,
+    pub cwd: Option<PathBuf>,
+    pub model: ModelName,
+    /// The session this one branched off.
+    pub parent: Option<SessionId>,
+    pub prefix: Prefix,
+}
+
+/// What every request of a session begins with. Frozen: the same bytes on every request, across restarts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Prefix {
+    pub system: String,
+    pub tools: Vec<ToolSpec>,
+}
+
+/// One line of the step log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+pub enum Entry {
+    TurnStarted {
+        turn: TurnId,
+        message: Message,
+    },
+    /// A restart takes an unfinished turn up again.
+    TurnResumed {
+        turn: TurnId,
+    },
+    ModelAsked {
+        turn: TurnId,
+        model: ModelName,
+    },
+    Replied {
+        turn: TurnId,
+        message: Message,
+        reason: FinishReason,
+        usage: Usage,
+        cost: Cost,
+        model: ModelName,
+    },
+    /// About to run. What follows a crash depends on `effect`.
+    CallIntended {
+        turn: TurnId,
+        call: CallId,
+        tool: String,
+        effect: Effect,
+        arguments: Value,
+    },
+    CallFinished {
+        turn: TurnId,
+        result: ToolResult,
+    },
+    /// `closing` is the assistant's last word when the model left none, so that the history stays well-formed.
+    TurnEnded {
+        turn: TurnId,
+        end: TurnEnd,
+        closing: Option<Message>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadedSession {
+    pub record: SessionRecord,
+    pub prefix: Prefix,
+    /// In conversation order; the results of a reply stand in the order of its calls.
+    pub messages: Vec<Message>,
+    pub open_turn: Option<OpenTurn>,
+}
+
+/// A turn that never ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenTurn {
+    pub turn: TurnId,
+    /// How often it was already resumed.
+    pub resumed: u32,
+    /// Model requests it has used.
+    pub steps: u32,
+    /// Calls that were about to run and have no result.
+    pub intents: Vec<Intent>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intent {
+    pub call: CallId,
+    pub tool: String,
+    pub effect: Effect,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    pub id: SessionId,
+    pub title: Option<String>,
+    /// The first words of the first message, for sessions without a title.
+    pub preview: String,
+    pub source: String,
+    pub cwd: Option<PathBuf>,
+    pub model: ModelName,
+    pub parent: Option<SessionId>,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+    pub messages: u64,
+    pub calls: u64,
+    pub requests: u64,
+    pub usage: Usage,
+    /// `None` as soon as the price of one request is unknown.
+    pub cost_micro_usd: Option<u64>,
+    pub has_open_turn: bool,
+}
+
+/// Looking at sessions: listing, finding, searching, tidying up.
+pub trait Archive: Send + Sync {
+    fn list(&self, filter: SessionFilter) -> BoxFuture<'_, Result<Vec<SessionRecord>, StoreError>>;
+
+    /// Finds a session by id, by a unique beginning of one, or by title (the newest `title #N` before the plain one).
+    fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>>;
+
+    fn transcript(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Vec<TranscriptLine>, StoreError>>;
+
+    /// Full-text search. Any text is a valid query.
+    fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>>;
+
+    fn rename(&self, session: &SessionId, title: &str) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    fn stats(&self) -> BoxFuture<'_, Result<StoreStats, StoreError>>;
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SessionFilter {
+    pub source: Option<String>,
+    pub cwd: Option<PathBuf>,
+    /// 0 means all.
+    pub limit: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TranscriptLine {
+    pub at: Timestamp,
+    pub turn: Option<TurnId>,
+    pub message: Message,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchQuery {
+    pub text: String,
+    pub session: Option<SessionId>,
+    pub limit: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchHit {
+    pub session: SessionId,
+    pub title: Option<String>,
+    pub at: Timestamp,
+    pub role: Role,
+    /// The surrounding words, matches between `>>>` and `<<<`.
+    pub snippet: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StoreStats {
+    pub sessions: u64,
+    pub messages: u64,
+    pub calls: u64,
+    pub usage: Usage,
+    pub database_bytes: u64,
+    pub unfinished_turns: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    #[error("session `{session}` is in use by another hermes process{}", owner.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Busy {
+        session: SessionId,
+        owner: Option<u32>,
+    },
+    #[error("no session `{name}`")]
+    NotFound { name: String },
+    #[error("`{name}` fits {} sessions: {}", candidates.len(), list(candidates))]
+    Ambiguous {
+        name: String,
+        candidates: Vec<SessionId>,
+    },
+    #[error("the title `{title}` is already used by session `{session}`")]
+    TitleTaken { title: String, session: SessionId },
+    #[error("no space left on the disk that holds `{}`", path.display())]
+    DiskFull { path: PathBuf },
+    #[error("`{}` was written by a newer version (schema {found}; this build knows {known})", path.display())]
+    TooNew {
+        path: PathBuf,
+        found: u32,
+        known: u32,
+    },
+    #[error("`{}` is damaged: {detail}", path.display())]
+    Damaged { path: PathBuf, detail: String },
+    #[error("cannot {action} the session database `{}`: {detail}", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        detail: String,
+    },
+}
+
+impl StoreError {
+    /// What the user can do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Busy { .. } => "close the other one, or start a new session".into(),
+            Self::NotFound { .. } => "`hermes sessions list` shows what there is".into(),
+            Self::Ambiguous { .. } => "write more of the id".into(),
+            Self::TitleTaken { .. } => "choose another title".into(),
+            Self::DiskFull { .. } => {
+                "free some space and try again; everything saved so far is safe".into()
+            }
+            Self::TooNew { .. } => "upgrade hermes, or move the file aside to start afresh".into(),
+            Self::Damaged { path, .. } => {
+                format!(
+                    "`hermes doctor` examines it; to start afresh, move `{}` aside",
+                    path.display()
+                )
+            }
+            Self::Io { path, .. } => {
+                format!(
+                    "check that `{}` exists, is yours and is writable; `hermes doctor` examines it",
+                    path.display()
+                )
+            }
+        }
+    }
+}
+
+fn list(sessions: &[SessionId]) -> String {
+    let names: Vec<_> = sessions.iter().map(SessionId::as_str).collect();
+    names.join(", ")
+}

@@ -1,0 +1,52 @@
+//! The port to places where commands run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::tool::{BoxFuture, Progress};
+use tokio_util::sync::CancellationToken;
+
+/// A place that runs shell commands: this machine, a container, another host.
+///
+/// A command that times out or is stopped is killed with everything it started. Dropping the future does the same.
+pub trait Terminal: Send + Sync {
+    fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>>;
+}
+
+#[derive(Debug, Clone)]
+pub struct ShellCommand {
+    pub line: String,
+    pub cwd: PathBuf,
+    pub timeout: Duration,
+    pub output_bytes_max: usize,
+    pub stop: CancellationToken,
+    pub progress: Progress,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// Standard output and error as they came, interleaved. The middle is cut out when there was too much.
+    pub text: String,
+    /// Bytes that were cut out.
+    pub omitted_bytes: u64,
+    pub exit: CommandExit,
+    pub elapsed: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandExit {
+    Code(i32),
+    Signal(i32),
+    TimedOut,
+    Stopped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TerminalError {
+    #[error("the working directory `{}` does not exist", path.display())]
+    NoSuchDirectory { path: PathBuf },
+    #[error("cannot start `{shell}`: {detail}")]
+    NotStarted { shell: String, detail: String },
+    #[error("lost the command while it ran: {detail}")]
+    Lost { detail: String },
+}

@@ -1,0 +1,132 @@
+//! The port to tools.
+
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::effect::Effect;
+use crate::id::{CallId, SessionId};
+
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Something a model can call.
+///
+/// `arguments` are always an object that was coerced to and checked against [`ToolSpec::parameters`]. `run` is called
+/// once per call and must return soon after `cx.stop` is cancelled; when it does not, the loop drops the future and
+/// answers the call itself, so dropping must not leave a child process behind.
+pub trait Tool: Send + Sync {
+    fn spec(&self) -> &ToolSpec;
+
+    /// What this call may do; recorded before it runs.
+    fn effect(&self, arguments: &Value) -> Effect;
+
+    /// Which neighbours this call may run beside.
+    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel;
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+
+    /// What a person must agree to before this call runs. Most calls need nobody.
+    fn consent(&self, _arguments: &Value) -> Consent {
+        Consent::NotNeeded
+    }
+
+    /// Paths the call touches, so that context files beside them can be shown. None for most tools.
+    fn touched(&self, _arguments: &Value, _cwd: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
+
+/// What the model is told about a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    /// JSON schema of the arguments.
+    pub parameters: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parallel {
+    /// Runs alone.
+    Never,
+    /// Runs beside anything that says the same.
+    Always,
+    /// Runs beside others unless a path is the same, or lies inside one of theirs. Readers share a path.
+    Reads(Vec<PathBuf>),
+    Writes(Vec<PathBuf>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consent {
+    NotNeeded,
+    /// A person must say yes first; `reason` tells them why.
+    Needed {
+        reason: String,
+    },
+    /// Nobody can allow it.
+    Forbidden {
+        reason: String,
+    },
+}
+
+/// What a running call knows.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    pub session: SessionId,
+    pub call: CallId,
+    pub cwd: PathBuf,
+    pub stop: CancellationToken,
+    /// Live output for whoever watches. Lossy: a slow watcher never slows the tool.
+    pub progress: Progress,
+    /// The text of this tool's last successful result in this session: state that lives in the history.
+    pub previous: Option<String>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Progress(Option<mpsc::Sender<String>>);
+
+impl Progress {
+    pub fn to(watcher: mpsc::Sender<String>) -> Self {
+        Self(Some(watcher))
+    }
+
+    pub fn show(&self, text: impl Into<String>) {
+        if let Some(watcher) = &self.0 {
+            // A full queue drops this line; the result carries everything.
+            let _ = watcher.try_send(text.into());
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutput {
+    pub text: String,
+}
+
+impl ToolOutput {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into() }
+    }
+}
+
+/// Whose error is it?
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The model reads this and tries again. Written as one would a prompt.
+    #[error("{0}")]
+    Answer(String),
+    /// It may have happened or not: a lost connection after the request was sent.
+    #[error("{0}")]
+    OutcomeUnknown(String),
+    /// The call was stopped before it finished; says what is known of its effects.
+    #[error("{0}")]
+    Stopped(String),
+}
