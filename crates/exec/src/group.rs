@@ -1,0 +1,71 @@
+//! A process group: a command and everything it started.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::process::Child;
+use tokio::time::{Instant, sleep};
+
+use crate::watchdog::Watchdog;
+
+/// How often we look whether a group that was asked to end is gone.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Kills the group when dropped, unless it was released.
+#[derive(Debug)]
+pub(crate) struct ProcessGroup<'a> {
+    id: Pid,
+    watchdog: Option<&'a Watchdog>,
+    kill_on_drop: bool,
+}
+
+impl<'a> ProcessGroup<'a> {
+    /// Takes charge of the group that `leader` leads. Returns `None` when the leader was already waited for.
+    pub(crate) fn led_by(leader: &Child, watchdog: Option<&'a Watchdog>) -> Option<Self> {
+        let id = Pid::from_raw(leader.id()?.try_into().ok()?)?;
+        if let Some(watchdog) = watchdog {
+            watchdog.watch(id);
+        }
+        Some(Self {
+            id,
+            watchdog,
+            kill_on_drop: true,
+        })
+    }
+
+    /// Lets go: what the command left running in the background may go on.
+    pub(crate) fn release(mut self) {
+        self.kill_on_drop = false;
+    }
+
+    /// Asks every process of the group to end, waits for at most `grace`, then kills what is left.
+    pub(crate) async fn end(self, leader: &mut Child, grace: Duration) {
+        self.signal(Signal::TERM);
+        let deadline = Instant::now() + grace;
+        while Instant::now() < deadline {
+            // A dead leader counts as a member until it was waited for.
+            let _ = leader.try_wait();
+            if test_kill_process_group(self.id).is_err() {
+                return;
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        // The only failure is a group that is gone, which is what we want.
+        let _ = kill_process_group(self.id, signal);
+    }
+}
+
+impl Drop for ProcessGroup<'_> {
+    fn drop(&mut self) {
+        if self.kill_on_drop {
+            self.signal(Signal::KILL);
+        }
+        if let Some(watchdog) = self.watchdog {
+            watchdog.forget(self.id);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Commands in a local shell.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_core::{CommandExit, CommandOutput, Progress, ShellCommand, Terminal, TerminalError};
+use hermes_exec::Local;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::{command, environment, is_alive, pid_in, wait_until};
+
+async fn run(command: ShellCommand) -> CommandOutput {
+    let local = Local::new(environment());
+    Terminal::run(&local, command).await.unwrap()
+}
+
+async fn text(line: &str) -> String {
+    run(command(line)).await.text
+}
+
+#[tokio::test]
+async fn output_and_errors_come_in_order() {
+    let output = run(command("echo one; echo two >&2; echo three; exit 3")).await;
+    assert_eq!(output.text, "one\ntwo\nthree\n");
+    assert_eq!(output.exit, CommandExit::Code(3));
+    assert_eq!(output.omitted_bytes, 0);
+}
+
+#[tokio::test]
+async fn a_command_killed_by_a_signal_says_which() {
+    assert_eq!(
+        run(command("kill -SEGV $$")).await.exit,
+        CommandExit::Signal(11)
+    );
+}
+
+#[tokio::test]
+async fn standard_input_is_empty() {
+    assert_eq!(text("cat; echo end").await, "end\n");
+}
+
+#[tokio::test]
+async fn a_command_sees_only_the_environment_it_was_given() {
+    let local = Local::new(vec![
+        ("PATH".into(), "/usr/bin:/bin".into()),
+        ("GREETING".into(), "hello".into()),
+    ]);
+    let output = Terminal::run(&local, command("env | sort")).await.unwrap();
+    let names: Vec<&str> = output
+        .text
+        .lines()
+        .filter_map(|line| Some(line.split_once('=')?.0))
+        .filter(|name| !matches!(*name, "_" | "SHLVL" | "OLDPWD"))
+        .collect();
+    assert_eq!(names, ["GREETING", "PATH", "PWD"]);
+}
+
+#[tokio::test]
+async fn a_command_runs_in_its_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command("pwd -P");
+    command.cwd = folder.path().canonicalize().unwrap();
+    let expected = format!("{}\n", command.cwd.display());
+    assert_eq!(run(command).await.text, expected);
+}
+
+#[tokio::test]
+async fn a_missing_directory_is_named() {
+    let local = Local::new(environment());
+    let mut command = command("true");
+    command.cwd = "/no/such/place".into();
+    let error = Terminal::run(&local, command).await.unwrap_err();
+    assert_eq!(
+        error,
+        TerminalError::NoSuchDirectory {
+            path: "/no/such/place".into()
+        }
+    );
+}
+
+#[tokio::test]
+async fn a_machine_without_a_shell_says_so() {
+    let local = Local::new(vec![("PATH".into(), "/no/such/place".into())]);
+    let error = Terminal::run(&local, command("true")).await.unwrap_err();
+    assert!(matches!(error, TerminalError::NotStarted { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_machine_without_bash_uses_sh() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/bin/sh", folder.path().join("sh")).unwrap();
+    let local = Local::new(vec![("PATH".into(), folder.path().into())]);
+    let output = Terminal::run(&local, command("echo hello")).await.unwrap();
+    assert_eq!(output.text, "hello\n");
+}
+
+#[tokio::test]
+async fn colours_and_invalid_bytes_become_plain_text() {
+    assert_eq!(
+        text(r"printf '\033[31mred\033[0m \377 \303\251\n'").await,
+        "red \u{fffd} é\n"
+    );
+}
+
+#[tokio::test]
+async fn a_flood_keeps_its_beginning_and_its_end() {
+    let mut flood = command("echo first; yes | head -c 20000000; echo last");
+    flood.output_bytes_max = 1000;
+    let output = run(flood).await;
+    assert!(output.text.starts_with("first\ny\n"), "{}", output.text);
+    assert!(output.text.ends_with("y\nlast\n"), "{}", output.text);
+    assert!(output.text.len() < 1100);
+    assert_eq!(output.omitted_bytes, 20_000_000 + 11 - 1000);
+}
+
+#[tokio::test]
+async fn an_endless_flood_is_stopped_at_its_timeout() {
+    let mut flood = command("yes");
+    flood.timeout = Duration::from_millis(200);
+    let output = run(flood).await;
+    assert_eq!(output.exit, CommandExit::TimedOut);
+    assert!(output.omitted_bytes > 0);
+}
+
+#[tokio::test]
+async fn lines_are_shown_while_the_command_runs() {
+    let (tx, mut rx) = mpsc::channel(100);
+    let mut slow = command("echo one; sleep 30");
+    slow.progress = Progress::to(tx);
+    let stop = slow.stop.clone();
+    let watch = async {
+        let line = rx.recv().await;
+        stop.cancel();
+        line
+    };
+    let (output, line) = tokio::join!(run(slow), watch);
+    assert_eq!(line.as_deref(), Some("one"));
+    assert_eq!(output.text, "one\n");
+}
+
+#[tokio::test]
+async fn a_timeout_kills_the_whole_group_and_keeps_the_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let mut slow = command(&format!(
+        "echo started; sleep 100 & echo $! > {}; wait",
+        file.display()
+    ));
+    slow.timeout = Duration::from_millis(300);
+    let output = run(slow).await;
+    assert_eq!(output.exit, CommandExit::TimedOut);
+    assert_eq!(output.text, "started\n");
+    let grandchild = pid_in(&file);
+    wait_until("the grandchild is gone", || !is_alive(&grandchild));
+}
+
+#[tokio::test]
+async fn a_command_may_clean_up_when_it_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ready, cleaned) = (folder.path().join("ready"), folder.path().join("cleaned"));
+    let polite = command(&format!(
+        "trap 'echo bye; touch {}; exit 0' TERM; touch {}; while :; do sleep 0.01; done",
+        cleaned.display(),
+        ready.display(),
+    ));
+    let stop = polite.stop.clone();
+    let stopping = async {
+        while !ready.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        stop.cancel();
+    };
+    let (output, ()) = tokio::join!(run(polite), stopping);
+    assert_eq!(output.exit, CommandExit::Stopped);
+    assert!(cleaned.exists());
+    assert!(output.text.contains("bye"), "{}", output.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_command_returns_within_100_ms_even_if_it_ignores_the_request() {
+    for line in [
+        "sleep 100",
+        "trap '' TERM; while :; do sleep 1; done",
+        "trap '' TERM; yes",
+        "exec >/dev/null 2>&1; sleep 100",
+    ] {
+        // The machine may be busy with other tests: the best of three counts.
+        let mut latency = Duration::MAX;
+        for _ in 0..3 {
+            latency = latency.min(stop_latency(line).await);
+        }
+        assert!(latency < Duration::from_millis(100), "{line}: {latency:?}");
+    }
+}
+
+/// Stops a command that runs for ever, checks that it is gone, and returns how long that took.
+async fn stop_latency(line: &str) -> Duration {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let stubborn = command(&format!("echo $$ > {}; {line}", file.display()));
+    let stop = stubborn.stop.clone();
+    let stopping = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        stop.cancel();
+        Instant::now()
+    };
+    let timed = async { (run(stubborn).await, Instant::now()) };
+    let ((output, ended), stopped) = tokio::join!(timed, stopping);
+    assert_eq!(output.exit, CommandExit::Stopped, "{line}");
+    let shell = pid_in(&file);
+    wait_until("the shell is gone", || !is_alive(&shell));
+    ended - stopped
+}
+
+#[tokio::test]
+async fn a_command_that_was_stopped_before_it_started_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut late = command("touch started");
+    late.cwd = folder.path().to_owned();
+    late.stop.cancel();
+    assert_eq!(run(late).await.exit, CommandExit::Stopped);
+    assert!(!folder.path().join("started").exists());
+}
+
+#[tokio::test]
+async fn a_background_process_does_not_hold_the_call_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let started = Instant::now();
+    let line = format!("sleep 100 & echo $! > {}; echo done", file.display());
+    let output = run(command(&line)).await;
+    assert_eq!(
+        (output.text.as_str(), output.exit),
+        ("done\n", CommandExit::Code(0))
+    );
+    assert!(started.elapsed() < Duration::from_secs(5));
+    let server = pid_in(&file);
+    assert!(
+        is_alive(&server),
+        "what was left running on purpose goes on"
+    );
+    text(&format!("kill {server}")).await;
+}
+
+#[tokio::test]
+async fn waiting_for_background_jobs_works() {
+    assert_eq!(
+        text("(sleep 0.05; echo job) & wait; echo end").await,
+        "job\nend\n"
+    );
+}
+
+#[tokio::test]
+async fn output_that_trails_the_shell_is_still_read() {
+    assert_eq!(text("echo hello > >(sleep 0.02; cat)").await, "hello\n");
+}
+
+#[tokio::test]
+async fn dropping_the_call_kills_the_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let line = format!("sleep 100 & echo $! > {}; wait", file.display());
+    tokio::select! {
+        output = run(command(&line)) => panic!("ended by itself: {output:?}"),
+        () = async {
+            while std::fs::read_to_string(&file).unwrap_or_default().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        } => {}
+    }
+    let grandchild = pid_in(&file);
+    wait_until("the grandchild is gone", || !is_alive(&grandchild));
+}
+
+#[tokio::test]
+async fn many_commands_run_at_once() {
+    let local = Arc::new(Local::new(environment()));
+    let started = Instant::now();
+    let mut runs = JoinSet::new();
+    for n in 0..20 {
+        let local = Arc::clone(&local);
+        let line = format!("sleep 0.5; echo {n}");
+        runs.spawn(async move { Terminal::run(&*local, command(&line)).await.unwrap().text });
+    }
+    let mut texts = runs.join_all().await;
+    texts.sort_by_key(|text| text.trim().parse::<u32>().unwrap());
+    let expected: Vec<String> = (0..20).map(|n| format!("{n}\n")).collect();
+    assert_eq!(texts, expected);
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "one after another"
+    );
+}

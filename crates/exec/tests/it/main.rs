@@ -1,0 +1,62 @@
+//! Real processes on this machine.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a failed `unwrap` in a helper is a failed test"
+)]
+
+mod killed;
+mod local;
+mod program;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hermes_core::{CancellationToken, Progress, ShellCommand};
+
+/// Long enough that a test which waits for it has failed.
+const NEVER: Duration = Duration::from_secs(60);
+
+fn environment() -> Vec<(OsString, OsString)> {
+    vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]
+}
+
+fn command(line: &str) -> ShellCommand {
+    ShellCommand {
+        line: line.to_owned(),
+        cwd: PathBuf::from("/tmp"),
+        timeout: NEVER,
+        output_bytes_max: 10_000,
+        stop: CancellationToken::new(),
+        progress: Progress::default(),
+    }
+}
+
+/// Returns whether a process exists and is not a zombie.
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
+    stat.is_ok_and(|stat| {
+        !stat
+            .rsplit(')')
+            .next()
+            .unwrap_or("")
+            .trim_start()
+            .starts_with('Z')
+    })
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(10), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a script wrote a process id into the file, and returns it.
+fn pid_in(file: &Path) -> String {
+    let read = || std::fs::read_to_string(file).unwrap_or_default();
+    wait_until("a process id in the file", || read().ends_with('\n'));
+    read().trim().to_owned()
+}

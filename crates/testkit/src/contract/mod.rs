@@ -1,0 +1,5 @@
+//! What every implementation of a port must do, one suite per port.
+
+pub mod model;
+pub mod store;
+pub mod tool;

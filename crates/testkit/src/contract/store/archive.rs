@@ -1,0 +1,190 @@
+//! Listing, finding, naming and removing sessions.
+
+use std::path::PathBuf;
+
+use hermes_core::{Archive, Message, SessionFilter, SessionId, Store, StoreError};
+
+use super::Place;
+use super::talk::{
+    START, after, asked, calling, ended, finished, new_session, replied, started, told,
+};
+
+pub(super) async fn check<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
+    sessions_are_listed_newest_first(open).await;
+    a_session_is_found_by_id_beginning_and_title(open).await;
+    titles_are_clean_and_used_once(open).await;
+    a_deleted_session_is_gone(open).await;
+    a_transcript_has_every_message_with_its_time(open).await;
+    statistics_count_everything(open).await;
+}
+
+async fn sessions_are_listed_newest_first<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    told(&store, "old", &[("one", "two")]).await;
+    told(&store, "new", &[("three", "four"), ("five", "six")]).await;
+    let mut elsewhere = new_session("elsewhere");
+    elsewhere.source = "oneshot".into();
+    elsewhere.cwd = None;
+    store.create(elsewhere).await.unwrap();
+
+    let listed = async |filter: SessionFilter| -> Vec<String> {
+        let records = store.list(filter).await.unwrap();
+        records.iter().map(|record| record.id.to_string()).collect()
+    };
+    let all = SessionFilter::default();
+    assert_eq!(listed(all.clone()).await, ["new", "old", "elsewhere"]);
+    let two = SessionFilter {
+        limit: 2,
+        ..all.clone()
+    };
+    assert_eq!(listed(two).await, ["new", "old"]);
+    let oneshot = SessionFilter {
+        source: Some("oneshot".into()),
+        ..all.clone()
+    };
+    assert_eq!(listed(oneshot).await, ["elsewhere"]);
+    let here = SessionFilter {
+        cwd: Some("/work".into()),
+        ..all
+    };
+    assert_eq!(listed(here).await, ["new", "old"]);
+}
+
+async fn a_session_is_found_by_id_beginning_and_title<S: Store + Archive>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    for (id, created, title) in [
+        ("20260101_a", 1, Some("plan")),
+        ("20260101_ab", 2, Some("plan #2")),
+        ("20260102_c", 3, Some("plan #10")),
+        ("20260103_d", 4, Some("plan #x")),
+        ("20260104_e", 5, Some("100% _done_")),
+        ("20260105_f", 6, None),
+    ] {
+        let mut new = new_session(id);
+        new.created = after(created);
+        new.title = title.map(Into::into);
+        store.create(new).await.unwrap();
+    }
+    let check = async |name: &str, expected: &str| {
+        assert_eq!(store.find(name).await, Ok(expected.into()), "{name}");
+    };
+    check("20260101_a", "20260101_a").await; // also the beginning of another
+    check("20260101_ab", "20260101_ab").await;
+    check("20260105", "20260105_f").await;
+    check("plan", "20260102_c").await; // the newest `plan #N`
+    check("plan #2", "20260101_ab").await;
+    check("plan #x", "20260103_d").await;
+    check("100% _done_", "20260104_e").await;
+
+    match store.find("20260101").await {
+        Err(StoreError::Ambiguous { candidates, .. }) => {
+            assert_eq!(candidates, ["20260101_a".into(), "20260101_ab".into()]);
+        }
+        outcome => panic!("{outcome:?}"),
+    }
+    for nobody in ["", "2025", "pla", "%", "20260101_abc", "'; --"] {
+        let outcome = store.find(nobody).await;
+        assert!(
+            matches!(outcome, Err(StoreError::NotFound { .. })),
+            "{nobody}: {outcome:?}"
+        );
+    }
+}
+
+async fn titles_are_clean_and_used_once<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let one = told(&store, "s1", &[]).await;
+    let two = told(&store, "s2", &[]).await;
+    let title_of = async |session| store.load(session).await.unwrap().record.title;
+
+    store
+        .rename(&one, "  my \u{202e}plan\u{7}\n")
+        .await
+        .unwrap();
+    assert_eq!(title_of(&one).await.as_deref(), Some("my plan"));
+    let taken = StoreError::TitleTaken {
+        title: "my plan".into(),
+        session: one.clone(),
+    };
+    assert_eq!(store.rename(&two, "my plan").await, Err(taken.clone()));
+    let mut third = new_session("s3");
+    third.title = Some("my plan".into());
+    assert_eq!(store.create(third).await, Err(taken));
+    store.rename(&one, "my plan").await.expect("its own title");
+    store.rename(&two, &"é".repeat(300)).await.unwrap();
+    assert_eq!(title_of(&two).await, Some("é".repeat(100)));
+    assert!(store.rename(&two, " \n").await.is_err(), "an empty title");
+    let nobody = store.rename(&"nobody".into(), "x").await;
+    assert!(matches!(nobody, Err(StoreError::NotFound { .. })));
+}
+
+async fn a_deleted_session_is_gone<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("one", "two")]).await;
+    let kept = told(&store, "s2", &[("three", "four")]).await;
+    store.rename(&session, "title").await.unwrap();
+    store.delete(&session).await.unwrap();
+
+    let not_found = StoreError::NotFound { name: "s1".into() };
+    assert_eq!(store.load(&session).await, Err(not_found.clone()));
+    assert_eq!(store.transcript(&session).await, Err(not_found.clone()));
+    assert_eq!(store.delete(&session).await, Err(not_found));
+    store.rename(&kept, "title").await.expect("free again");
+    assert_eq!(store.load(&kept).await.unwrap().messages.len(), 2);
+    drop(store);
+    let records = place.open().await.list(SessionFilter::default()).await;
+    assert_eq!(records.unwrap().len(), 1);
+}
+
+async fn a_transcript_has_every_message_with_its_time<S: Store + Archive>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("one", "two"), ("three", "four")]).await;
+    let lines = store.transcript(&session).await.unwrap();
+    let shown: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            let turn = line.turn.as_ref().map(ToString::to_string);
+            let millis = line.at.as_millis() - START.as_millis();
+            (millis, turn.unwrap_or_default(), line.message.text())
+        })
+        .collect();
+    let line = |at, turn: &str, text: &str| (at, turn.to_owned(), text.to_owned());
+    let expected = [
+        line(1, "t0", "one"),
+        line(1, "t0", "two"),
+        line(2, "t1", "three"),
+        line(2, "t1", "four"),
+    ];
+    assert_eq!(shown, expected);
+}
+
+async fn statistics_count_everything<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    assert_eq!(store.stats().await.unwrap().sessions, 0);
+    told(&store, "s1", &[("one", "two")]).await;
+    store.create(new_session("s2")).await.unwrap();
+    let entries = vec![
+        started("t", "go"),
+        asked("t"),
+        replied("t", calling(&["a"])),
+        finished("t", "a"),
+        ended("t"),
+        started("u", "on"),
+        replied("u", Message::assistant("and on")),
+    ];
+    let second = SessionId::from("s2");
+    store.append(&second, after(1), entries).await.unwrap();
+    let stats = store.stats().await.unwrap();
+    assert_eq!((stats.sessions, stats.messages, stats.calls), (2, 7, 1));
+    assert_eq!((stats.usage.input, stats.unfinished_turns), (300, 1));
+}

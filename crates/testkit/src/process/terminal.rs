@@ -1,0 +1,163 @@
+//! A process in a pseudo-terminal: type, and wait for what appears.
+
+use std::{
+    io::{Read, Write},
+    process::{Child, Command},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use pty_process::{
+    Size,
+    blocking::{self, Pty},
+};
+use tempfile::TempDir;
+
+use super::{POLL, exit_status, kill_group};
+
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;
+
+/// A process and its terminal; dropping it kills the process and its group.
+pub struct Terminal {
+    child: Child,
+    pty: Arc<Pty>,
+    screen: Arc<Screen>,
+    /// How much of the output earlier calls of [`Terminal::expect`] have used up, in bytes.
+    seen_bytes: usize,
+    /// Keeps the home as long as the process runs.
+    _folder: Arc<TempDir>,
+}
+
+/// Everything the process has written, escape sequences included.
+#[derive(Default)]
+struct Screen {
+    output: Mutex<Vec<u8>>,
+    has_changed: Condvar,
+}
+
+impl Terminal {
+    pub(super) fn spawn(command: Command, folder: Arc<TempDir>) -> pty_process::Result<Self> {
+        let (pty, pts) = blocking::open()?;
+        pty.resize(Size::new(ROWS, COLUMNS))?;
+        let child = blocking::Command::from(command).spawn(pts)?;
+        let pty = Arc::new(pty);
+        let screen = Arc::new(Screen::default());
+        thread::spawn({
+            let (pty, screen) = (Arc::clone(&pty), Arc::clone(&screen));
+            move || screen.fill_from(&pty)
+        });
+        Ok(Self {
+            child,
+            pty,
+            screen,
+            seen_bytes: 0,
+            _folder: folder,
+        })
+    }
+
+    /// Types text; Enter is `\r`, Ctrl-C is `\x03`.
+    ///
+    /// # Panics
+    /// If the terminal is gone.
+    pub fn send(&self, text: &str) {
+        let sent = (&*self.pty).write_all(text.as_bytes());
+        sent.expect("a terminal takes what is typed");
+    }
+
+    /// Changes the size of the terminal.
+    ///
+    /// # Panics
+    /// If the terminal is gone.
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let resized = self.pty.resize(Size::new(rows, columns));
+        resized.expect("a terminal can be resized");
+    }
+
+    /// Waits until `text` appears after what earlier calls found.
+    ///
+    /// # Panics
+    /// If that does not happen in time.
+    pub fn expect(&mut self, text: &str, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        let mut output = self.screen.output();
+        loop {
+            if let Some(start) = find(&output[self.seen_bytes..], text.as_bytes()) {
+                self.seen_bytes += start + text.len();
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let shown = String::from_utf8_lossy(&output);
+                panic!("no `{text}` within {timeout:?}; the terminal shows\n{shown}");
+            }
+            output = self.screen.wait(output, left);
+        }
+    }
+
+    /// Returns everything written so far, escape sequences included.
+    pub fn output(&self) -> String {
+        String::from_utf8_lossy(&self.screen.output()).into_owned()
+    }
+
+    /// Waits for the process to end by itself and returns its exit code; `None` after a signal.
+    ///
+    /// # Panics
+    /// If it does not end in time.
+    pub fn wait(mut self, timeout: Duration) -> Option<i32> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(status) = exit_status(&mut self.child) {
+                return status.code();
+            }
+            if Instant::now() >= deadline {
+                panic!(
+                    "still running after {timeout:?}; the terminal shows\n{}",
+                    self.output()
+                );
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Kills the process at once, without a chance to clean up. Its children are left alone.
+    pub fn kill_9(mut self) {
+        // Fails only if the process has already ended.
+        self.child.kill().ok();
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        kill_group(&mut self.child);
+    }
+}
+
+impl Screen {
+    /// Reads until the process has closed its side, which reads as an error on Linux.
+    fn fill_from(&self, mut pty: &Pty) {
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = pty.read(&mut bytes) {
+            self.output().extend_from_slice(&bytes[..count]);
+            self.has_changed.notify_all();
+        }
+    }
+
+    fn output(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(
+        &self,
+        output: MutexGuard<'a, Vec<u8>>,
+        timeout: Duration,
+    ) -> MutexGuard<'a, Vec<u8>> {
+        let waited = self.has_changed.wait_timeout(output, timeout);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+fn find(output: &[u8], text: &[u8]) -> Option<usize> {
+    output.windows(text.len()).position(|window| window == text)
+}

@@ -1,0 +1,126 @@
+//! Tools for tests of the loop: they do what they are told and count how often.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hermes_core::{
+    BoxFuture, Consent, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
+use serde_json::{Value, json};
+
+/// A tool with one argument, `text`, that it gives back.
+pub struct TestTool {
+    spec: ToolSpec,
+    effect: Effect,
+    parallel: Parallel,
+    behaviour: Behaviour,
+    consent: Consent,
+    runs: Arc<AtomicUsize>,
+}
+
+/// What a call of the tool does.
+#[derive(Debug, Clone)]
+pub enum Behaviour {
+    /// Returns its text.
+    Echo,
+    /// Returns the same text whatever it is asked.
+    Say(String),
+    /// Waits first.
+    After(Duration),
+    Fail(String),
+    Panic,
+    /// Never returns, and does not listen either.
+    Hang,
+}
+
+impl TestTool {
+    pub fn new(name: &str) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": { "text": { "type": "string" }, "count": { "type": "integer" } },
+        });
+        Self {
+            spec: ToolSpec {
+                name: name.to_owned(),
+                description: "A test tool.".into(),
+                parameters,
+            },
+            effect: Effect::Effect,
+            parallel: Parallel::Never,
+            behaviour: Behaviour::Echo,
+            consent: Consent::NotNeeded,
+            runs: Arc::default(),
+        }
+    }
+
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.effect = effect;
+        self
+    }
+
+    pub fn parallel(mut self, parallel: Parallel) -> Self {
+        self.parallel = parallel;
+        self
+    }
+
+    pub fn does(mut self, behaviour: Behaviour) -> Self {
+        self.behaviour = behaviour;
+        self
+    }
+
+    pub fn consent(mut self, consent: Consent) -> Self {
+        self.consent = consent;
+        self
+    }
+
+    /// How often the tool ran; stays valid after the tool is given away.
+    pub fn runs(&self) -> Arc<AtomicUsize> {
+        self.runs.clone()
+    }
+}
+
+impl Tool for TestTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _: &Value) -> Effect {
+        self.effect
+    }
+
+    fn parallel(&self, _: &Value, _: &Path) -> Parallel {
+        self.parallel.clone()
+    }
+
+    fn consent(&self, _: &Value) -> Consent {
+        self.consent.clone()
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            self.runs.fetch_add(1, Ordering::Relaxed);
+            let text = arguments
+                .get("text")
+                .and_then(Value::as_str)
+                .unwrap_or("done")
+                .to_owned();
+            match &self.behaviour {
+                Behaviour::Echo => Ok(ToolOutput::text(text)),
+                Behaviour::Say(words) => Ok(ToolOutput::text(words)),
+                Behaviour::After(wait) => {
+                    tokio::time::sleep(*wait).await;
+                    Ok(ToolOutput::text(text))
+                }
+                Behaviour::Fail(words) => Err(ToolError::Answer(words.clone())),
+                Behaviour::Panic => panic!("a scripted panic"),
+                Behaviour::Hang => std::future::pending().await,
+            }
+        })
+    }
+}

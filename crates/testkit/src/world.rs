@@ -1,0 +1,48 @@
+//! A whole small world for in-process tests: scripted model, store in memory, time that stands still, seeded ids.
+
+use std::sync::Arc;
+
+use hermes_core::{Random, Tool};
+use tempfile::TempDir;
+
+use crate::clock::TestClock;
+use crate::memory_store::MemoryStore;
+use crate::scripted::{ScriptedModel, Step};
+
+pub struct World {
+    pub model: Arc<ScriptedModel>,
+    pub store: MemoryStore,
+    pub clock: Arc<TestClock>,
+    pub random: Arc<Random>,
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// The working directory; gone with the world.
+    pub folder: TempDir,
+}
+
+impl World {
+    /// A world whose model says these things, in order.
+    pub fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        Self {
+            model: Arc::new(ScriptedModel::new(steps)),
+            store: MemoryStore::default(),
+            clock: Arc::default(),
+            random: Arc::new(Random::seeded(1)),
+            tools: Vec::new(),
+            folder: tempfile::tempdir().expect("a temporary folder"),
+        }
+    }
+
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// The same store after a restart: another model script, another process.
+    pub fn restarted(self, steps: impl IntoIterator<Item = Step>) -> Self {
+        Self {
+            model: Arc::new(ScriptedModel::new(steps)),
+            random: Arc::new(Random::seeded(2)),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The testkit's own tests, through a client that reads bytes, not through an HTTP library.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a failed `unwrap` in a helper is a failed test"
+)]
+
+mod client;
+mod faults;
+mod process;
+mod program;
+mod selection;
+mod wires;

@@ -1,0 +1,245 @@
+//! Which files tools keep their hands off.
+//!
+//! A net against accidents and careless prompts, not a sandbox: a shell command can do what the user can, after the
+//! user agreed to it. Paths are checked as named and as resolved, so a link does not lead around the net.
+
+use std::path::{Path, PathBuf};
+
+use crate::ToolPorts;
+
+/// Files that hold secrets wherever they are. Examples such as `.env.example` are free.
+const SECRET_NAMES: &[&str] = &[
+    ".env",
+    ".env.local",
+    ".env.development",
+    ".env.production",
+    ".env.test",
+    ".env.staging",
+    ".envrc",
+];
+
+/// Credentials below the home that no model needs to see.
+const HOME_SECRETS: &[&str] = &[
+    ".aws/credentials",
+    ".git-credentials",
+    ".gnupg/private-keys-v1.d",
+    ".netrc",
+    ".npmrc",
+    ".pgpass",
+    ".pypirc",
+];
+
+/// What below the home decides who may log in, as whom, and what runs when they do.
+const HOME_WRITE_DENIED: &[&str] = &[
+    ".aws",
+    ".azure",
+    ".bash_profile",
+    ".bashrc",
+    ".config/gcloud",
+    ".config/gh",
+    ".docker",
+    ".git-credentials",
+    ".gnupg",
+    ".kube",
+    ".netrc",
+    ".npmrc",
+    ".pgpass",
+    ".profile",
+    ".pypirc",
+    ".ssh",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
+
+const SYSTEM_WRITE_DENIED: &[&str] = &[
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/private/etc",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/sbin",
+];
+
+/// Files under `/proc` that show a process's memory, environment or arguments, ours among them.
+const PROC_SECRETS: &[&str] = &[
+    "auxv",
+    "cmdline",
+    "environ",
+    "kcore",
+    "maps",
+    "mem",
+    "numa_maps",
+    "pagemap",
+    "smaps",
+    "smaps_rollup",
+];
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Guard {
+    home: Option<PathBuf>,
+    secret: Vec<PathBuf>,
+    protected: Vec<PathBuf>,
+}
+
+impl Guard {
+    pub(crate) fn new(ports: &ToolPorts) -> Self {
+        Self {
+            home: ports.home.clone(),
+            secret: ports.secret.clone(),
+            protected: ports.protected.clone(),
+        }
+    }
+
+    /// Says why a file must not be read, if so.
+    pub(crate) fn refuse_read(&self, path: &Path) -> Option<String> {
+        let reason = if contains(&self.secret, path) {
+            "it holds Hermes' own keys"
+        } else if is_named(path, SECRET_NAMES) && !path.is_dir() {
+            "files of this name hold secrets"
+        } else if self.is_below_home(path, HOME_SECRETS) || self.is_private_key(path) {
+            "it holds the user's credentials"
+        } else if path.starts_with("/proc") && is_named(path, PROC_SECRETS) {
+            "it shows the inside of a process"
+        } else {
+            return None;
+        };
+        Some(format!(
+            "`{}` is not read: {reason}; ask the user for what you need to know from it",
+            path.display()
+        ))
+    }
+
+    /// Says why a file must not be written, if so.
+    pub(crate) fn refuse_write(&self, path: &Path) -> Option<String> {
+        let reason = if contains(&self.secret, path) || contains(&self.protected, path) {
+            "Hermes looks after it itself"
+        } else if self.is_below_home(path, HOME_WRITE_DENIED) {
+            "it decides who may log in or what runs when they do"
+        } else if SYSTEM_WRITE_DENIED.iter().any(|dir| path.starts_with(dir)) {
+            "it belongs to the system"
+        } else {
+            return None;
+        };
+        Some(format!(
+            "`{}` is not written: {reason}; if the user wants this change, show it to them and let them make it",
+            path.display()
+        ))
+    }
+
+    fn is_below_home(&self, path: &Path, names: &[&str]) -> bool {
+        let Some(inside) = self.inside_home(path) else {
+            return false;
+        };
+        names.iter().any(|name| inside.starts_with(name))
+    }
+
+    fn is_private_key(&self, path: &Path) -> bool {
+        let is_public = path.extension().is_some_and(|extension| extension == "pub");
+        let is_key = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("id_"));
+        is_key && !is_public && self.is_below_home(path, &[".ssh"])
+    }
+
+    /// Returns the part below the home, which may be spelt through a link or not.
+    fn inside_home(&self, path: &Path) -> Option<PathBuf> {
+        let home = self.home.as_deref()?;
+        let inside = path.strip_prefix(home).ok().map(Path::to_owned);
+        inside.or_else(|| {
+            let canonical = home.canonicalize().ok()?;
+            path.strip_prefix(canonical).ok().map(Path::to_owned)
+        })
+    }
+}
+
+fn is_named(path: &Path, names: &[&str]) -> bool {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| names.contains(&name))
+}
+
+fn contains(guarded: &[PathBuf], path: &Path) -> bool {
+    guarded.iter().any(|guarded| {
+        path.starts_with(guarded)
+            || guarded
+                .canonicalize()
+                .is_ok_and(|canonical| path.starts_with(canonical))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard() -> Guard {
+        Guard {
+            home: Some("/home/me".into()),
+            secret: vec!["/home/me/.hermes/auth.json".into()],
+            protected: vec!["/home/me/.hermes/config.yaml".into()],
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_read() {
+        for path in [
+            "/home/me/.hermes/auth.json",
+            "/srv/project/.env",
+            "/srv/project/.env.production",
+            "/home/me/.ssh/id_ed25519",
+            "/home/me/.aws/credentials",
+            "/proc/self/environ",
+            "/proc/1/mem",
+        ] {
+            assert!(guard().refuse_read(Path::new(path)).is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn ordinary_files_are_read() {
+        for path in [
+            "/home/me/.hermes/config.yaml",
+            "/srv/project/.env.example",
+            "/home/me/.ssh/id_ed25519.pub",
+            "/home/me/.ssh/config",
+            "/srv/id_card.txt",
+            "/proc/cpuinfo",
+            "/etc/hosts",
+        ] {
+            assert_eq!(guard().refuse_read(Path::new(path)), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn files_of_the_system_and_of_the_login_are_not_written() {
+        for path in [
+            "/etc/hosts",
+            "/home/me/.ssh/authorized_keys",
+            "/home/me/.bashrc",
+            "/home/me/.hermes/auth.json",
+            "/home/me/.hermes/config.yaml",
+            "/usr/bin/ls",
+        ] {
+            assert!(guard().refuse_write(Path::new(path)).is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn ordinary_files_are_written() {
+        for path in [
+            "/srv/project/.env",
+            "/home/me/notes.md",
+            "/etcetera",
+            "/home/you/.bashrc",
+        ] {
+            assert_eq!(guard().refuse_write(Path::new(path)), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The tools that are built in.
+//!
+//! Each tool is one file with its schema, description, effect class, parallel safety, limits and code; [`BUILT_IN`] is
+//! the one list of them, and `toolset` groups them by name. File tools share `paths` (what a path means) and
+//! `guard` (which files are out of bounds); [`policy`] judges shell commands before they run, on what `shell` makes
+//! of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{Terminal, Tool};
+
+mod read_file;
+mod terminal;
+mod todo;
+mod write_file;
+
+mod toolset;
+
+mod arguments;
+mod atomic;
+mod blocking;
+mod guard;
+mod lines;
+mod paths;
+pub mod policy;
+mod shell;
+
+pub use toolset::{TOOLSETS, Toolset, UnknownToolset, select};
+
+/// Makes one tool out of what the binary gives it.
+type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
+
+/// Every built-in tool, in the order models see them.
+pub const BUILT_IN: &[(&str, Make)] = &[
+    ("read_file", read_file::make),
+    ("terminal", terminal::make),
+    ("todo", todo::make),
+    ("write_file", write_file::make),
+];
+
+/// Makes all built-in tools; [`select`] says which of them a session offers.
+pub fn built_in(ports: &ToolPorts) -> Vec<Arc<dyn Tool>> {
+    BUILT_IN.iter().map(|(_, make)| make(ports)).collect()
+}
+
+/// What tools need of the world.
+#[derive(Clone)]
+pub struct ToolPorts {
+    pub terminal: Arc<dyn Terminal>,
+    pub limits: ToolLimits,
+    /// The user's home folder: what `~` means, and where their keys are.
+    pub home: Option<PathBuf>,
+    /// Files and folders of ours that tools neither read nor write: keys and tokens.
+    pub secret: Vec<PathBuf>,
+    /// Files and folders of ours that tools read but do not write: settings, the database.
+    pub protected: Vec<PathBuf>,
+}
+
+/// How much one call may take and return.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolLimits {
+    /// `file_read_max_chars`: about a quarter of these are tokens.
+    pub read_chars_max: usize,
+    /// `tool_output.max_lines`
+    pub read_lines_max: usize,
+    /// `tool_output.max_line_length`
+    pub line_chars_max: usize,
+    /// `tool_output.max_bytes`
+    pub output_bytes_max: usize,
+    /// `terminal.timeout`: for commands that name none.
+    pub command_timeout: Duration,
+    /// The longest a command may ask for: a turn should not hang for an hour.
+    pub command_timeout_max: Duration,
+}
+
+impl Default for ToolLimits {
+    fn default() -> Self {
+        Self {
+            read_chars_max: 100_000,
+            read_lines_max: 2000,
+            line_chars_max: 2000,
+            output_bytes_max: 50_000,
+            command_timeout: Duration::from_secs(180),
+            command_timeout_max: Duration::from_secs(600),
+        }
+    }
+}

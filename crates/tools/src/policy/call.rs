@@ -1,0 +1,120 @@
+//! A program with its arguments, and the questions that rules ask about them.
+
+use crate::shell::Command;
+
+use super::wrappers::unwrap;
+
+/// A program with its arguments, as it will run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Call<'a> {
+    /// Without its folder.
+    pub(super) program: &'a str,
+    /// As written, with its folder.
+    pub(super) path: &'a str,
+    pub(super) args: &'a [String],
+    pub(super) command: &'a Command,
+    /// More arguments come from input, unseen.
+    pub(super) by_xargs: bool,
+}
+
+impl<'a> Call<'a> {
+    /// Returns the name by which rules know the program: `python3.12` is `python`, `mkfs.ext4` is `mkfs`.
+    pub(super) fn family(&self) -> &'a str {
+        let base = match self.program.split_once('.') {
+            Some((base, _)) if base == "mkfs" || base.starts_with("python") => base,
+            _ => self.program,
+        };
+        match base.trim_end_matches(|c: char| c.is_ascii_digit()) {
+            "" => base,
+            trimmed => trimmed,
+        }
+    }
+
+    /// Arguments that are not options.
+    pub(super) fn operands(&self) -> impl Iterator<Item = &'a str> {
+        let options_end = self.args.iter().position(|arg| arg == "--");
+        let options_end = options_end.unwrap_or(self.args.len());
+        let args = self.args.iter().map(String::as_str).enumerate();
+        args.filter(move |(at, arg)| *at > options_end || !arg.starts_with('-') || *arg == "-")
+            .map(|(_, arg)| arg)
+    }
+
+    pub(super) fn has_word(&self, words: &[&str]) -> bool {
+        self.args.iter().any(|arg| words.contains(&arg.as_str()))
+    }
+
+    pub(super) fn begins(&self, word: &str) -> bool {
+        self.args.first().is_some_and(|first| first == word)
+    }
+
+    /// Returns whether an option is given, alone or in a cluster such as `-rf`.
+    pub(super) fn has(&self, short: char, long: &str) -> bool {
+        let in_cluster = |arg: &String| is_cluster(arg) && arg.contains(short);
+        self.has_long(&[long]) || self.args.iter().any(in_cluster)
+    }
+
+    /// Returns whether a long option is given, with a value or without.
+    pub(super) fn has_long(&self, names: &[&str]) -> bool {
+        let name = |arg: &'a String| arg.split_once('=').map_or(arg.as_str(), |(name, _)| name);
+        self.args.iter().any(|arg| names.contains(&name(arg)))
+    }
+
+    /// Returns the value of a `key=value` argument.
+    pub(super) fn value(&self, key: &str) -> Option<&'a str> {
+        self.args.iter().find_map(|arg| arg.strip_prefix(key))
+    }
+
+    /// Returns the script after an option such as `-c`, also when it is in a cluster such as `-lc`.
+    pub(super) fn inline_script(&self, flag: char) -> Option<&'a str> {
+        let is_flag = |arg: &String| is_cluster(arg) && arg.ends_with(flag);
+        let at = self.args.iter().position(is_flag)?;
+        self.args.get(at + 1).map(String::as_str)
+    }
+
+    pub(super) fn edits_in_place(&self) -> bool {
+        self.has('i', "--in-place")
+    }
+
+    /// Returns whether a signal is given that cannot be refused.
+    pub(super) fn has_kill_signal(&self) -> bool {
+        let is_named = |signal: &str| matches!(signal, "9" | "KILL" | "SIGKILL");
+        let after_option = self
+            .args
+            .windows(2)
+            .any(|pair| matches!(pair[0].as_str(), "-s" | "-n" | "--signal") && is_named(&pair[1]));
+        after_option || self.has_word(&["-9", "-KILL", "-SIGKILL"])
+    }
+
+    pub(super) fn names_us(&self) -> bool {
+        self.operands()
+            .any(|name| name.contains("hermes") || name.contains("gateway"))
+    }
+
+    /// Returns whether one of these programs makes up its words.
+    pub(super) fn substitutes(&self, programs: &[&str]) -> bool {
+        let mut inner = self.command.substitutions.iter().flat_map(unwrap);
+        inner.any(|call| programs.contains(&call.program))
+    }
+
+    /// Returns whether git is told to do this, whatever global options come before.
+    pub(super) fn git(&self, subcommand: &str) -> bool {
+        let mut args = self.args.iter().map(String::as_str);
+        while let Some(arg) = args.next() {
+            match arg {
+                "-C" | "-c" | "--git-dir" | "--work-tree" => {
+                    args.next();
+                }
+                arg if arg.starts_with('-') => {}
+                arg => return arg == subcommand,
+            }
+        }
+        false
+    }
+}
+
+/// Returns whether an argument is one-letter options after a single dash.
+fn is_cluster(arg: &str) -> bool {
+    arg.strip_prefix('-').is_some_and(|letters| {
+        !letters.is_empty() && letters.chars().all(|c| c.is_ascii_alphanumeric())
+    })
+}

@@ -1,0 +1,223 @@
+//! Paths that matter more than others.
+
+/// Folders whose loss is the loss of the system, or of everybody's files.
+const VITAL: &[&str] = &[
+    "/",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib64",
+    "/opt",
+    "/proc",
+    "/root",
+    "/sbin",
+    "/sys",
+    "/usr",
+    "/var",
+    "/Applications",
+    "/Library",
+    "/System",
+    "/Users",
+    "~",
+];
+
+/// Disks and their partitions.
+const BLOCK_DEVICES: &[&str] = &[
+    "/dev/disk",
+    "/dev/dm-",
+    "/dev/hd",
+    "/dev/loop",
+    "/dev/mapper/",
+    "/dev/md",
+    "/dev/mmcblk",
+    "/dev/nvme",
+    "/dev/rdisk",
+    "/dev/sd",
+    "/dev/vd",
+    "/dev/xvd",
+];
+
+const SYSTEM: &[&str] = &[
+    "/bin/",
+    "/boot/",
+    "/etc/",
+    "/lib/",
+    "/private/etc/",
+    "/sbin/",
+    "/usr/",
+    "/var/spool/cron",
+];
+
+/// What below a home decides who may log in, as whom, and what runs when they do.
+const LOGIN: &[&str] = &[
+    ".aws/",
+    ".bash_login",
+    ".bash_profile",
+    ".bashrc",
+    ".config/gh/",
+    ".docker/",
+    ".git-credentials",
+    ".gnupg/",
+    ".hermes/.env",
+    ".hermes/auth.json",
+    ".hermes/config.yaml",
+    ".kube/",
+    ".netrc",
+    ".npmrc",
+    ".pgpass",
+    ".profile",
+    ".pypirc",
+    ".ssh/",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
+
+/// Where files are meant to be short-lived.
+const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/private/tmp/"];
+
+/// Returns whether deleting the path, or everything in it, would be a catastrophe.
+pub(super) fn is_vital(path: &str) -> bool {
+    let path = without_dots(path);
+    let path = path
+        .strip_suffix("/*")
+        .or_else(|| path.strip_suffix("/.*"))
+        .unwrap_or(&path);
+    let path = if path.is_empty() { "/" } else { path };
+    VITAL.contains(&path) || is_home(path)
+}
+
+pub(super) fn is_block_device(path: &str) -> bool {
+    let path = without_dots(path);
+    BLOCK_DEVICES.iter().any(|device| path.starts_with(device))
+}
+
+/// Says why writing to a path should be asked for, if so.
+pub(super) fn why_sensitive(path: &str) -> Option<&'static str> {
+    let path = without_dots(path);
+    if SYSTEM.iter().any(|place| path.starts_with(place)) {
+        return Some("changes files of the system");
+    }
+    let inside_home = inside_home(&path);
+    if inside_home.is_some_and(|inside| LOGIN.iter().any(|name| inside.starts_with(name))) {
+        return Some("changes what decides who may log in and what runs then");
+    }
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    let is_example = [".example", ".sample", ".template", ".dist"]
+        .iter()
+        .any(|ending| name.ends_with(ending));
+    if name == "config.yaml" || (name.starts_with(".env") && !is_example) {
+        return Some("overwrites settings or secrets");
+    }
+    None
+}
+
+/// Returns whether a path is absolute and not meant to be short-lived.
+pub(super) fn is_lasting_absolute(path: &str) -> bool {
+    let path = without_dots(path);
+    path.starts_with('/') && !TEMPORARY.iter().any(|place| path.starts_with(place))
+}
+
+/// Returns whether a path is somebody's home folder, spelt out.
+fn is_home(path: &str) -> bool {
+    inside_home(&format!("{path}/")) == Some("")
+}
+
+/// Returns the part of a path below a home folder.
+fn inside_home(path: &str) -> Option<&str> {
+    let below_user = |users: &str| Some(path.strip_prefix(users)?.split_once('/')?.1);
+    path.strip_prefix("~/")
+        .or_else(|| path.strip_prefix("/root/"))
+        .or_else(|| below_user("/home/"))
+        .or_else(|| below_user("/Users/"))
+}
+
+/// Removes what does not change where a path leads: doubled and trailing slashes, `.` and `..`.
+fn without_dots(path: &str) -> String {
+    let is_absolute = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if is_absolute => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    match (is_absolute, parts.join("/")) {
+        (true, joined) => format!("/{joined}"),
+        (false, joined) if joined.is_empty() => ".".to_owned(),
+        (false, joined) => joined,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vital_folders_are_known_in_every_spelling() {
+        for path in [
+            "/",
+            "//",
+            "/.",
+            "/*",
+            "/etc",
+            "/etc/",
+            "/usr/*",
+            "/usr/../",
+            "/tmp/../etc",
+            "~",
+            "~/",
+            "~/*",
+            "/home/*",
+            "/home/me",
+            "/home/me/*",
+            "/root",
+            "/./var//",
+        ] {
+            assert!(is_vital(path), "{path}");
+        }
+        for path in [
+            "build",
+            "./",
+            "/tmp/x",
+            "/home/me/project",
+            "/etc/nginx",
+            "~/project",
+            "/var/log/x",
+            "*",
+        ] {
+            assert!(!is_vital(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn sensitive_files_are_known() {
+        for path in [
+            "/etc/hosts",
+            "~/.bashrc",
+            "/home/me/.ssh/config",
+            "/root/.netrc",
+            ".env",
+            "a/.env.local",
+            "config.yaml",
+            "~/.hermes/config.yaml",
+        ] {
+            assert!(why_sensitive(path).is_some(), "{path}");
+        }
+        for path in [
+            "a.txt",
+            ".env.example",
+            "/tmp/etc/x",
+            "src/.bashrc_notes",
+            "/dev/null",
+        ] {
+            assert_eq!(why_sensitive(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! `read_file`: shows numbered lines of a text file.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::text::nearest;
+use hermes_core::{
+    BoxFuture, CancellationToken, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
+};
+use rustix::fs::OFlags;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::guard::Guard;
+use crate::lines::{Page, PageText, read_page};
+use crate::{ToolLimits, ToolPorts, arguments, blocking, paths};
+
+const NAME: &str = "read_file";
+
+/// Lines shown when the model does not say how many: most files whole, few tokens wasted on the others.
+const LINES_DEFAULT: usize = 500;
+
+/// How far past the page lines are counted. Nobody needs the exact number of lines of a log of gigabytes.
+const COUNT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The beginning of a file by which we tell text from other things.
+const SAMPLE_BYTES: u64 = 8 * 1024;
+
+/// A sample with more control characters than this is not text.
+const CONTROL_PERCENT_MAX: usize = 30;
+
+/// Names of a folder that are shown, or searched for near ones.
+const FOLDER_NAMES_MAX: usize = 1000;
+const FOLDER_NAMES_SHOWN: usize = 30;
+
+/// First bytes of common files that are not text.
+const SIGNATURES: &[(&[u8], &str)] = &[
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive or an office document"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\xff\xfe", "UTF-16 text (convert it with `iconv`)"),
+    (b"\xfe\xff", "UTF-16 text (convert it with `iconv`)"),
+];
+
+pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+    Arc::new(ReadFile {
+        spec: spec(&ports.limits),
+        limits: ports.limits.clone(),
+        home: ports.home.clone(),
+        guard: Guard::new(ports),
+    })
+}
+
+fn spec(limits: &ToolLimits) -> ToolSpec {
+    ToolSpec {
+        name: NAME.to_owned(),
+        description: "Read a text file. Lines come numbered as `N|text`; the number and bar are not part of the \
+                      file. Long files come in pages: go on with `offset`. Prefer this to `cat`, `head` or `tail`."
+            .to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Absolute, `~/…`, or relative to the working directory"},
+                "offset": {"type": "integer", "minimum": 1, "description": "First line, from 1 (default 1)"},
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": format!("Lines at most (default {LINES_DEFAULT}, at most {})", limits.read_lines_max),
+                },
+            },
+            "required": ["path"],
+        }),
+    }
+}
+
+struct ReadFile {
+    spec: ToolSpec,
+    limits: ToolLimits,
+    home: Option<PathBuf>,
+    guard: Guard,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+impl Tool for ReadFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _arguments: &Value) -> Effect {
+        Effect::Read
+    }
+
+    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
+        Parallel::Reads(self.touched(arguments, cwd))
+    }
+
+    fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
+        let path = arguments::text(arguments, "path");
+        path.map(|path| paths::absolute(path, cwd, self.home.as_deref()))
+            .into_iter()
+            .collect()
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.read(arguments, cx))
+    }
+}
+
+impl ReadFile {
+    async fn read(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = arguments::parse(NAME, arguments)?;
+        let path = paths::joined(&arguments.path, &cx.cwd, self.home.as_deref());
+        let lines_max = self.limits.read_lines_max.max(1);
+        let page = Page {
+            offset: arguments.offset.unwrap_or(1).max(1),
+            lines_max: arguments.limit.unwrap_or(LINES_DEFAULT).clamp(1, lines_max),
+            chars_max: self.limits.read_chars_max,
+            line_chars_max: self.limits.line_chars_max,
+            count_bytes_max: COUNT_BYTES_MAX,
+        };
+        let (guard, stop) = (self.guard.clone(), cx.stop.clone());
+        let stopped =
+            || ToolError::Stopped("stopped while reading; nothing was changed".to_owned());
+        blocking::unless_stopped(&cx.stop, move || read(&path, page, &guard, &stop))
+            .await
+            .ok_or_else(stopped)?
+            .map_err(ToolError::Answer)?
+            .map(ToolOutput::text)
+            .ok_or_else(stopped)
+    }
+}
+
+/// Reads a page of a file; an error is written for the model, and `Ok(None)` means that it was stopped.
+fn read(
+    path: &Path,
+    page: Page,
+    guard: &Guard,
+    stop: &CancellationToken,
+) -> Result<Option<String>, String> {
+    let target = path.canonicalize().map_err(|error| explain(path, &error))?;
+    if let Some(refusal) = guard
+        .refuse_read(path)
+        .or_else(|| guard.refuse_read(&target))
+    {
+        return Err(refusal);
+    }
+    let metadata = target.metadata().map_err(|error| explain(path, &error))?;
+    if let Some(refusal) = refuse_kind(path, &metadata) {
+        return Err(refusal);
+    }
+    let mut file = open(&target).map_err(|error| explain(path, &error))?;
+    let sample = sample(&mut file).map_err(|error| explain(path, &error))?;
+    if let Some(kind) = binary_kind(&sample) {
+        return Err(format!(
+            "`{}` is {kind} of {} bytes, not text; look at it with a program that knows its format",
+            path.display(),
+            metadata.len()
+        ));
+    }
+    let text = read_page(file, page, stop).map_err(|error| explain(path, &error))?;
+    text.map(|text| present(path, page, text)).transpose()
+}
+
+/// Opens a regular file. Should it have become a pipe since we looked, opening it still does not hang.
+fn open(path: &Path) -> io::Result<File> {
+    let no_hang = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(no_hang)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no longer a regular file")),
+    }
+}
+
+fn sample(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut sample = Vec::new();
+    file.by_ref().take(SAMPLE_BYTES).read_to_end(&mut sample)?;
+    file.rewind()?;
+    Ok(sample)
+}
+
+/// Says what a file is if its beginning is not text.
+fn binary_kind(sample: &[u8]) -> Option<&'static str> {
+    let known = SIGNATURES
+        .iter()
+        .find(|(signature, _)| sample.starts_with(signature));
+    let is_control =
+        |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
+    let controls = sample.iter().filter(is_control).count();
+    let is_binary = sample.contains(&0) || controls * 100 > sample.len() * CONTROL_PERCENT_MAX;
+    match known {
+        Some((_, kind)) => Some(kind),
+        None => is_binary.then_some("a binary file"),
+    }
+}
+
+fn refuse_kind(path: &Path, metadata: &Metadata) -> Option<String> {
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        return None;
+    }
+    if kind.is_dir() {
+        return Some(describe_folder(path));
+    }
+    let kind = match kind {
+        kind if kind.is_fifo() => "a named pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Some(format!(
+        "`{}` is {kind}, not a regular file; reading it could hang or have effects",
+        path.display()
+    ))
+}
+
+fn describe_folder(path: &Path) -> String {
+    let mut names = names_in(path);
+    names.sort();
+    let more = names.len().saturating_sub(FOLDER_NAMES_SHOWN);
+    names.truncate(FOLDER_NAMES_SHOWN);
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more (list them with `ls`)"),
+    };
+    format!(
+        "`{}` is a folder; read a file in it: {}{more}",
+        path.display(),
+        names.join(", ")
+    )
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let Ok(entries) = folder.read_dir() else {
+        return Vec::new();
+    };
+    entries
+        .take(FOLDER_NAMES_MAX)
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .collect()
+}
+
+fn explain(path: &Path, error: &io::Error) -> String {
+    let shown = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("`{shown}` does not exist{}", hint_for_missing(path)),
+        io::ErrorKind::PermissionDenied => {
+            format!("`{shown}` may not be read by this user; its permissions forbid it")
+        }
+        _ => format!("cannot read `{shown}`: {error}"),
+    }
+}
+
+fn hint_for_missing(path: &Path) -> String {
+    let Some(folder) = path.parent() else {
+        return String::new();
+    };
+    if !folder.is_dir() {
+        let existing = folder.ancestors().find(|ancestor| ancestor.is_dir());
+        return existing.map_or_else(String::new, |existing| {
+            format!("; the path exists only as far as `{}`", existing.display())
+        });
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let names = names_in(folder);
+    match nearest(&name, names.iter().map(String::as_str)).as_slice() {
+        [] => format!("; nothing in `{}` has a similar name", folder.display()),
+        near => format!(
+            "; similar names in `{}`: {}",
+            folder.display(),
+            near.join(", ")
+        ),
+    }
+}
+
+/// Adds to the lines what the model must know about what it does not see.
+fn present(path: &Path, page: Page, page_text: PageText) -> Result<String, String> {
+    let PageText {
+        mut text,
+        last,
+        total,
+        is_total_exact,
+        is_lossy,
+    } = page_text;
+    if total == 0 {
+        return Ok("[the file is empty]".to_owned());
+    }
+    if last == 0 {
+        return Err(format!(
+            "`{}` has {total} lines; offset {} is past its end",
+            path.display(),
+            page.offset
+        ));
+    }
+    if is_lossy {
+        text.push_str("[bytes that are not UTF-8 are shown as \u{fffd}; writing this text back would change them]\n");
+    }
+    let at_least = if is_total_exact { "" } else { "at least " };
+    if last < total || !is_total_exact {
+        text.push_str(&format!(
+            "[lines {}-{last} of {at_least}{total}; continue with offset={}]",
+            page.offset,
+            last + 1
+        ));
+    } else if page.offset > 1 {
+        text.push_str(&format!(
+            "[lines {}-{last} of {total}; end of file]",
+            page.offset
+        ));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_told_from_other_things() {
+        for (sample, kind) in [
+            (&b"hello\n"[..], None),
+            (b"", None),
+            ("héllo".as_bytes(), None),
+            (b"\x1b[31mcoloured log\x1b[0m", None),
+            (b"\x89PNG\r\n", Some("a PNG image")),
+            (b"a\0b", Some("a binary file")),
+            (b"\x01\x02\x03\x04abc", Some("a binary file")),
+            (b"latin1 caf\xe9", None),
+        ] {
+            assert_eq!(binary_kind(sample), kind, "{sample:?}");
+        }
+    }
+}

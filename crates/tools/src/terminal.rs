@@ -1,0 +1,332 @@
+//! `terminal`: runs a shell command and waits for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, ShellCommand, Terminal, Tool,
+    ToolContext, ToolError, ToolOutput, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::policy::{self, LINE_BYTES_MAX, is_read_only};
+use crate::{ToolLimits, ToolPorts, arguments, paths};
+
+const NAME: &str = "terminal";
+
+pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+    Arc::new(TerminalTool {
+        spec: spec(&ports.limits),
+        terminal: Arc::clone(&ports.terminal),
+        limits: ports.limits.clone(),
+        home: ports.home.clone(),
+    })
+}
+
+fn spec(limits: &ToolLimits) -> ToolSpec {
+    ToolSpec {
+        name: NAME.to_owned(),
+        description: "Run a bash command and wait for it to end. Returns its output, errors included, and its exit \
+                      code. Each call is a new shell: `cd` and variables do not carry over. There is no keyboard: \
+                      use flags such as `-y`. Start a server with `nohup … > log 2>&1 &`. Very long output loses \
+                      its middle."
+            .to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "What to run"},
+                "timeout": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": format!(
+                        "Seconds after which it is killed (default {}, at most {})",
+                        limits.command_timeout.as_secs(),
+                        limits.command_timeout_max.as_secs()
+                    ),
+                },
+                "workdir": {"type": "string", "description": "Folder to run in, for this call only"},
+            },
+            "required": ["command"],
+        }),
+    }
+}
+
+struct TerminalTool {
+    spec: ToolSpec,
+    terminal: Arc<dyn Terminal>,
+    limits: ToolLimits,
+    home: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    command: String,
+    timeout: Option<u64>,
+    workdir: Option<String>,
+}
+
+impl Tool for TerminalTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, arguments: &Value) -> Effect {
+        match arguments::text(arguments, "command").is_some_and(is_read_only) {
+            true => Effect::Read,
+            false => Effect::Effect,
+        }
+    }
+
+    fn parallel(&self, arguments: &Value, _cwd: &Path) -> Parallel {
+        match self.effect(arguments) {
+            // A command may look anywhere, so no file may change meanwhile.
+            Effect::Read => Parallel::Reads(vec![PathBuf::from("/")]),
+            Effect::Idempotent | Effect::Effect => Parallel::Never,
+        }
+    }
+
+    fn consent(&self, arguments: &Value) -> Consent {
+        arguments::text(arguments, "command").map_or(Consent::NotNeeded, policy::consent_for)
+    }
+
+    fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
+        let workdir = arguments::text(arguments, "workdir");
+        workdir
+            .map(|workdir| paths::absolute(workdir, cwd, self.home.as_deref()))
+            .into_iter()
+            .collect()
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run_command(arguments, cx))
+    }
+}
+
+impl TerminalTool {
+    async fn run_command(
+        &self,
+        arguments: Value,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = arguments::parse(NAME, arguments)?;
+        let command = self.command(&arguments, cx).map_err(ToolError::Answer)?;
+        let timeout = command.timeout;
+        if cx.stop.is_cancelled() {
+            return Err(ToolError::Stopped(
+                "stopped before the command was started".to_owned(),
+            ));
+        }
+        match self.terminal.run(command).await {
+            Ok(output) => present(&arguments.command, timeout, &output),
+            Err(error) => Err(ToolError::Answer(error.to_string())),
+        }
+    }
+
+    fn command(&self, arguments: &Arguments, cx: &ToolContext) -> Result<ShellCommand, String> {
+        let line = &arguments.command;
+        if line.trim().is_empty() {
+            return Err("`command` is empty; say what to run".to_owned());
+        }
+        if line.len() > LINE_BYTES_MAX {
+            return Err(format!(
+                "`command` has {} bytes, more than the {LINE_BYTES_MAX} allowed; write a script with `write_file` and run that",
+                line.len()
+            ));
+        }
+        if line.contains('\0') {
+            return Err("`command` contains a NUL character, which no shell accepts".to_owned());
+        }
+        let timeout = arguments
+            .timeout
+            .map(|seconds| Duration::from_secs(seconds.max(1)));
+        let longest = self.limits.command_timeout_max;
+        if timeout.is_some_and(|timeout| timeout > longest) {
+            return Err(format!(
+                "`timeout` is at most {} seconds; start longer work in the background with `nohup … > log 2>&1 &` and look at its log",
+                longest.as_secs()
+            ));
+        }
+        let cwd = match &arguments.workdir {
+            Some(workdir) => paths::joined(workdir, &cx.cwd, self.home.as_deref()),
+            None => cx.cwd.clone(),
+        };
+        Ok(ShellCommand {
+            line: line.clone(),
+            cwd,
+            timeout: timeout.unwrap_or(self.limits.command_timeout.min(longest)),
+            output_bytes_max: self.limits.output_bytes_max,
+            stop: cx.stop.clone(),
+            progress: cx.progress.clone(),
+        })
+    }
+}
+
+/// Puts what the command printed and how it ended into words.
+fn present(line: &str, timeout: Duration, output: &CommandOutput) -> Result<ToolOutput, ToolError> {
+    let seconds = output.elapsed.as_secs_f64();
+    match output.exit {
+        CommandExit::Code(code) => {
+            let meaning = Meaning::of(line, code);
+            let explained = meaning.map_or(String::new(), |meaning| format!(": {}", meaning.text));
+            let text = with_note(
+                output,
+                &format!("[exit code {code}{explained}, {seconds:.1} s]"),
+            );
+            match code == 0 || meaning.is_some_and(|meaning| meaning.is_normal) {
+                true => Ok(ToolOutput::text(text)),
+                false => Err(ToolError::Answer(text)),
+            }
+        }
+        CommandExit::Signal(signal) => Err(ToolError::Answer(with_note(
+            output,
+            &format!(
+                "[killed by signal {signal}{}, {seconds:.1} s]",
+                signal_name(signal)
+            ),
+        ))),
+        CommandExit::TimedOut => Err(ToolError::Answer(with_note(
+            output,
+            &format!(
+                "[killed after its {} s were over; it may have done part of its work. Give a longer `timeout`, do less \
+                 at once, or run it in the background with `nohup … > log 2>&1 &`]",
+                timeout.as_secs()
+            ),
+        ))),
+        CommandExit::Stopped => Err(ToolError::Stopped(with_note(
+            output,
+            &format!(
+                "[stopped by the user after {seconds:.1} s and killed; it may have done part of its work]"
+            ),
+        ))),
+    }
+}
+
+fn with_note(output: &CommandOutput, note: &str) -> String {
+    match output.text.trim_end() {
+        "" => note.to_owned(),
+        text => format!("{text}\n{note}"),
+    }
+}
+
+/// What an exit code means for the program that gave it.
+#[derive(Clone, Copy)]
+struct Meaning {
+    text: &'static str,
+    /// The program did its work; the code is its answer.
+    is_normal: bool,
+}
+
+impl Meaning {
+    fn of(line: &str, code: i32) -> Option<Self> {
+        let normal = |text| {
+            Some(Self {
+                text,
+                is_normal: true,
+            })
+        };
+        let failure = |text| {
+            Some(Self {
+                text,
+                is_normal: false,
+            })
+        };
+        match (policy::last_program(line)?.as_str(), code) {
+            ("grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack", 1) => normal("nothing matched"),
+            ("diff" | "cmp", 1) => normal("the files differ"),
+            ("test" | "[" | "[[", 1) => normal("the condition is false"),
+            ("find", 1) => failure("some folders could not be read"),
+            ("curl", 6) => failure("the host name was not found"),
+            ("curl", 7) => failure("the connection was refused"),
+            ("curl", 22) => failure("the server answered with an error"),
+            ("curl", 28) => failure("the request took too long"),
+            (_, 126) => failure("the program may not be executed"),
+            (_, 127) => failure("no such program"),
+            (_, 137) => failure("something in it was killed, perhaps for want of memory"),
+            _ => None,
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        6 => " (it aborted)",
+        9 => " (killed, perhaps for want of memory)",
+        11 => " (it crashed)",
+        13 => " (its reader closed the pipe)",
+        15 => " (it was asked to end)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(text: &str, exit: CommandExit) -> CommandOutput {
+        CommandOutput {
+            text: text.to_owned(),
+            omitted_bytes: 0,
+            exit,
+            elapsed: Duration::from_millis(1240),
+        }
+    }
+
+    /// Shows a result as `ok`, `answer` or `stopped` and its text.
+    fn shown(line: &str, text: &str, exit: CommandExit) -> (&'static str, String) {
+        match present(line, Duration::from_secs(180), &output(text, exit)) {
+            Ok(output) => ("ok", output.text),
+            Err(ToolError::Answer(text)) => ("answer", text),
+            Err(ToolError::Stopped(text)) => ("stopped", text),
+            Err(ToolError::OutcomeUnknown(text)) => ("unknown", text),
+        }
+    }
+
+    #[test]
+    fn the_exit_code_follows_the_output() {
+        let (kind, text) = shown("ls", "a\nb\n", CommandExit::Code(0));
+        assert_eq!((kind, text.as_str()), ("ok", "a\nb\n[exit code 0, 1.2 s]"));
+        let (kind, text) = shown("true", "", CommandExit::Code(0));
+        assert_eq!((kind, text.as_str()), ("ok", "[exit code 0, 1.2 s]"));
+    }
+
+    #[test]
+    fn a_failure_is_an_answer_with_the_output_inside() {
+        let (kind, text) = shown("make", "error: x\n", CommandExit::Code(2));
+        assert_eq!(
+            (kind, text.as_str()),
+            ("answer", "error: x\n[exit code 2, 1.2 s]")
+        );
+    }
+
+    #[test]
+    fn a_code_that_is_an_answer_is_no_failure() {
+        let (kind, text) = shown("cat a | grep b", "", CommandExit::Code(1));
+        assert_eq!(
+            (kind, text.as_str()),
+            ("ok", "[exit code 1: nothing matched, 1.2 s]")
+        );
+        assert_eq!(
+            shown("grep b a; ls x", "", CommandExit::Code(1)).0,
+            "answer"
+        );
+    }
+
+    #[test]
+    fn an_end_by_force_says_what_to_do() {
+        let (kind, text) = shown("sleep 999", "x", CommandExit::TimedOut);
+        assert_eq!(kind, "answer");
+        assert!(text.starts_with("x\n[killed after its 180 s"), "{text}");
+        assert_eq!(shown("x", "", CommandExit::Stopped).0, "stopped");
+        assert!(
+            shown("x", "", CommandExit::Signal(11))
+                .1
+                .contains("crashed")
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! Names for groups of tools, as settings and `--toolsets` use them.
+
+use hermes_core::text::nearest;
+
+use crate::BUILT_IN;
+
+pub struct Toolset {
+    pub name: &'static str,
+    /// The name older settings use.
+    pub legacy_name: Option<&'static str>,
+    pub tools: &'static [&'static str],
+}
+
+/// Every group that is not everything.
+pub const TOOLSETS: &[Toolset] = &[
+    Toolset {
+        name: "file",
+        legacy_name: Some("file_tools"),
+        tools: &["read_file", "write_file"],
+    },
+    Toolset {
+        name: "terminal",
+        legacy_name: Some("terminal_tools"),
+        tools: &["terminal"],
+    },
+    Toolset {
+        name: "todo",
+        legacy_name: None,
+        tools: &["todo"],
+    },
+];
+
+/// Names that mean every tool.
+const EVERYTHING: &[&str] = &["hermes-cli", "all", "*"];
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no toolset `{name}`; {}", suggestion(near))]
+pub struct UnknownToolset {
+    pub name: String,
+    /// Toolsets that are spelt alike, best first.
+    pub near: Vec<&'static str>,
+}
+
+/// Returns the tools of the named toolsets, each once, in the order of [`BUILT_IN`].
+pub fn select(names: &[String]) -> Result<Vec<&'static str>, UnknownToolset> {
+    let mut chosen: Vec<&str> = Vec::new();
+    for name in names {
+        chosen.extend(members(name)?);
+    }
+    let all = BUILT_IN.iter().map(|(tool, _)| *tool);
+    Ok(all.filter(|tool| chosen.contains(tool)).collect())
+}
+
+fn members(name: &str) -> Result<Vec<&'static str>, UnknownToolset> {
+    if EVERYTHING.contains(&name) {
+        return Ok(BUILT_IN.iter().map(|(tool, _)| *tool).collect());
+    }
+    TOOLSETS
+        .iter()
+        .find(|toolset| toolset.name == name || toolset.legacy_name == Some(name))
+        .map(|toolset| toolset.tools.to_vec())
+        .ok_or_else(|| UnknownToolset {
+            name: name.to_owned(),
+            near: nearest(name, known_names()),
+        })
+}
+
+fn known_names() -> impl Iterator<Item = &'static str> {
+    let named = TOOLSETS.iter().map(|toolset| toolset.name);
+    named.chain(EVERYTHING.iter().copied())
+}
+
+fn suggestion(near: &[&str]) -> String {
+    match near {
+        [] => format!("known: {}", known_names().collect::<Vec<_>>().join(", ")),
+        near => format!("did you mean {}?", near.join(" or ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selected(names: &[&str]) -> Vec<&'static str> {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        select(&names).unwrap()
+    }
+
+    #[test]
+    fn every_tool_of_a_toolset_exists() {
+        for toolset in TOOLSETS {
+            for tool in toolset.tools {
+                assert!(BUILT_IN.iter().any(|(name, _)| name == tool), "{tool}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tool_named_twice_is_selected_once() {
+        assert_eq!(
+            selected(&["todo", "file", "todo"]),
+            ["read_file", "todo", "write_file"]
+        );
+    }
+
+    #[test]
+    fn everything_has_several_names() {
+        for name in ["all", "*", "hermes-cli"] {
+            assert_eq!(selected(&[name]).len(), BUILT_IN.len());
+        }
+        assert!(selected(&[]).is_empty());
+    }
+
+    #[test]
+    fn names_of_older_settings_are_understood() {
+        assert_eq!(selected(&["terminal_tools"]), ["terminal"]);
+    }
+
+    #[test]
+    fn an_unknown_name_suggests_a_known_one() {
+        let error = select(&["termnal".to_owned()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no toolset `termnal`; did you mean terminal?"
+        );
+        let error = select(&["zzz".to_owned()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no toolset `zzz`; known: file, terminal, todo, hermes-cli, all, *"
+        );
+    }
+}

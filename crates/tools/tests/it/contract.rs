@@ -1,0 +1,33 @@
+//! Every built-in tool keeps the contract, and the list of them is in order.
+
+use hermes_testkit::contract::tool;
+use hermes_tools::{BUILT_IN, built_in};
+use serde_json::json;
+
+use crate::Place;
+
+#[tokio::test]
+async fn every_tool_keeps_the_contract() {
+    for (name, _) in BUILT_IN {
+        let place = Place::new();
+        place.write("a.txt", "hello\n");
+        let valid = match *name {
+            "read_file" => json!({"path": "a.txt"}),
+            "write_file" => json!({"path": "b.txt", "content": "hello\n"}),
+            "terminal" => json!({"command": "echo hello"}),
+            "todo" => json!({"todos": [{"id": "1", "content": "x", "status": "pending"}]}),
+            name => panic!("`{name}` has no example of a valid call here"),
+        };
+        tool::check(&*place.tool(name), valid, place.root()).await;
+    }
+}
+
+#[test]
+fn the_list_names_each_tool_as_it_names_itself_in_order() {
+    let place = Place::new();
+    let tools = built_in(&place.ports());
+    let listed: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+    let named: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+    assert_eq!(listed, named);
+    assert!(named.is_sorted());
+}

@@ -1,0 +1,105 @@
+//! The built-in tools on real files.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a failed `unwrap` in a helper is a failed test"
+)]
+
+mod approvals;
+mod contract;
+mod read_file;
+mod terminal;
+mod write_file;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{
+    BoxFuture, CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError, Tool, ToolError,
+};
+use hermes_testkit::contract::tool::context;
+use hermes_tools::{ToolLimits, ToolPorts, built_in};
+use serde_json::Value;
+
+/// A terminal that runs nothing: it prints the line it was given, with the folder and the limits.
+struct EchoTerminal;
+
+impl Terminal for EchoTerminal {
+    fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
+        Box::pin(async move {
+            if command.cwd.ends_with("missing") {
+                return Err(TerminalError::NoSuchDirectory { path: command.cwd });
+            }
+            let (cwd, timeout) = (command.cwd.display(), command.timeout.as_secs());
+            Ok(CommandOutput {
+                text: format!("{} in {cwd} for {timeout} s", command.line),
+                omitted_bytes: 0,
+                exit: match command.line.strip_prefix("exit ") {
+                    Some(code) => CommandExit::Code(code.parse().unwrap()),
+                    None => CommandExit::Code(0),
+                },
+                elapsed: std::time::Duration::ZERO,
+            })
+        })
+    }
+}
+
+/// A folder to work in, which is also the home of the user.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn ports(&self) -> ToolPorts {
+        ToolPorts {
+            terminal: Arc::new(EchoTerminal),
+            limits: ToolLimits::default(),
+            home: Some(self.root().to_owned()),
+            secret: vec![self.path(".hermes/auth.json")],
+            protected: vec![self.path(".hermes/config.yaml")],
+        }
+    }
+
+    fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        let mut tools = built_in(&self.ports()).into_iter();
+        tools.find(|tool| tool.spec().name == name).unwrap()
+    }
+
+    async fn call(&self, name: &str, arguments: Value) -> Result<String, ToolError> {
+        let result = self.tool(name).run(arguments, &context(self.root())).await;
+        result.map(|output| output.text)
+    }
+
+    /// Returns the answer to a call that must fail.
+    async fn answer(&self, name: &str, arguments: Value) -> String {
+        match self.call(name, arguments).await {
+            Err(ToolError::Answer(answer)) => answer,
+            other => panic!("not an answer: {other:?}"),
+        }
+    }
+}
