@@ -1,0 +1,153 @@
+//! Reading and writing small text files so that neither a crash nor a full disk leaves half of one behind.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, Read, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+/// Largest settings file we read; far above any real one, and small enough not to hurt.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Permissions of files that may hold secrets.
+pub(crate) const PRIVATE_FILE_MODE: u32 = 0o600;
+/// Names tried for a temporary file, in case a crash left some behind.
+const TEMPORARY_NAMES_MAX: u32 = 64;
+
+/// A settings file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("`{}` is a directory where a file is expected", path.display())]
+    Directory { path: PathBuf },
+    #[error("`{}` is not UTF-8 text (first bad byte at offset {offset})", path.display())]
+    NotText { path: PathBuf, offset: usize },
+    #[error("`{}` is larger than {FILE_BYTES_MAX} bytes", path.display())]
+    TooLarge { path: PathBuf },
+    #[error("cannot read `{}`", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+impl ReadError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Directory { .. } => "move the directory aside",
+            Self::NotText { .. } => "save the file as UTF-8",
+            Self::TooLarge { .. } => "this is hardly a settings file; move it aside",
+            Self::Io { .. } => "check the permissions with `hermes doctor`",
+        }
+    }
+}
+
+/// A file that cannot be written; what was there before is unchanged.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write `{}`; it is unchanged", path.display())]
+pub struct WriteError {
+    pub path: PathBuf,
+    pub source: io::Error,
+}
+
+impl WriteError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self.source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space and try again"
+            }
+            _ => "check that you own the directory and may write to it: `hermes doctor`",
+        }
+    }
+}
+
+/// Reads a text file; `None` when there is none.
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
+    let io_error = |source| ReadError::Io {
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(io_error(error)),
+    };
+    let mut bytes = Vec::new();
+    match file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes) {
+        Ok(length) if length as u64 > FILE_BYTES_MAX => Err(ReadError::TooLarge {
+            path: path.to_path_buf(),
+        }),
+        Ok(_) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|error| ReadError::NotText {
+                path: path.to_path_buf(),
+                offset: error.utf8_error().valid_up_to(),
+            }),
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => Err(ReadError::Directory {
+            path: path.to_path_buf(),
+        }),
+        Err(error) => Err(io_error(error)),
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Replaces a file in one step: a reader sees the old text or the new, also after a crash.
+///
+/// Keeps the permissions of an existing file and follows a symbolic link to the file it names.
+pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), WriteError> {
+    replace(path, text).map_err(|source| WriteError {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let target = match fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(error) if is_absent(&error) => path.to_path_buf(),
+        Err(error) => return Err(error),
+    };
+    let mode = match fs::metadata(&target) {
+        Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) => metadata.permissions().mode() & 0o7777,
+        Err(_) => PRIVATE_FILE_MODE,
+    };
+    let directory = target.parent().unwrap_or(Path::new("."));
+    let (temporary, mut file) = create_temporary(&target)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.set_permissions(Permissions::from_mode(mode)))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&temporary, &target));
+    if let Err(error) = written {
+        // The temporary file is ours and useless now; the first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+        return Err(error);
+    }
+    // The new file is in place; syncing the folder only makes that survive a power cut, and not all can.
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+    Ok(())
+}
+
+fn create_temporary(target: &Path) -> io::Result<(PathBuf, File)> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    for attempt in 0..TEMPORARY_NAMES_MAX {
+        let temporary =
+            target.with_file_name(format!(".{name}.{}-{attempt}.tmp", std::process::id()));
+        let created = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE_FILE_MODE)
+            .open(&temporary);
+        match created {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
