@@ -1,0 +1,429 @@
+//! Writes entries into the step log and keeps what follows from them: messages, calls, counters, the open turn.
+//!
+//! The rules it holds, so that a stored conversation is always one a provider accepts:
+//! - a session has at most one open turn, and entries belong to it;
+//! - a result answers a call of the latest reply, and no call is answered twice;
+//! - the next reply, and the end of the turn, come only when every call is answered.
+
+use hermes_core::text::shorten;
+use hermes_core::{
+    CallId, Cost, Effect, Entry, FinishReason, Message, ModelName, SessionId, Timestamp,
+    ToolResult, TurnEnd, TurnId, Usage,
+};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::sessions::{self, TokenColumns};
+use crate::stored::{encode, role_name};
+
+/// Characters of the first message that stand for a session without a title: a line in a list.
+const PREVIEW_CHARS_MAX: usize = 80;
+
+pub(crate) fn append(
+    conn: &Connection,
+    session: &SessionId,
+    at: Timestamp,
+    entries: &[Entry],
+) -> Result<(), Failure> {
+    let mut log = Log::open(conn, session, at)?;
+    for entry in entries {
+        log.append(entry)?;
+    }
+    log.close()
+}
+
+/// A session's step log while one transaction appends to it.
+struct Log<'conn> {
+    conn: &'conn Connection,
+    session: i64,
+    model: ModelName,
+    at: i64,
+    open_turn: Option<OpenTurn>,
+    added: Added,
+}
+
+struct OpenTurn {
+    number: i64,
+    id: TurnId,
+    /// The message whose calls are being answered.
+    reply: Option<i64>,
+    /// Steps it has so far.
+    steps: i64,
+}
+
+/// What the session's counters grow by.
+#[derive(Default)]
+struct Added {
+    messages: i64,
+    calls: i64,
+    requests: i64,
+    usage: Usage,
+    /// Costs that are known, and whether one is not.
+    cost_micro_usd: u64,
+    is_cost_unknown: bool,
+    preview: String,
+}
+
+impl<'conn> Log<'conn> {
+    fn open(conn: &'conn Connection, session: &SessionId, at: Timestamp) -> Result<Self, Failure> {
+        let mut statement = conn.prepare_cached(
+            "SELECT s.number, t.number, t.id, t.reply,
+                    (SELECT max(seq) FROM steps WHERE turn = t.number), s.provider, s.model
+             FROM sessions s LEFT JOIN turns t ON t.number = s.open_turn
+             WHERE s.id = ?1",
+        )?;
+        let found = statement
+            .query_row([session.as_str()], |row| {
+                let open_turn = match row.get::<_, Option<i64>>(1)? {
+                    None => None,
+                    Some(number) => Some(OpenTurn {
+                        number,
+                        id: row.get::<_, String>(2)?.into(),
+                        reply: row.get(3)?,
+                        steps: row.get(4)?,
+                    }),
+                };
+                let model = ModelName {
+                    provider: row.get(5)?,
+                    model: row.get(6)?,
+                };
+                Ok((row.get(0)?, model, open_turn))
+            })
+            .optional()?;
+        let (session, model, open_turn) =
+            found.ok_or_else(|| Failure::not_found(session.as_str()))?;
+        Ok(Self {
+            conn,
+            session,
+            model,
+            at: at.as_millis(),
+            open_turn,
+            added: Added::default(),
+        })
+    }
+
+    fn append(&mut self, entry: &Entry) -> Result<(), Failure> {
+        match entry {
+            Entry::TurnStarted { turn, message } => self.start_turn(turn, message),
+            Entry::TurnResumed { turn } => {
+                self.open_turn(turn)?;
+                self.add_step("turn_resumed", None, None).map(drop)
+            }
+            Entry::ModelAsked { turn, model } => {
+                self.open_turn(turn)?;
+                let other = (*model != self.model).then(|| json(model)).transpose()?;
+                self.add_step("model_asked", None, other.as_deref())
+                    .map(drop)
+            }
+            Entry::Replied {
+                turn,
+                message,
+                reason,
+                usage,
+                cost,
+                model,
+            } => {
+                let request = Request {
+                    model,
+                    reason: *reason,
+                    usage: *usage,
+                    cost: *cost,
+                };
+                self.reply(turn, message, &request)
+            }
+            // The arguments are in the reply already.
+            Entry::CallIntended {
+                turn,
+                call,
+                tool,
+                effect,
+                arguments: _,
+            } => self.intend(turn, call, tool, *effect),
+            Entry::CallFinished { turn, result } => self.finish_call(turn, result),
+            Entry::TurnEnded { turn, end, closing } => self.end_turn(turn, end, closing.as_ref()),
+        }
+    }
+
+    fn start_turn(&mut self, turn: &TurnId, message: &Message) -> Result<(), Failure> {
+        if let Some(open) = &self.open_turn {
+            return Err(Failure::Refused(format!(
+                "turn `{turn}` cannot start before turn `{}` has ended",
+                open.id
+            )));
+        }
+        self.conn
+            .prepare_cached("INSERT INTO turns (session, id) VALUES (?1, ?2)")?
+            .execute(params![self.session, turn.as_str()])?;
+        let number = self.conn.last_insert_rowid();
+        self.open_turn = Some(OpenTurn {
+            number,
+            id: turn.clone(),
+            reply: None,
+            steps: 0,
+        });
+        if self.added.preview.is_empty() {
+            self.added.preview = preview(message);
+        }
+        let message = self.add_message(number, message)?;
+        self.add_step("turn_started", Some(message), None).map(drop)
+    }
+
+    fn reply(
+        &mut self,
+        turn: &TurnId,
+        message: &Message,
+        request: &Request,
+    ) -> Result<(), Failure> {
+        let turn = self.open_turn(turn)?;
+        self.require_all_answered(turn)?;
+        let turn = turn.number;
+        let reply = self.add_message(turn, message)?;
+        self.add_step("replied", Some(reply), None)?;
+        self.add_request(reply, request)?;
+        let mut add_call = self
+            .conn
+            .prepare_cached("INSERT INTO calls (reply, id, tool) VALUES (?1, ?2, ?3)")?;
+        for call in message.calls() {
+            add_call.execute(params![reply, call.id.as_str(), call.name])?;
+            self.added.calls += 1;
+        }
+        self.conn
+            .prepare_cached("UPDATE turns SET reply = ?2 WHERE number = ?1")?
+            .execute([turn, reply])?;
+        if let Some(open) = &mut self.open_turn {
+            open.reply = Some(reply);
+        }
+        Ok(())
+    }
+
+    /// Repeatable: a call that a crash cut short may run again.
+    fn intend(
+        &mut self,
+        turn: &TurnId,
+        call: &CallId,
+        tool: &str,
+        effect: Effect,
+    ) -> Result<(), Failure> {
+        let turn = self.open_turn(turn)?;
+        self.require_unanswered(turn, call)?;
+        let reply = turn.reply;
+        let step = self.add_step("call_intended", None, None)?;
+        self.conn
+            .prepare_cached(
+                "UPDATE calls SET tool = ?3, effect = ?4, intended = ?5 WHERE reply = ?1 AND id = ?2",
+            )?
+            .execute(params![reply, call.as_str(), tool, effect.as_str(), step])?;
+        Ok(())
+    }
+
+    fn finish_call(&mut self, turn: &TurnId, result: &ToolResult) -> Result<(), Failure> {
+        let turn = self.open_turn(turn)?;
+        self.require_unanswered(turn, &result.call)?;
+        let (turn, reply) = (turn.number, turn.reply);
+        let message = self.add_message(turn, &Message::result(result.clone()))?;
+        self.conn
+            .prepare_cached("UPDATE calls SET result = ?3 WHERE reply = ?1 AND id = ?2")?
+            .execute(params![reply, result.call.as_str(), message])?;
+        self.add_step("call_finished", Some(message), None)
+            .map(drop)
+    }
+
+    fn end_turn(
+        &mut self,
+        turn: &TurnId,
+        end: &TurnEnd,
+        closing: Option<&Message>,
+    ) -> Result<(), Failure> {
+        let turn = self.open_turn(turn)?;
+        self.require_all_answered(turn)?;
+        let turn = turn.number;
+        let closing = closing
+            .map(|message| self.add_message(turn, message))
+            .transpose()?;
+        self.add_step("turn_ended", closing, Some(&json(end)?))?;
+        self.open_turn = None;
+        Ok(())
+    }
+
+    fn open_turn(&self, turn: &TurnId) -> Result<&OpenTurn, Failure> {
+        match &self.open_turn {
+            Some(open) if open.id == *turn => Ok(open),
+            _ => Err(Failure::Refused(format!("turn `{turn}` is not open"))),
+        }
+    }
+
+    fn require_unanswered(&self, turn: &OpenTurn, call: &CallId) -> Result<(), Failure> {
+        let is_answered = self
+            .conn
+            .prepare_cached("SELECT result IS NOT NULL FROM calls WHERE reply = ?1 AND id = ?2")?
+            .query_row(params![turn.reply, call.as_str()], |row| row.get(0))
+            .optional()?;
+        match is_answered {
+            Some(false) => Ok(()),
+            Some(true) => Err(Failure::Refused(format!(
+                "call `{call}` already has its result"
+            ))),
+            None => Err(Failure::Refused(format!(
+                "the latest reply of turn `{}` has no call `{call}`",
+                turn.id
+            ))),
+        }
+    }
+
+    fn require_all_answered(&self, turn: &OpenTurn) -> Result<(), Failure> {
+        let unanswered: Option<String> = self
+            .conn
+            .prepare_cached("SELECT id FROM calls WHERE reply = ?1 AND result IS NULL LIMIT 1")?
+            .query_row([turn.reply], |row| row.get(0))
+            .optional()?;
+        match unanswered {
+            None => Ok(()),
+            Some(call) => Err(Failure::Refused(format!(
+                "call `{call}` of turn `{}` has no result yet",
+                turn.id
+            ))),
+        }
+    }
+
+    fn add_message(&mut self, turn: i64, message: &Message) -> Result<i64, Failure> {
+        let stored = encode(message)?;
+        self.conn
+            .prepare_cached(
+                "INSERT INTO messages (session, turn, role, at, text, parts)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                self.session,
+                turn,
+                role_name(message.role),
+                self.at,
+                stored.text,
+                stored.parts
+            ])?;
+        self.added.messages += 1;
+        Ok(self.conn.last_insert_rowid())
+    }
+
+    /// Adds a row to the log of the open turn and returns its place there.
+    fn add_step(
+        &mut self,
+        kind: &str,
+        message: Option<i64>,
+        data: Option<&str>,
+    ) -> Result<i64, Failure> {
+        let Some(turn) = &mut self.open_turn else {
+            return Err(Failure::Refused(format!("`{kind}` belongs to no turn")));
+        };
+        turn.steps += 1;
+        self.conn
+            .prepare_cached("INSERT INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+            .execute(params![
+                turn.number,
+                turn.steps,
+                kind,
+                self.at,
+                message,
+                data
+            ])?;
+        Ok(turn.steps)
+    }
+
+    fn add_request(&mut self, reply: i64, request: &Request) -> Result<(), Failure> {
+        let tokens = TokenColumns::from(request.usage);
+        self.conn
+            .prepare_cached(
+                "INSERT INTO requests VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?
+            .execute(params![
+                reply,
+                request.model.provider,
+                request.model.model,
+                json(&request.reason)?.trim_matches('"'),
+                tokens.input,
+                tokens.output,
+                tokens.cache_read,
+                tokens.cache_write,
+                tokens.reasoning,
+                request.cost.micro_usd().map(sessions::count),
+            ])?;
+        self.added.requests += 1;
+        self.added.usage += request.usage;
+        match request.cost.micro_usd() {
+            Some(micro_usd) => self.added.cost_micro_usd += micro_usd,
+            None => self.added.is_cost_unknown = true,
+        }
+        Ok(())
+    }
+
+    /// Brings the session's row up to date.
+    fn close(self) -> Result<(), Failure> {
+        let added = self.added;
+        let tokens = TokenColumns::from(added.usage);
+        // NULL, once added, stays.
+        let cost = (!added.is_cost_unknown).then(|| sessions::count(added.cost_micro_usd));
+        self.conn
+            .prepare_cached(
+                "UPDATE sessions SET
+                     updated = max(updated, ?2), open_turn = ?3,
+                     preview = iif(preview = '', ?4, preview),
+                     messages = messages + ?5, calls = calls + ?6, requests = requests + ?7,
+                     input_tokens = input_tokens + ?8, output_tokens = output_tokens + ?9,
+                     cache_read_tokens = cache_read_tokens + ?10,
+                     cache_write_tokens = cache_write_tokens + ?11,
+                     reasoning_tokens = reasoning_tokens + ?12,
+                     cost_micro_usd = cost_micro_usd + ?13
+                 WHERE number = ?1",
+            )?
+            .execute(params![
+                self.session,
+                self.at,
+                self.open_turn.map(|turn| turn.number),
+                added.preview,
+                added.messages,
+                added.calls,
+                added.requests,
+                tokens.input,
+                tokens.output,
+                tokens.cache_read,
+                tokens.cache_write,
+                tokens.reasoning,
+                cost
+            ])?;
+        Ok(())
+    }
+}
+
+/// What an answered request used.
+struct Request<'a> {
+    model: &'a ModelName,
+    reason: FinishReason,
+    usage: Usage,
+    cost: Cost,
+}
+
+fn preview(message: &Message) -> String {
+    let text = message.text();
+    let words: Vec<&str> = text.split_whitespace().take(PREVIEW_CHARS_MAX).collect();
+    shorten(&words.join(" "), PREVIEW_CHARS_MAX)
+}
+
+fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value)
+        .map_err(|error| Failure::Refused(format!("an entry cannot be written as JSON: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_is_one_short_line() {
+        assert_eq!(
+            preview(&Message::user("  fix\n\tthe   bug ")),
+            "fix the bug"
+        );
+        let long = preview(&Message::user("word ".repeat(100)));
+        assert_eq!(long.chars().count(), PREVIEW_CHARS_MAX);
+    }
+}

@@ -1,0 +1,28 @@
+//! What survives: sessions, their step logs and messages, and the search over them, in one SQLite file.
+//!
+//! The only crate with SQL. Start at [`SqliteStore`]. Every change goes through the one thread in `writer`, which
+//! commits in groups; `append` holds the rules of the step log; `search` finds things again. Reads run beside it on a
+//! few connections of their own (`readers`). `claim` keeps two processes from writing into one session.
+//!
+//! Deliberately absent: VACUUM (it would lock out everyone while serving), and changing a stored message (they are
+//! only added, and removed with their session).
+
+mod sqlite;
+
+mod append;
+mod claim;
+mod health;
+mod load;
+mod search;
+mod sessions;
+mod stored;
+mod title;
+
+mod connection;
+mod failure;
+mod migrations;
+mod readers;
+mod writer;
+
+pub use health::Health;
+pub use sqlite::SqliteStore;

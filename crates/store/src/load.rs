@@ -1,0 +1,137 @@
+//! Reads a session back: as the turn loop needs it, and as a transcript.
+
+use hermes_core::history::in_call_order;
+use hermes_core::{
+    CallId, Effect, Intent, LoadedSession, Message, OpenTurn, Prefix, SessionId, Timestamp,
+    TranscriptLine,
+};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::failure::Failure;
+use crate::sessions;
+use crate::stored::decode;
+
+pub(crate) fn load(conn: &Connection, session: &SessionId) -> Result<LoadedSession, Failure> {
+    let number = sessions::require_number(conn, session)?;
+    Ok(LoadedSession {
+        record: sessions::read_record(conn, session)?,
+        prefix: prefix(conn, number)?,
+        messages: in_call_order(messages(conn, number)?),
+        open_turn: open_turn(conn, number)?,
+    })
+}
+
+/// Lines stand as they were stored: results in the order they came.
+pub(crate) fn transcript(
+    conn: &Connection,
+    session: &SessionId,
+) -> Result<Vec<TranscriptLine>, Failure> {
+    let number = sessions::require_number(conn, session)?;
+    let mut statement = conn.prepare_cached(
+        "SELECT m.role, m.text, m.parts, m.at, t.id
+         FROM messages m LEFT JOIN turns t ON t.number = m.turn
+         WHERE m.session = ?1 ORDER BY m.number",
+    )?;
+    let mut rows = statement.query([number])?;
+    let mut lines = Vec::new();
+    while let Some(row) = rows.next()? {
+        lines.push(TranscriptLine {
+            at: Timestamp::from_millis(row.get(3)?),
+            turn: row.get::<_, Option<String>>(4)?.map(Into::into),
+            message: message(row)?,
+        });
+    }
+    Ok(lines)
+}
+
+fn messages(conn: &Connection, session: i64) -> Result<Vec<Message>, Failure> {
+    let mut statement = conn.prepare_cached(
+        "SELECT role, text, parts FROM messages WHERE session = ?1 ORDER BY number",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        messages.push(message(row)?);
+    }
+    Ok(messages)
+}
+
+/// Reads a message from the columns `role`, `text` and `parts`, which come first.
+fn message(row: &rusqlite::Row<'_>) -> Result<Message, Failure> {
+    let text = |column| -> Result<Option<&str>, Failure> {
+        row.get_ref(column)?
+            .as_str_or_null()
+            .map_err(|error| Failure::Unreadable(format!("a message: {error}")))
+    };
+    decode(
+        text(0)?.unwrap_or_default(),
+        text(1)?.unwrap_or_default(),
+        text(2)?,
+    )
+}
+
+fn prefix(conn: &Connection, session: i64) -> Result<Prefix, Failure> {
+    let (system, tools): (String, String) = conn
+        .prepare_cached(
+            "SELECT p.system, p.tools FROM prefixes p
+             JOIN sessions s ON s.number = p.session AND s.epoch = p.epoch
+             WHERE s.number = ?1",
+        )?
+        .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let tools = serde_json::from_str(&tools)
+        .map_err(|error| Failure::Unreadable(format!("the tools of a session: {error}")))?;
+    Ok(Prefix { system, tools })
+}
+
+fn open_turn(conn: &Connection, session: i64) -> Result<Option<OpenTurn>, Failure> {
+    let found = conn
+        .prepare_cached(
+            "SELECT t.number, t.id, t.reply FROM sessions s
+             JOIN turns t ON t.number = s.open_turn WHERE s.number = ?1",
+        )?
+        .query_row([session], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get(2)?))
+        })
+        .optional()?;
+    let Some((number, turn, reply)) = found else {
+        return Ok(None);
+    };
+    let (resumed, steps) = conn
+        .prepare_cached(
+            "SELECT count(*) FILTER (WHERE kind = 'turn_resumed'),
+                    count(*) FILTER (WHERE kind = 'model_asked')
+             FROM steps WHERE turn = ?1",
+        )?
+        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Some(OpenTurn {
+        turn: turn.into(),
+        resumed,
+        steps,
+        intents: intents(conn, reply)?,
+    }))
+}
+
+/// Returns the calls of a reply that were about to run and have no result, in that order.
+fn intents(conn: &Connection, reply: Option<i64>) -> Result<Vec<Intent>, Failure> {
+    let mut statement = conn.prepare_cached(
+        "SELECT id, tool, effect FROM calls
+         WHERE reply = ?1 AND effect IS NOT NULL AND result IS NULL ORDER BY intended",
+    )?;
+    let mut rows = statement.query([reply])?;
+    let mut intents = Vec::new();
+    while let Some(row) = rows.next()? {
+        intents.push(Intent {
+            call: CallId::from(row.get::<_, String>(0)?),
+            tool: row.get(1)?,
+            effect: effect_from(&row.get::<_, String>(2)?)?,
+        });
+    }
+    Ok(intents)
+}
+
+fn effect_from(name: &str) -> Result<Effect, Failure> {
+    [Effect::Read, Effect::Idempotent, Effect::Effect]
+        .into_iter()
+        .find(|effect| effect.as_str() == name)
+        .ok_or_else(|| Failure::Unreadable(format!("a call with effect `{name}`")))
+}

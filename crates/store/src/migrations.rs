@@ -1,0 +1,61 @@
+//! Brings a database file to the schema this build knows. Forward only: one numbered file per schema, never edited
+//! after its release.
+
+use std::path::Path;
+
+use hermes_core::StoreError;
+use rusqlite::Connection;
+
+use crate::failure::Failure;
+
+/// `MIGRATIONS[n]` leads from schema `n` to `n + 1`.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_sessions.sql")];
+
+/// The schema this build reads and writes.
+pub(crate) const SCHEMA: u32 = MIGRATIONS.len() as u32;
+
+/// Marks the file as ours, so that another program's database is never taken for an empty one of our own.
+const APPLICATION_ID: i64 = 0x4865_726d;
+
+/// Reads the schema number of a file: 0 for an empty one. Refuses files that are not ours or too new. Writes nothing.
+pub(crate) fn schema_of(conn: &Connection, path: &Path) -> Result<u32, Failure> {
+    let found = pragma(conn, "user_version")? as u32;
+    let is_empty = !conn.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| {
+        row.get::<_, bool>(0)
+    })?;
+    if is_empty && found == 0 {
+        return Ok(0);
+    }
+    if pragma(conn, "application_id")? != APPLICATION_ID {
+        return Err(Failure::Unreadable(
+            "it is the database of another program".into(),
+        ));
+    }
+    if found > SCHEMA {
+        return Err(Failure::Told(StoreError::TooNew {
+            path: path.to_owned(),
+            found,
+            known: SCHEMA,
+        }));
+    }
+    Ok(found)
+}
+
+/// Runs what is missing, all in one transaction.
+pub(crate) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), Failure> {
+    if schema_of(conn, path)? == SCHEMA {
+        return Ok(());
+    }
+    let transaction = conn.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Another process may have done it while this one waited for the lock.
+    let found = schema_of(&transaction, path)?;
+    for migration in &MIGRATIONS[found as usize..] {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", SCHEMA)?;
+    Ok(transaction.commit()?)
+}
+
+fn pragma(conn: &Connection, name: &str) -> rusqlite::Result<i64> {
+    conn.pragma_query_value(None, name, |row| row.get(0))
+}

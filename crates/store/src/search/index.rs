@@ -1,0 +1,88 @@
+//! The two indexes: filling them, emptying them, and seeing whether they are right.
+
+use rusqlite::{Connection, params};
+
+use crate::failure::Failure;
+
+/// Messages indexed in one transaction: large enough to be worth one, small enough that nobody notices the wait.
+const BATCH_MESSAGES: i64 = 256;
+
+/// Text indexed in one transaction. Some messages are files.
+const BATCH_BYTES_MAX: usize = 1 << 20;
+
+/// Returns the newest message that is indexed; all before it are too.
+pub(super) fn indexed(conn: &Connection) -> Result<i64, Failure> {
+    let mut statement = conn.prepare_cached("SELECT indexed FROM search_progress")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+/// Returns how many messages wait to be indexed, or a little more.
+pub(crate) fn backlog(conn: &Connection) -> Result<i64, Failure> {
+    let mut statement = conn.prepare_cached("SELECT coalesce(max(number), 0) FROM messages")?;
+    let newest: i64 = statement.query_row([], |row| row.get(0))?;
+    Ok((newest - indexed(conn)?).max(0))
+}
+
+/// Indexes the oldest messages that wait. Returns how many that were.
+pub(crate) fn index_some(conn: &Connection) -> Result<usize, Failure> {
+    let mut waiting = conn.prepare_cached(
+        "SELECT number, text FROM messages WHERE number > ?1 ORDER BY number LIMIT ?2",
+    )?;
+    let mut add_words = conn.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
+    let mut add_trigrams =
+        conn.prepare_cached("INSERT INTO trigrams (rowid, text) VALUES (?1, ?2)")?;
+    let mut rows = waiting.query([indexed(conn)?, BATCH_MESSAGES])?;
+    let (mut count, mut bytes, mut last) = (0, 0, None);
+    while let Some(row) = rows.next()? {
+        let number: i64 = row.get(0)?;
+        let text = super::text(row, 1)?;
+        add_words.execute(params![number, text])?;
+        add_trigrams.execute(params![number, text])?;
+        count += 1;
+        bytes += text.len();
+        last = Some(number);
+        if bytes > BATCH_BYTES_MAX {
+            break;
+        }
+    }
+    if let Some(last) = last {
+        conn.prepare_cached("UPDATE search_progress SET indexed = ?1")?
+            .execute([last])?;
+    }
+    Ok(count)
+}
+
+/// Takes the messages of a session from `first` on out of the indexes. Must come before the rows go: the indexes need
+/// their text for it.
+pub(crate) fn forget(conn: &Connection, session: i64, first: i64) -> Result<(), Failure> {
+    let indexed = indexed(conn)?;
+    for sql in [
+        "INSERT INTO words (words, rowid, text)
+         SELECT 'delete', number, text FROM messages
+         WHERE session = ?1 AND number BETWEEN ?2 AND ?3",
+        "INSERT INTO trigrams (trigrams, rowid, text)
+         SELECT 'delete', number, text FROM messages
+         WHERE session = ?1 AND number BETWEEN ?2 AND ?3",
+    ] {
+        conn.prepare_cached(sql)?
+            .execute([session, first, indexed])?;
+    }
+    Ok(())
+}
+
+/// Compares the indexes with the messages, which must all be indexed. `SQLITE_CORRUPT` means that they differ.
+pub(crate) fn check(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "INSERT INTO words (words, rank) VALUES ('integrity-check', 1);
+         INSERT INTO trigrams (trigrams, rank) VALUES ('integrity-check', 1);",
+    )
+}
+
+/// Builds both anew from the messages.
+pub(crate) fn rebuild(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "INSERT INTO words (words) VALUES ('rebuild');
+         INSERT INTO trigrams (trigrams) VALUES ('rebuild');
+         UPDATE search_progress SET indexed = (SELECT coalesce(max(number), 0) FROM messages);",
+    )
+}

@@ -1,0 +1,216 @@
+//! [`SqliteStore`]: the ports of `hermes-core` over one SQLite file. Only wiring; the work is in the modules named here.
+
+use std::path::{Path, PathBuf};
+
+use hermes_core::{
+    Archive, BoxFuture, Claim, Entry, LoadedSession, NewSession, SearchHit, SearchQuery,
+    SessionFilter, SessionId, SessionRecord, Store, StoreError, StoreStats, Timestamp,
+    TranscriptLine,
+};
+
+use crate::claim::{self, SessionLock};
+use crate::health::{self, Health};
+use crate::readers::Readers;
+use crate::sessions::Left;
+use crate::writer::Writer;
+use crate::{append, connection, load, search, sessions};
+
+/// Sessions in one SQLite file.
+///
+/// Several processes may have the same file open, each with one writer; they take turns. A *session* belongs to the
+/// process that has claimed it. Methods must be called inside a tokio runtime: reads run on its blocking threads.
+///
+/// Dropping it waits until everything handed in is on disk.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    readers: Readers,
+    /// `None` when opened read-only.
+    write: Option<WriteSide>,
+}
+
+#[derive(Debug)]
+struct WriteSide {
+    writer: Writer,
+    locks_dir: PathBuf,
+}
+
+impl SqliteStore {
+    /// Opens the database, creating or upgrading it if need be. Its folder must exist; `locks_dir` is made on demand.
+    pub fn open(
+        path: impl Into<PathBuf>,
+        locks_dir: impl Into<PathBuf>,
+    ) -> Result<Self, StoreError> {
+        let path = path.into();
+        let writer = Writer::start(connection::open_writer(&path)?, &path)?;
+        Ok(Self {
+            readers: Readers::new(path.clone()),
+            path,
+            write: Some(WriteSide {
+                writer,
+                locks_dir: locks_dir.into(),
+            }),
+        })
+    }
+
+    /// Opens the database to look at it, also while other processes write. Creates nothing, and refuses every change.
+    pub fn open_read_only(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let path = path.into();
+        let readers = Readers::new(path.clone());
+        readers.open_first()?;
+        Ok(Self {
+            readers,
+            path,
+            write: None,
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Examines the whole file. Slow, and holds up every writer meanwhile.
+    pub async fn check(&self) -> Result<Health, StoreError> {
+        self.write_side()?.writer.run(health::check).await
+    }
+
+    /// Builds the search indexes anew from the messages.
+    pub async fn rebuild_index(&self) -> Result<(), StoreError> {
+        let rebuild = |conn: &_| Ok(search::rebuild_index(conn)?);
+        self.write_side()?.writer.run(rebuild).await
+    }
+
+    /// Brings the newest messages into the search indexes. Where that cannot be done (read-only, a full disk), searches
+    /// look through those messages themselves.
+    async fn catch_up_index(&self) -> Result<(), StoreError> {
+        let Some(side) = &self.write else {
+            return Ok(());
+        };
+        while self.readers.run(search::backlog).await? > 0 {
+            if side.writer.run(search::index_some).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_side(&self) -> Result<&WriteSide, StoreError> {
+        self.write.as_ref().ok_or_else(|| StoreError::Io {
+            action: "change",
+            path: self.path.clone(),
+            detail: "it was opened read-only".into(),
+        })
+    }
+
+    async fn lock(&self, session: &SessionId) -> Result<SessionLock, StoreError> {
+        let locks_dir = self.write_side()?.locks_dir.clone();
+        let (owned, path) = (session.clone(), self.path.clone());
+        let task = tokio::task::spawn_blocking(move || claim::take(&locks_dir, &owned));
+        task.await.map_err(|error| StoreError::Io {
+            action: "lock a session of",
+            path,
+            detail: error.to_string(),
+        })?
+    }
+}
+
+impl Store for SqliteStore {
+    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| sessions::create(conn, &session))
+                .await
+        })
+    }
+
+    fn claim(&self, session: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>> {
+        let session = session.clone();
+        Box::pin(async move { self.lock(&session).await.map(Claim::new) })
+    }
+
+    fn append(
+        &self,
+        session: &SessionId,
+        at: Timestamp,
+        entries: Vec<Entry>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let session = session.clone();
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| append::append(conn, &session, at, &entries))
+                .await
+        })
+    }
+
+    fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>> {
+        let session = session.clone();
+        Box::pin(self.readers.run(move |conn| load::load(conn, &session)))
+    }
+
+    fn unfinished(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+        Box::pin(self.readers.run(sessions::unfinished))
+    }
+}
+
+impl Archive for SqliteStore {
+    fn list(&self, filter: SessionFilter) -> BoxFuture<'_, Result<Vec<SessionRecord>, StoreError>> {
+        Box::pin(self.readers.run(move |conn| sessions::list(conn, &filter)))
+    }
+
+    fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>> {
+        let name = name.to_owned();
+        Box::pin(self.readers.run(move |conn| sessions::find(conn, &name)))
+    }
+
+    fn transcript(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Vec<TranscriptLine>, StoreError>> {
+        let session = session.clone();
+        Box::pin(
+            self.readers
+                .run(move |conn| load::transcript(conn, &session)),
+        )
+    }
+
+    fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>> {
+        Box::pin(async move {
+            self.catch_up_index().await?;
+            self.readers
+                .run(move |conn| search::search(conn, &query))
+                .await
+        })
+    }
+
+    fn rename(&self, session: &SessionId, title: &str) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (session, title) = (session.clone(), title.to_owned());
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| sessions::rename(conn, &session, &title))
+                .await
+        })
+    }
+
+    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+        let session = session.clone();
+        Box::pin(async move {
+            let side = self.write_side()?;
+            // Nobody may be writing into it, and nobody may begin to.
+            let _lock = self.lock(&session).await?;
+            loop {
+                let session = session.clone();
+                let delete = move |conn: &_| sessions::delete_some(conn, &session);
+                if side.writer.run(delete).await? == Left::Nothing {
+                    return Ok(());
+                }
+            }
+        })
+    }
+
+    fn stats(&self) -> BoxFuture<'_, Result<StoreStats, StoreError>> {
+        Box::pin(self.readers.run(sessions::stats))
+    }
+}
