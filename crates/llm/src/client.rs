@@ -1,0 +1,435 @@
+//! The [`Model`] port over a chain of routes: waits, retries, other keys, other models.
+//!
+//! Until the caller has seen something of an answer, all of that happens here and is told as notices. After visible
+//! text a broken stream ends as [`FinishReason::Cut`]; after reasoning or calls only, as an error of kind
+//! [`ModelErrorKind::Broken`] or [`ModelErrorKind::Silent`]: the caller drops the partial reply and may ask again.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use hermes_core::backoff::Backoff;
+use hermes_core::redact::redact;
+use hermes_core::text::shorten;
+use hermes_core::{
+    Delta, FinishReason, Finished, Model, ModelError, ModelErrorKind, ModelName, ModelNotice,
+    ModelRequest, Random, Secret, TurnId, Usage,
+};
+
+use crate::attempt::{Attempt, Step};
+use crate::classify::{Failure, Remedy};
+use crate::http::Http;
+use crate::pool::Pool;
+use crate::prices;
+use crate::request::Signatures;
+use crate::resolve::Resolved;
+use crate::settings::Route;
+
+/// Waits between attempts when the provider does not say how long.
+const BACKOFF: Backoff = Backoff {
+    base: Duration::from_secs(2),
+    cap: Duration::from_secs(60),
+};
+/// Attempts at a model that is busy or out of reach when another one could be asked instead.
+const ATTEMPTS_WITH_FALLBACK: u32 = 2;
+/// When a provider wants a longer wait than this, another key or model answers sooner.
+const WAIT_WORTHWHILE: Duration = Duration::from_secs(30);
+/// Turns whose fallback is remembered. A gateway rarely has more in flight; a forgotten turn asks the first model again.
+const TURNS_REMEMBERED: usize = 256;
+/// Enough of a provider's words to understand it; some send whole web pages.
+const MESSAGE_CHARS_MAX: usize = 600;
+/// Shorter texts are found in ordinary words.
+const KEY_CHARS_MIN: usize = 6;
+
+/// Asks a model and, when it fails, its fallbacks.
+#[derive(Debug)]
+pub struct Client {
+    /// The model of the settings first, then its fallbacks.
+    routes: Vec<Route>,
+    /// One for each route; routes of the same provider share it.
+    pools: Vec<Arc<Pool>>,
+    http: Http,
+    attempts_max: u32,
+    backoff: Backoff,
+    random: Random,
+    /// Turns that fell back, and to which route: a turn is finished by whoever took it over.
+    fallen_back: Mutex<VecDeque<(TurnId, usize)>>,
+}
+
+impl Client {
+    pub fn new(resolved: Resolved) -> Self {
+        let Resolved {
+            primary,
+            fallbacks,
+            strategy,
+            attempts_max,
+            ..
+        } = resolved;
+        let http = Http::new(primary.deadlines.connect);
+        let routes: Vec<Route> = std::iter::once(primary).chain(fallbacks).collect();
+        let mut by_provider: HashMap<(&str, &str), Arc<Pool>> = HashMap::new();
+        let pools = routes.iter().map(|route| {
+            let place = (route.name.provider.as_str(), route.base_url.as_str());
+            let pool = by_provider
+                .entry(place)
+                .or_insert_with(|| Arc::new(Pool::new(&route.keys, strategy)));
+            pool.clone()
+        });
+        Self {
+            pools: pools.collect(),
+            routes,
+            http,
+            attempts_max,
+            backoff: BACKOFF,
+            random: Random::from_system(),
+            fallen_back: Mutex::default(),
+        }
+    }
+
+    /// Replaces the waits between attempts.
+    pub fn with_backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    fn route_of(&self, turn: &TurnId) -> usize {
+        let fallen_back = self
+            .fallen_back
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = fallen_back.iter().rev().find(|(fallen, _)| fallen == turn);
+        known.map_or(0, |(_, route)| *route)
+    }
+
+    fn remember(&self, turn: &TurnId, route: usize) {
+        let mut fallen_back = self
+            .fallen_back
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        fallen_back.retain(|(fallen, _)| fallen != turn);
+        if fallen_back.len() == TURNS_REMEMBERED {
+            fallen_back.pop_front();
+        }
+        fallen_back.push_back((turn.clone(), route));
+    }
+}
+
+impl Model for Client {
+    fn name(&self) -> ModelName {
+        self.routes[0].name.clone()
+    }
+
+    fn context_window(&self) -> u64 {
+        self.routes[0].context_window
+    }
+
+    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+        let asking = Asking::new(self, request);
+        stream::unfold(asking, |mut asking| async move {
+            let next = asking.next().await?;
+            Some((next, asking))
+        })
+        .boxed()
+    }
+}
+
+/// One request of the caller's, over as many attempts as it takes.
+struct Asking<'a> {
+    client: &'a Client,
+    request: ModelRequest<'a>,
+    route: usize,
+    /// The key of the current attempt.
+    key: Option<Secret>,
+    /// Attempts at the current route.
+    attempts: u32,
+    /// The current key was already given a second chance after a rate limit.
+    waited_for_key: bool,
+    signatures: Signatures,
+    shown: Shown,
+    state: State,
+}
+
+/// What the caller has seen of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Shown {
+    Nothing,
+    /// Reasoning or calls.
+    Workings,
+    Text,
+}
+
+enum State {
+    Ready,
+    Waiting(Duration),
+    Streaming(Box<Attempt>),
+    Over,
+}
+
+impl<'a> Asking<'a> {
+    fn new(client: &'a Client, request: ModelRequest<'a>) -> Self {
+        Self {
+            client,
+            request,
+            route: client.route_of(request.turn),
+            key: None,
+            attempts: 0,
+            waited_for_key: false,
+            signatures: Signatures::Replayed,
+            shown: Shown::Nothing,
+            state: State::Ready,
+        }
+    }
+
+    async fn next(&mut self) -> Option<Result<Delta, ModelError>> {
+        loop {
+            match &mut self.state {
+                State::Over => return None,
+                State::Waiting(wait) => {
+                    tokio::time::sleep(*wait).await;
+                    self.state = State::Ready;
+                }
+                State::Ready => match self.open().await {
+                    Ok(attempt) => self.state = State::Streaming(Box::new(attempt)),
+                    Err(failure) => return Some(self.failed(failure, Usage::default())),
+                },
+                State::Streaming(attempt) => {
+                    let step = attempt.next().await;
+                    return Some(self.step(step));
+                }
+            }
+        }
+    }
+
+    async fn open(&mut self) -> Result<Attempt, Failure> {
+        self.attempts += 1;
+        if self.key.is_none() {
+            self.key = self.client.pools[self.route].pick();
+        }
+        let (http, route) = (&self.client.http, &self.client.routes[self.route]);
+        Attempt::open(
+            http,
+            route,
+            self.key.as_ref(),
+            &self.request,
+            self.signatures,
+        )
+        .await
+    }
+
+    fn step(&mut self, step: Step) -> Result<Delta, ModelError> {
+        match step {
+            Step::Delta(delta) => {
+                self.show(&delta);
+                Ok(delta)
+            }
+            Step::Finished { reason, usage } => {
+                let is_refusal = reason == FinishReason::ContentFilter;
+                if is_refusal && self.shown == Shown::Nothing && self.has_fallback() {
+                    let message = "the provider's filter refused to answer";
+                    let kind = ModelErrorKind::ContentFilter;
+                    return self.failed(Failure::new(kind, Remedy::OtherModel, message), usage);
+                }
+                Ok(self.finish(reason, usage))
+            }
+            Step::Failed { failure, usage } => self.failed(failure, usage),
+        }
+    }
+
+    fn show(&mut self, delta: &Delta) {
+        let shown = match delta {
+            Delta::Text(text) if !text.trim().is_empty() => Shown::Text,
+            _ => Shown::Workings,
+        };
+        if shown > self.shown {
+            self.shown = shown;
+        }
+    }
+
+    fn finish(&mut self, reason: FinishReason, usage: Usage) -> Delta {
+        self.state = State::Over;
+        let route = &self.client.routes[self.route];
+        Delta::Finished(Finished {
+            reason,
+            usage,
+            cost: prices::cost_of(route, &usage),
+            model: route.name.clone(),
+        })
+    }
+
+    /// Decides what follows a failed attempt: an end, or a notice and another attempt.
+    fn failed(&mut self, failure: Failure, usage: Usage) -> Result<Delta, ModelError> {
+        match self.shown {
+            Shown::Text => return Ok(self.finish(FinishReason::Cut, usage)),
+            Shown::Workings => {
+                let kind = match failure.kind {
+                    ModelErrorKind::Silent => ModelErrorKind::Silent,
+                    _ => ModelErrorKind::Broken,
+                };
+                return Err(self.give_up(Failure { kind, ..failure }));
+            }
+            Shown::Nothing => {}
+        }
+        match failure.remedy {
+            Remedy::SendLess => Err(self.give_up(failure)),
+            Remedy::Unsigned if self.signatures == Signatures::Replayed => {
+                self.signatures = Signatures::Dropped;
+                Ok(self.retry(&failure, Duration::ZERO))
+            }
+            Remedy::Unsigned | Remedy::OtherModel => self.fall_back(failure),
+            Remedy::OtherKey => self.other_key(failure),
+            Remedy::Again => self.again(failure),
+        }
+    }
+
+    /// A rate limit is waited out once with the same key; then, as any refused key, it rests and another takes over.
+    fn other_key(&mut self, failure: Failure) -> Result<Delta, ModelError> {
+        let is_limit = failure.kind == ModelErrorKind::RateLimit;
+        let may_wait = is_short(&failure) && self.attempts < self.attempts_max();
+        if is_limit && may_wait && !self.waited_for_key {
+            self.waited_for_key = true;
+            return self.again(failure);
+        }
+        let pool = &self.client.pools[self.route];
+        let refuse = |key: &Secret| pool.refuse(key, failure.kind, failure.retry_after);
+        if self.key.as_ref().is_some_and(refuse) {
+            self.key = None;
+            self.waited_for_key = false;
+            self.state = State::Ready;
+            return Ok(Delta::Notice(ModelNotice::CredentialRotated {
+                provider: self.route().name.provider.clone(),
+                reason: self.clean(&failure.message),
+            }));
+        }
+        if is_limit {
+            self.again(failure)
+        } else {
+            self.fall_back(failure)
+        }
+    }
+
+    fn again(&mut self, failure: Failure) -> Result<Delta, ModelError> {
+        let is_enough = self.attempts >= self.attempts_max();
+        if is_enough || (self.has_fallback() && !is_short(&failure)) {
+            return self.fall_back(failure);
+        }
+        let wait = failure.retry_after.unwrap_or_else(|| {
+            self.client
+                .backoff
+                .wait(self.attempts - 1, &self.client.random)
+        });
+        Ok(self.retry(&failure, wait))
+    }
+
+    fn retry(&mut self, failure: &Failure, wait: Duration) -> Delta {
+        self.state = State::Waiting(wait);
+        Delta::Notice(ModelNotice::Retrying {
+            reason: self.clean(&failure.message),
+            attempt: self.attempts + 1,
+            wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    fn fall_back(&mut self, failure: Failure) -> Result<Delta, ModelError> {
+        if !self.has_fallback() {
+            return Err(self.give_up(failure));
+        }
+        let from = self.route().name.clone();
+        let reason = self.clean(&failure.message);
+        self.route += 1;
+        self.key = None;
+        self.attempts = 0;
+        self.waited_for_key = false;
+        self.signatures = Signatures::Replayed;
+        self.state = State::Ready;
+        self.client.remember(self.request.turn, self.route);
+        Ok(Delta::Notice(ModelNotice::FellBack {
+            from,
+            to: self.route().name.clone(),
+            reason,
+        }))
+    }
+
+    fn give_up(&mut self, failure: Failure) -> ModelError {
+        self.state = State::Over;
+        ModelError {
+            model: self.route().name.clone(),
+            kind: failure.kind,
+            message: self.clean(&failure.message),
+            hint: hint(failure.kind, self.route()),
+        }
+    }
+
+    fn attempts_max(&self) -> u32 {
+        match self.has_fallback() {
+            true => self.client.attempts_max.min(ATTEMPTS_WITH_FALLBACK),
+            false => self.client.attempts_max,
+        }
+    }
+
+    fn has_fallback(&self) -> bool {
+        self.route + 1 < self.client.routes.len()
+    }
+
+    fn route(&self) -> &'a Route {
+        &self.client.routes[self.route]
+    }
+
+    /// Makes a provider's words fit to be shown: no keys, not too long.
+    fn clean(&self, message: &str) -> String {
+        let mut message = message.to_owned();
+        for key in self.route().keys.iter().map(Secret::expose) {
+            if key.len() >= KEY_CHARS_MIN {
+                message = message.replace(key, "***");
+            }
+        }
+        shorten(&redact(&message), MESSAGE_CHARS_MAX)
+    }
+}
+
+/// Returns whether waiting is better than asking elsewhere.
+fn is_short(failure: &Failure) -> bool {
+    failure
+        .retry_after
+        .is_none_or(|wait| wait <= WAIT_WORTHWHILE)
+}
+
+/// What a person can do about a failure.
+fn hint(kind: ModelErrorKind, route: &Route) -> String {
+    let provider = &route.name.provider;
+    match kind {
+        ModelErrorKind::Auth => route.key_hint.clone(),
+        ModelErrorKind::Billing => {
+            format!(
+                "add credit to your {provider} account, or choose another model with `hermes model`"
+            )
+        }
+        ModelErrorKind::RateLimit => {
+            "wait a while, add another key, or set `fallback_providers`".into()
+        }
+        ModelErrorKind::Overloaded => {
+            format!("{provider} has trouble; try again later, or set `fallback_providers`")
+        }
+        ModelErrorKind::ContextTooLong => {
+            "begin a new conversation (/new), or choose a model with a larger context window".into()
+        }
+        ModelErrorKind::UnknownModel => {
+            format!("run `hermes model` to see what {provider} has")
+        }
+        ModelErrorKind::BadRequest => {
+            format!(
+                "check `model.base_url` ({}) and the model's settings",
+                route.base_url
+            )
+        }
+        ModelErrorKind::ContentFilter => "say it in other words, or choose another model".into(),
+        ModelErrorKind::Network if route.local => {
+            format!("is the server at {} running?", route.base_url)
+        }
+        ModelErrorKind::Network => {
+            format!("check the network connection and {}", route.base_url)
+        }
+        ModelErrorKind::Broken | ModelErrorKind::Silent => "try again".into(),
+    }
+}

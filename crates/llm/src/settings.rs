@@ -1,0 +1,148 @@
+//! What the user said about models, and the route that makes of it. Plain data: `resolve` turns one into the other.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hermes_core::{ModelDeadlines, ModelName, Secret};
+use serde_json::{Map, Value};
+
+use crate::pool::Strategy;
+use crate::providers::{Protocol, Quirks};
+
+/// Attempts at one provider before the next one is asked, unless set: `agent.api_max_retries`.
+pub const ATTEMPTS_MAX: u32 = 3;
+
+/// The settings of one model, before anything is looked up.
+#[derive(Debug, Clone, Default)]
+pub struct ModelSettings {
+    /// Which provider and model to ask.
+    pub choice: ModelChoice,
+    pub context_length: Option<u64>,
+    pub max_tokens: Option<u32>,
+    /// `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max` or `ultra`. Unset leaves it to the provider.
+    pub reasoning_effort: Option<String>,
+    /// Added to every request.
+    pub headers: Vec<(String, String)>,
+    /// Merged into every request body, last.
+    pub extra_body: Map<String, Value>,
+    /// Endpoints the user defined, by name.
+    pub endpoints: BTreeMap<String, Endpoint>,
+    /// Whom to ask when the first choice fails, in order.
+    pub fallbacks: Vec<ModelChoice>,
+    /// Keys that were stored rather than set in the environment, by provider id.
+    pub stored_keys: BTreeMap<String, Vec<Secret>>,
+    pub strategy: Strategy,
+    pub deadlines: DeadlineSettings,
+    pub attempts_max: Option<u32>,
+}
+
+/// One way to name a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// A provider id, an alias, the name of an endpoint of the user's, or `auto`.
+    pub provider: Option<String>,
+    /// The provider's name for the model, or `provider:model`.
+    pub model: Option<String>,
+    pub base_url: Option<String>,
+    pub api_key: Option<Secret>,
+    /// `chat_completions`, `responses`, `anthropic_messages` or `gemini`.
+    pub api_mode: Option<String>,
+}
+
+/// An entry under `providers:` or `custom_providers:`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    pub base_url: String,
+    pub api_key: Option<Secret>,
+    /// The variable that holds the key.
+    pub key_env: Option<String>,
+    pub api_mode: Option<String>,
+    pub default_model: Option<String>,
+    pub context_length: Option<u64>,
+}
+
+/// Deadlines the user changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeadlineSettings {
+    pub connect: Option<Duration>,
+    pub first_byte: Option<Duration>,
+    pub idle: Option<Duration>,
+    pub total: Option<Duration>,
+}
+
+/// Everything a request to one model needs.
+#[derive(Debug, Clone)]
+pub struct Route {
+    pub name: ModelName,
+    pub base_url: String,
+    pub protocol: Protocol,
+    pub quirks: Quirks,
+    /// At least one for hosted providers; local servers mostly have none.
+    pub keys: Vec<Secret>,
+    pub local: bool,
+    pub context_window: u64,
+    pub max_tokens: Option<u32>,
+    pub effort: Option<Effort>,
+    pub headers: Vec<(String, String)>,
+    pub extra_body: Map<String, Value>,
+    pub deadlines: ModelDeadlines,
+    /// What a person does when the key is missing or refused.
+    pub key_hint: String,
+}
+
+/// How much a model should think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    XHigh,
+    Max,
+}
+
+impl Effort {
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name.trim().to_ascii_lowercase().as_str() {
+            "none" | "off" => Self::None,
+            "minimal" => Self::Minimal,
+            "low" => Self::Low,
+            "medium" => Self::Medium,
+            "high" => Self::High,
+            "xhigh" => Self::XHigh,
+            "max" | "ultra" => Self::Max,
+            _ => return None,
+        })
+    }
+}
+
+impl DeadlineSettings {
+    pub(crate) fn resolve(self, local: bool) -> ModelDeadlines {
+        let default = if local { LOCAL_DEADLINES } else { DEADLINES };
+        ModelDeadlines {
+            connect: self.connect.unwrap_or(default.connect),
+            first_byte: self.first_byte.unwrap_or(default.first_byte),
+            idle: self.idle.unwrap_or(default.idle),
+            total: self.total.unwrap_or(default.total),
+        }
+    }
+}
+
+const DEADLINES: ModelDeadlines = ModelDeadlines {
+    // A handshake is a few round trips; the rest is room for lost packets.
+    connect: Duration::from_secs(10),
+    // A model reads the whole prompt before it says anything.
+    first_byte: Duration::from_secs(120),
+    // Some models fall silent while they reason.
+    idle: Duration::from_secs(180),
+    // Half an hour at 40 tokens a second is more than most output limits allow.
+    total: Duration::from_secs(1800),
+};
+
+/// A local server loads its model and reads the whole prompt on a CPU before the first token comes.
+const LOCAL_DEADLINES: ModelDeadlines = ModelDeadlines {
+    first_byte: Duration::from_secs(900),
+    idle: Duration::from_secs(900),
+    ..DEADLINES
+};
