@@ -1,0 +1,345 @@
+//! One step: asks the model and makes sure that what comes back can be worked with.
+//!
+//! Words we add to be asked again (after an empty or a cut reply) are sent but never recorded: the history holds what
+//! the user and the model said.
+
+use futures_util::StreamExt as _;
+use hermes_core::{
+    Cost, Delta, Entry, Event, FinishReason, Finished, Message, ModelError, ModelErrorKind,
+    ModelName, ModelRequest, Notice, Part, ReplyBuilder, StoreError, Usage,
+};
+
+use crate::history::History;
+use crate::salvage;
+use crate::turn::TurnContext;
+
+/// Requests for one reply that came back empty or broken. A model that is silent three times has nothing to say.
+const ATTEMPTS_MAX: u32 = 3;
+/// How often an answer that was cut is continued.
+const CONTINUATIONS_MAX: u32 = 3;
+/// The output limit asked for first when a reply hit the model's usual one; doubled each time.
+const OUTPUT_TOKENS_RAISED: u32 = 8_192;
+
+const NUDGE_EMPTY: &str = "Your last reply was empty. Answer the user, or call a tool.";
+const NUDGE_CONTINUE: &str = "Your reply was cut off. Continue exactly where it stopped, without repeating anything or commenting on the cut.";
+const NUDGE_LAST_WORDS: &str = "You have used all steps of this turn. Call no more tools. Tell the user in a few \
+     sentences what is done, what is not, and what you would do next.";
+
+pub(crate) enum Asked {
+    Replied,
+    Stopped,
+    /// The model had nothing to say, again and again.
+    Silent {
+        reason: String,
+    },
+    Failed(ModelError),
+}
+
+/// Asks the model until it has said something, and records its reply.
+pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<Asked, StoreError> {
+    let mut draft = Draft::default();
+    let mut last_error = None;
+    for _ in 0..ATTEMPTS_MAX {
+        match stream_reply(cx, history, &mut draft).await? {
+            Streamed::Stopped(partial) => {
+                record_partial(cx, history, draft.joined_with(partial), &draft);
+                return Ok(Asked::Stopped);
+            }
+            Streamed::Failed(error) if error.kind == ModelErrorKind::Broken => {
+                cx.tell(Event::TextDiscarded).await;
+                ask_again(cx, format!("the reply broke off: {}", error.message)).await;
+                last_error = Some(error);
+            }
+            Streamed::Failed(error) => {
+                record_partial(cx, history, Message::assistant(&*draft.text), &draft);
+                return Ok(Asked::Failed(error));
+            }
+            Streamed::Complete(message) if is_blank(&message) => {
+                if draft
+                    .finish
+                    .as_ref()
+                    .is_some_and(|finish| finish.reason == FinishReason::ContentFilter)
+                {
+                    return Ok(Asked::Failed(filtered(cx.ports.model.name())));
+                }
+                ask_again(cx, "the reply was empty".to_owned()).await;
+                draft.nudge = Some(NUDGE_EMPTY);
+            }
+            Streamed::Complete(message) => {
+                record_reply(cx, history, message, &draft).await;
+                return Ok(Asked::Replied);
+            }
+        }
+    }
+    match last_error {
+        Some(error) => Ok(Asked::Failed(error)),
+        None => Ok(Asked::Silent {
+            reason: format!("the model gave {ATTEMPTS_MAX} empty replies"),
+        }),
+    }
+}
+
+fn is_blank(message: &Message) -> bool {
+    message.text().trim().is_empty() && message.calls().next().is_none()
+}
+
+/// Asks for a summary when the steps are used up. Calls in it are dropped: nothing runs any more.
+pub(crate) async fn last_words(
+    cx: &TurnContext<'_>,
+    history: &mut History,
+) -> Result<(), StoreError> {
+    let mut draft = Draft {
+        nudge: Some(NUDGE_LAST_WORDS),
+        ..Draft::default()
+    };
+    if let Streamed::Complete(mut message) = stream_reply(cx, history, &mut draft).await? {
+        message
+            .parts
+            .retain(|part| !matches!(part, Part::ToolCall(_)));
+        if !message.text().trim().is_empty() {
+            record_reply(cx, history, message, &draft).await;
+        }
+    }
+    Ok(())
+}
+
+/// What one reply has cost and collected over several requests.
+#[derive(Default)]
+struct Draft {
+    /// Text of replies that were cut; the next one continues it.
+    text: String,
+    nudge: Option<&'static str>,
+    output_tokens_max: Option<u32>,
+    usage: Usage,
+    costs: Vec<Cost>,
+    finish: Option<Finished>,
+}
+
+impl Draft {
+    /// The messages to send after the history.
+    fn tail(&self) -> Vec<Message> {
+        let mut tail = Vec::new();
+        if !self.text.is_empty() {
+            tail.push(Message::assistant(self.text.clone()));
+        }
+        tail.extend(self.nudge.map(Message::user));
+        tail
+    }
+
+    fn add(&mut self, finished: Finished) {
+        self.usage += finished.usage;
+        self.costs.push(finished.cost);
+        self.finish = Some(finished);
+    }
+
+    /// The sum of all requests; unknown as soon as one is.
+    fn cost(&self) -> Cost {
+        if self.costs.iter().all(|cost| *cost == Cost::Included) && !self.costs.is_empty() {
+            return Cost::Included;
+        }
+        let sum: Option<u64> = self.costs.iter().map(|cost| cost.micro_usd()).sum();
+        sum.map_or(Cost::Unknown, Cost::Estimated)
+    }
+
+    fn joined_with(&self, mut message: Message) -> Message {
+        if self.text.is_empty() {
+            return message;
+        }
+        let first_text = message.parts.iter_mut().find_map(|part| match part {
+            Part::Text { text } => Some(text),
+            _ => None,
+        });
+        match first_text {
+            Some(text) => text.insert_str(0, &self.text),
+            None => message.parts.insert(0, Part::text(self.text.clone())),
+        }
+        message
+    }
+}
+
+enum Streamed {
+    Complete(Message),
+    Stopped(Message),
+    Failed(ModelError),
+}
+
+/// Streams one reply, and continues it while it is cut short.
+async fn stream_reply(
+    cx: &TurnContext<'_>,
+    history: &History,
+    draft: &mut Draft,
+) -> Result<Streamed, StoreError> {
+    let mut continuations = 0;
+    loop {
+        let (message, finished) = match stream_once(cx, history, draft).await? {
+            Once::Complete(message, finished) => (message, finished),
+            Once::Stopped(message) => return Ok(Streamed::Stopped(message)),
+            Once::Failed(error) => return Ok(Streamed::Failed(error)),
+        };
+        let reason = finished.reason;
+        draft.add(finished);
+        let is_complete = !reason.is_cut_short() || message.calls().next().is_some();
+        if is_complete || continuations == CONTINUATIONS_MAX {
+            return Ok(Streamed::Complete(draft.joined_with(message)));
+        }
+        continuations += 1;
+        draft.text.push_str(&message.text());
+        draft.nudge = Some(NUDGE_CONTINUE);
+        if reason == FinishReason::Length {
+            let doubled = draft
+                .output_tokens_max
+                .map_or(OUTPUT_TOKENS_RAISED, |tokens| tokens.saturating_mul(2));
+            draft.output_tokens_max = Some(doubled);
+        }
+        ask_again(cx, "the reply was cut off".to_owned()).await;
+    }
+}
+
+enum Once {
+    Complete(Message, Finished),
+    Stopped(Message),
+    Failed(ModelError),
+}
+
+/// Sends one request and passes its stream on.
+async fn stream_once(
+    cx: &TurnContext<'_>,
+    history: &History,
+    draft: &Draft,
+) -> Result<Once, StoreError> {
+    cx.recorder.add(Entry::ModelAsked {
+        turn: cx.turn.clone(),
+        model: cx.ports.model.name(),
+    });
+    cx.recorder.commit().await?;
+    let tail = draft.tail();
+    let with_tail;
+    let messages = if tail.is_empty() {
+        history.messages()
+    } else {
+        with_tail = [history.messages(), &tail].concat();
+        &with_tail
+    };
+    let request = ModelRequest {
+        session: cx.recorder.session(),
+        turn: &cx.turn,
+        system: &history.prefix.system,
+        tools: &history.prefix.tools,
+        messages,
+        output_tokens_max: draft.output_tokens_max,
+    };
+    let mut stream = cx.ports.model.ask(request);
+    let mut reply = ReplyBuilder::new();
+    loop {
+        let delta = tokio::select! {
+            biased;
+            () = cx.stop.cancelled() => return Ok(Once::Stopped(reply.finish_interrupted())),
+            delta = stream.next() => delta,
+        };
+        match delta {
+            Some(Ok(Delta::Finished(finished))) => {
+                // A connection that broke may have cut a call in half.
+                let message = match finished.reason {
+                    FinishReason::Cut => reply.finish_interrupted(),
+                    _ => reply.finish(),
+                };
+                return Ok(Once::Complete(message, finished));
+            }
+            Some(Ok(delta)) => {
+                reply.push(&delta);
+                if let Some(event) = event_of(delta) {
+                    cx.tell(event).await;
+                }
+            }
+            Some(Err(error)) => return Ok(Once::Failed(error)),
+            None => return Ok(Once::Failed(ended_early(cx.ports.model.name()))),
+        }
+    }
+}
+
+fn event_of(delta: Delta) -> Option<Event> {
+    match delta {
+        Delta::Text(text) => Some(Event::Text { text }),
+        Delta::Reasoning(text) => Some(Event::Reasoning { text }),
+        Delta::Notice(notice) => Some(Event::Notice {
+            notice: Notice::Model(notice),
+        }),
+        // Calls are told when they run, with their arguments complete.
+        Delta::ReasoningSigned(_)
+        | Delta::CallStarted { .. }
+        | Delta::CallArguments { .. }
+        | Delta::CallSigned { .. }
+        | Delta::Finished(_) => None,
+    }
+}
+
+/// Puts a reply into the history and the next commit.
+async fn record_reply(
+    cx: &TurnContext<'_>,
+    history: &mut History,
+    mut message: Message,
+    draft: &Draft,
+) {
+    if salvage::calls_from_text(&mut message, &history.prefix.tools) {
+        cx.tell(Event::TextDiscarded).await;
+    }
+    let finish = draft.finish.as_ref();
+    let model = finish.map_or_else(|| cx.ports.model.name(), |finish| finish.model.clone());
+    let cost = draft.cost();
+    cx.recorder.add(Entry::Replied {
+        turn: cx.turn.clone(),
+        message: message.clone(),
+        reason: finish.map_or(FinishReason::Cut, |finish| finish.reason),
+        usage: draft.usage,
+        cost,
+        model: model.clone(),
+    });
+    history.push(message);
+    cx.tell(Event::ReplyFinished {
+        usage: draft.usage,
+        cost,
+        model,
+    })
+    .await;
+}
+
+/// Keeps what was said before the user stopped it, if anything was.
+fn record_partial(cx: &TurnContext<'_>, history: &mut History, message: Message, draft: &Draft) {
+    if message.text().trim().is_empty() {
+        return;
+    }
+    cx.recorder.add(Entry::Replied {
+        turn: cx.turn.clone(),
+        message: message.clone(),
+        reason: FinishReason::Cut,
+        usage: draft.usage,
+        cost: draft.cost(),
+        model: cx.ports.model.name(),
+    });
+    history.push(message);
+}
+
+async fn ask_again(cx: &TurnContext<'_>, reason: String) {
+    cx.tell(Event::Notice {
+        notice: Notice::AskedAgain { reason },
+    })
+    .await;
+}
+
+fn ended_early(model: ModelName) -> ModelError {
+    ModelError {
+        model,
+        kind: ModelErrorKind::Broken,
+        message: "the stream ended without saying that it was complete".into(),
+        hint: "try again; if it keeps happening, try another model or provider".into(),
+    }
+}
+
+fn filtered(model: ModelName) -> ModelError {
+    ModelError {
+        model,
+        kind: ModelErrorKind::ContentFilter,
+        message: "the provider's content filter refused to answer".into(),
+        hint: "rephrase the request, or choose another model with `-m`".into(),
+    }
+}

@@ -1,0 +1,267 @@
+//! Answers the calls of one reply: checks them, runs them in ordered segments, records each result.
+
+mod check;
+mod coerce;
+mod plan;
+mod run;
+mod schema;
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use hermes_core::{
+    Arguments, CallId, Effect, Entry, Event, ResultStatus, StoreError, Tool, ToolCall, ToolResult,
+};
+use serde_json::Value;
+
+use crate::consent::consent;
+use crate::history::History;
+use crate::repeat::RepeatGuard;
+use crate::spill::{TurnBudget, fit, result_file};
+use crate::steering;
+use crate::turn::TurnContext;
+use check::Checked;
+
+pub(crate) enum Answered {
+    GoOn,
+    Stopped,
+    Stuck { reason: String },
+}
+
+/// A call that passed its checks.
+struct Ready {
+    call: ToolCall,
+    tool: Arc<dyn Tool>,
+    arguments: Value,
+    effect: Effect,
+}
+
+/// Gives every call its one result and puts them into the history.
+///
+/// `lost` are calls that a crash caught while they ran: what may be repeated runs again, for the rest the model is told
+/// that nobody knows.
+pub(crate) async fn answer_all(
+    cx: &TurnContext<'_>,
+    history: &mut History,
+    calls: Vec<ToolCall>,
+    lost: &[(CallId, Effect)],
+    repeats: &mut RepeatGuard,
+    budget: &mut TurnBudget,
+) -> Result<Answered, StoreError> {
+    let mut results = Vec::with_capacity(calls.len());
+    let mut ready = Vec::new();
+    for (position, call) in calls.iter().enumerate() {
+        match check_one(cx, call, &calls[..position], lost) {
+            Ok(call) => ready.push(call),
+            Err(result) => results.push(result),
+        }
+    }
+    let any_call_runs = !ready.is_empty();
+    for refused in &results {
+        tell_refusal(cx, &calls, refused).await;
+        cx.recorder.add(finished(cx, refused.clone()));
+    }
+
+    for segment in plan::segments(ready, |call| {
+        call.tool.parallel(&call.arguments, &cx.settings.cwd)
+    }) {
+        run_segment(cx, history, segment, repeats, budget, &mut results).await?;
+    }
+
+    repeats.note_reply(any_call_runs);
+    assert_eq!(results.len(), calls.len(), "exactly one result per call");
+    history.push_results(results);
+    Ok(match repeats.stuck() {
+        _ if cx.stop.is_cancelled() => Answered::Stopped,
+        Some(reason) => Answered::Stuck {
+            reason: reason.to_owned(),
+        },
+        None => Answered::GoOn,
+    })
+}
+
+/// Decides what becomes of a call before anything runs.
+fn check_one(
+    cx: &TurnContext<'_>,
+    call: &ToolCall,
+    earlier: &[ToolCall],
+    lost: &[(CallId, Effect)],
+) -> Result<Ready, ToolResult> {
+    if let Some((_, effect)) = lost.iter().find(|(id, _)| *id == call.id)
+        && !effect.may_repeat()
+    {
+        return Err(ToolResult::new(
+            call,
+            ResultStatus::OutcomeUnknown,
+            OUTCOME_UNKNOWN_CRASH,
+        ));
+    }
+    let same = |other: &&ToolCall| other.name == call.name && other.arguments == call.arguments;
+    if let Some(twin) = earlier.iter().find(same) {
+        let text = format!(
+            "Not run again: the same call as `{}` in this reply; see its result.",
+            twin.id
+        );
+        return Err(ToolResult::new(call, ResultStatus::NotRun, text));
+    }
+    match check::check(call, &cx.ports.tools) {
+        Checked::Runs { tool, arguments } => {
+            let effect = tool.effect(&arguments);
+            Ok(Ready {
+                call: call.clone(),
+                tool,
+                arguments,
+                effect,
+            })
+        }
+        Checked::Fails(text) => Err(ToolResult::new(call, ResultStatus::Failed, text)),
+    }
+}
+
+const OUTCOME_UNKNOWN_CRASH: &str = "outcome_unknown: the program was interrupted while this ran. It may have happened, \
+     partly or wholly, or not at all. Look at the actual state before you decide whether to do it again.";
+
+/// Runs calls side by side. Their intents are durable before the first starts.
+async fn run_segment(
+    cx: &TurnContext<'_>,
+    history: &History,
+    segment: Vec<Ready>,
+    repeats: &mut RepeatGuard,
+    budget: &mut TurnBudget,
+    results: &mut Vec<ToolResult>,
+) -> Result<(), StoreError> {
+    let mut allowed = Vec::with_capacity(segment.len());
+    for ready in segment {
+        match may_start(cx, &ready).await {
+            Ok(()) => allowed.push(ready),
+            Err(result) => {
+                tell_finished(cx, &result, 0).await;
+                cx.recorder.add(finished(cx, result.clone()));
+                results.push(result);
+            }
+        }
+    }
+    for ready in &allowed {
+        cx.recorder.add(Entry::CallIntended {
+            turn: cx.turn.clone(),
+            call: ready.call.id.clone(),
+            tool: ready.call.name.clone(),
+            effect: ready.effect,
+            arguments: ready.arguments.clone(),
+        });
+    }
+    cx.recorder.commit().await?;
+
+    let mut running: FuturesUnordered<_> = allowed
+        .iter()
+        .map(|ready| run::run(cx, ready, history.previous_result(&ready.call.name)))
+        .collect();
+    while let Some((ready, mut result, elapsed_ms)) = running.next().await {
+        let warning = repeats.note(&ready.call, &result);
+        finish_text(cx, ready, &mut result, budget).await;
+        if let Some(warning) = warning {
+            result.text.push_str(&format!("\n\n{warning}"));
+        }
+        tell_finished(cx, &result, elapsed_ms).await;
+        cx.recorder.add(finished(cx, result.clone()));
+        results.push(result);
+        // The last result is committed together with what follows it.
+        if !running.is_empty() {
+            cx.recorder.commit().await?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the result a call gets instead of running: after an interrupt, or without consent.
+async fn may_start(cx: &TurnContext<'_>, ready: &Ready) -> Result<(), ToolResult> {
+    let not_run = |text: String| ToolResult::new(&ready.call, ResultStatus::NotRun, text);
+    if cx.stop.is_cancelled() {
+        return Err(not_run(
+            "Not run: the user interrupted before this started.".into(),
+        ));
+    }
+    cx.tell(Event::CallStarted {
+        call: ready.call.id.clone(),
+        tool: ready.call.name.clone(),
+        arguments: ready.arguments.clone(),
+    })
+    .await;
+    consent(
+        cx.settings.consent,
+        cx.approvals,
+        ready.tool.as_ref(),
+        &ready.call,
+        &ready.arguments,
+        cx.events,
+        &cx.stop,
+    )
+    .await
+    .map_err(not_run)
+}
+
+/// Brings a result into the form the model will see: fitted, with context files and the user's words beside it.
+async fn finish_text(
+    cx: &TurnContext<'_>,
+    ready: &Ready,
+    result: &mut ToolResult,
+    budget: &mut TurnBudget,
+) {
+    let limits = &cx.settings.limits;
+    let file = || {
+        result_file(
+            &cx.settings.results_folder,
+            cx.recorder.session(),
+            &ready.call.id,
+        )
+    };
+    steering::neutralise(&mut result.text);
+    result.text = fit(
+        std::mem::take(&mut result.text),
+        budget.allowance(limits.result_chars_max),
+        file,
+    )
+    .await;
+    budget.spend(result.text.len());
+    let touched = ready.tool.touched(&ready.arguments, &cx.settings.cwd);
+    if let Some(context) = cx.nested.beside(touched).await {
+        result.text.push_str(&context);
+    }
+    cx.steering.attach(result);
+}
+
+fn finished(cx: &TurnContext<'_>, result: ToolResult) -> Entry {
+    Entry::CallFinished {
+        turn: cx.turn.clone(),
+        result,
+    }
+}
+
+async fn tell_refusal(cx: &TurnContext<'_>, calls: &[ToolCall], result: &ToolResult) {
+    let Some(call) = calls.iter().find(|call| call.id == result.call) else {
+        return;
+    };
+    let arguments = match &call.arguments {
+        Arguments::Json(value) => value.clone(),
+        Arguments::Malformed(text) => Value::String(text.clone()),
+    };
+    cx.tell(Event::CallStarted {
+        call: call.id.clone(),
+        tool: call.name.clone(),
+        arguments,
+    })
+    .await;
+    tell_finished(cx, result, 0).await;
+}
+
+async fn tell_finished(cx: &TurnContext<'_>, result: &ToolResult, elapsed_ms: u64) {
+    cx.tell(Event::CallFinished {
+        call: result.call.clone(),
+        tool: result.tool.clone(),
+        status: result.status,
+        text: result.text.clone(),
+        elapsed_ms,
+    })
+    .await;
+}

@@ -1,0 +1,113 @@
+//! Runs one call to its result, whatever happens to it.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use hermes_core::{
+    Effect, Event, Progress, ResultStatus, ToolContext, ToolError, ToolOutput, ToolResult,
+};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::Ready;
+use crate::turn::TurnContext;
+
+/// A tool has its own deadlines; this one is for a tool that broke them. Longer than any of theirs.
+const CALL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
+/// How long a stopped tool may take to say what it did. An interrupt is done within 100 ms.
+const STOP_GRACE: Duration = Duration::from_millis(70);
+/// Progress lines kept for a slow watcher.
+const PROGRESS_LINES_MAX: usize = 64;
+
+/// Runs a call. Returns its result and how long it took.
+pub(super) async fn run<'a>(
+    cx: &TurnContext<'_>,
+    ready: &'a Ready,
+    previous: Option<String>,
+) -> (&'a Ready, ToolResult, u64) {
+    let started = Instant::now();
+    let (watcher, progress) = mpsc::channel(PROGRESS_LINES_MAX);
+    let context = ToolContext {
+        session: cx.recorder.session().clone(),
+        call: ready.call.id.clone(),
+        cwd: cx.settings.cwd.clone(),
+        stop: cx.stop.child_token(),
+        progress: Progress::to(watcher),
+        previous,
+    };
+    let outcome = outcome(cx, ready, &context, progress).await;
+    let (status, text) = match outcome {
+        Outcome::Returned(Ok(ToolOutput { text })) => (ResultStatus::Ok, text),
+        Outcome::Returned(Err(ToolError::Answer(text))) => (ResultStatus::Failed, text),
+        Outcome::Returned(Err(ToolError::OutcomeUnknown(text))) => {
+            (ResultStatus::OutcomeUnknown, text)
+        }
+        Outcome::Returned(Err(ToolError::Stopped(text))) => (stopped_status(ready.effect), text),
+        Outcome::Panicked => (
+            stopped_status(ready.effect),
+            format!("`{}` crashed; this is a bug in it.", ready.call.name),
+        ),
+        Outcome::Overdue => (
+            stopped_status(ready.effect),
+            format!(
+                "`{}` did not return within {} s and was abandoned.",
+                ready.call.name,
+                CALL_TIME_MAX.as_secs()
+            ),
+        ),
+        Outcome::Interrupted => (
+            stopped_status(ready.effect),
+            "Interrupted by the user while it ran.".into(),
+        ),
+    };
+    (
+        ready,
+        ToolResult::new(&ready.call, status, text),
+        started.elapsed().as_millis() as u64,
+    )
+}
+
+enum Outcome {
+    Returned(Result<ToolOutput, ToolError>),
+    Panicked,
+    Overdue,
+    Interrupted,
+}
+
+async fn outcome(
+    cx: &TurnContext<'_>,
+    ready: &Ready,
+    context: &ToolContext,
+    mut progress: mpsc::Receiver<String>,
+) -> Outcome {
+    let work = AssertUnwindSafe(ready.tool.run(ready.arguments.clone(), context)).catch_unwind();
+    let give_up = async {
+        cx.stop.cancelled().await;
+        tokio::time::sleep(STOP_GRACE).await;
+    };
+    tokio::pin!(work, give_up);
+    let deadline = tokio::time::sleep(CALL_TIME_MAX);
+    tokio::pin!(deadline);
+    loop {
+        tokio::select! {
+            biased;
+            returned = &mut work => {
+                return returned.map_or(Outcome::Panicked, Outcome::Returned);
+            }
+            Some(text) = progress.recv() => {
+                cx.tell(Event::CallProgress { call: ready.call.id.clone(), text }).await;
+            }
+            () = &mut give_up => return Outcome::Interrupted,
+            () = &mut deadline => return Outcome::Overdue,
+        }
+    }
+}
+
+/// What is known of a call that did not come to its own end.
+fn stopped_status(effect: Effect) -> ResultStatus {
+    match effect {
+        Effect::Read => ResultStatus::Failed,
+        Effect::Idempotent | Effect::Effect => ResultStatus::OutcomeUnknown,
+    }
+}

@@ -1,0 +1,74 @@
+//! The conversation in memory, in the form it is sent.
+
+use hermes_core::{Message, Prefix, Role, ToolCall, ToolResult, history};
+
+pub(crate) struct History {
+    pub(crate) prefix: Prefix,
+    messages: Vec<Message>,
+}
+
+impl History {
+    pub(crate) fn new(prefix: Prefix, messages: Vec<Message>) -> Self {
+        Self { prefix, messages }
+    }
+
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    pub(crate) fn push(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
+    /// Adds the results of one reply, putting them into the order of its calls.
+    pub(crate) fn push_results(&mut self, results: impl IntoIterator<Item = ToolResult>) {
+        self.messages
+            .extend(results.into_iter().map(Message::result));
+        let reply = self
+            .messages
+            .iter()
+            .rposition(|message| message.role != Role::Tool)
+            .unwrap_or(0);
+        let tail = self.messages.split_off(reply);
+        self.messages.extend(history::in_call_order(tail));
+    }
+
+    /// Returns whether it is the model's turn to speak: the last word is the user's, or all calls have results.
+    pub(crate) fn awaits_reply(&self) -> bool {
+        match self.messages.last() {
+            Some(message) if message.role == Role::Assistant => false,
+            _ => self.unanswered_calls().is_empty(),
+        }
+    }
+
+    pub(crate) fn unanswered_calls(&self) -> Vec<ToolCall> {
+        let ids = history::unanswered(&self.messages);
+        let Some(reply) = self
+            .messages
+            .iter()
+            .rfind(|message| message.role != Role::Tool)
+        else {
+            return Vec::new();
+        };
+        reply
+            .calls()
+            .filter(|call| ids.contains(&call.id))
+            .cloned()
+            .collect()
+    }
+
+    /// Returns whether the conversation ends with something the assistant said.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.messages.last().is_some_and(|message| {
+            message.role == Role::Assistant && message.calls().next().is_none()
+        })
+    }
+
+    /// The text of a tool's last successful result.
+    pub(crate) fn previous_result(&self, tool: &str) -> Option<String> {
+        let results = self.messages.iter().rev().filter_map(Message::tool_result);
+        let mut of_tool = results
+            .filter(|result| result.tool == tool && result.status == hermes_core::ResultStatus::Ok);
+        of_tool.next().map(|result| result.text.clone())
+    }
+}

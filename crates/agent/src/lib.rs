@@ -1,0 +1,24 @@
+//! The agent: takes [`hermes_core::Op`]s, asks the model, runs the tools it calls, tells [`hermes_core::Event`]s.
+//!
+//! Start at [`Session::open`], then `turn.rs`: the whole loop is there. It knows no provider, no database, no
+//! platform and no screen; those are behind the ports of `hermes-core`.
+
+mod session;
+mod turn;
+
+mod ask;
+mod calls;
+mod consent;
+mod history;
+mod nested;
+mod record;
+mod references;
+mod repeat;
+mod salvage;
+mod spill;
+mod steering;
+
+pub mod prompt;
+
+pub use consent::ConsentPolicy;
+pub use session::{AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart};

@@ -1,0 +1,103 @@
+//! The system prompt: put together once per session, stored, and sent as the same bytes ever after.
+//!
+//! One file per fragment. To see the whole, run `hermes prompt-size --text`.
+
+pub mod context_files;
+mod environment;
+mod guidance;
+
+use std::path::{Path, PathBuf};
+
+use hermes_core::{ModelName, Timestamp, ToolSpec};
+
+pub use context_files::ContextFile;
+pub use environment::EnvironmentFacts;
+
+/// Characters of the project's context file.
+pub const CONTEXT_CHARS_MAX: usize = 20_000;
+/// Characters of `SOUL.md`.
+const SOUL_CHARS_MAX: usize = 20_000;
+
+const IDENTITY: &str = "You are Hermes, a capable and honest assistant that works for one person through tools. You do \
+     the work rather than describe it, say plainly what you did and did not do, and ask only when the answer changes \
+     what you would do.";
+
+/// Everything the prompt is made of. Gathering it reads files; assembling it does not.
+#[derive(Debug, Clone, Default)]
+pub struct PromptInputs {
+    /// The user's `SOUL.md`, which replaces our own first paragraph.
+    pub soul: Option<String>,
+    pub environment: EnvironmentFacts,
+    pub context: Option<ContextFile>,
+    /// Notes from the caller: worktree, personality, the caller's own system prompt.
+    pub notes: Vec<String>,
+    /// Things the user should know about: a context file that was cut.
+    pub warnings: Vec<String>,
+}
+
+/// Where the prompt's files are, and which of them count.
+pub struct PromptSources<'a> {
+    pub soul_file: &'a Path,
+    pub cwd: &'a Path,
+    /// `--ignore-rules`: neither `SOUL.md` nor context files.
+    pub ignore_rules: bool,
+}
+
+impl PromptInputs {
+    /// Reads the files a prompt is made of. A file that cannot be read is left out with a warning.
+    pub fn gather(
+        sources: &PromptSources<'_>,
+        environment: EnvironmentFacts,
+        notes: Vec<String>,
+    ) -> Self {
+        let mut inputs = Self {
+            environment,
+            notes,
+            ..Self::default()
+        };
+        if sources.ignore_rules {
+            return inputs;
+        }
+        inputs.soul = match context_files::read_limited(sources.soul_file, SOUL_CHARS_MAX) {
+            Ok(soul) => Some(soul).filter(|soul| !soul.trim().is_empty()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                inputs.warnings.push(format!(
+                    "cannot read `{}`: {error}",
+                    sources.soul_file.display()
+                ));
+                None
+            }
+        };
+        let (context, warning) = context_files::find(sources.cwd, CONTEXT_CHARS_MAX);
+        inputs.context = context;
+        inputs.warnings.extend(warning);
+        inputs
+    }
+}
+
+/// Puts the prompt together. What changes least comes first, so that providers can cache across sessions.
+pub fn assemble(
+    inputs: &PromptInputs,
+    tools: &[ToolSpec],
+    model: &ModelName,
+    today: Timestamp,
+) -> String {
+    let mut fragments = vec![inputs.soul.as_deref().unwrap_or(IDENTITY).trim().to_owned()];
+    fragments.extend(guidance::for_tools(tools));
+    fragments.push(inputs.environment.to_text());
+    fragments.extend(inputs.notes.iter().cloned());
+    fragments.extend(inputs.context.as_ref().map(ContextFile::to_text));
+    fragments.push(format!(
+        "Today is {}. Model: {}. Provider: {}.",
+        today.date_text(),
+        model.model,
+        model.provider
+    ));
+    fragments.join("\n\n")
+}
+
+/// The file a context came from, for `prompt-size` and the status line.
+pub fn context_path(inputs: &PromptInputs) -> Option<PathBuf> {
+    inputs.context.as_ref().map(|context| context.path.clone())
+}

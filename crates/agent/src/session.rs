@@ -1,0 +1,461 @@
+//! A session: one task that owns a conversation and takes [`Op`]s one after the other.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hermes_core::{
+    BoxFuture, CallId, CancellationToken, Claim, Clock, Entry, Event, Message, Model, NewSession,
+    Notice, Op, OpenTurn, Part, Prefix, Random, ResultStatus, SessionId, SessionRecord, Store,
+    StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage, Verdict,
+};
+use tokio::sync::mpsc;
+
+use crate::consent::{Approvals, ConsentPolicy};
+use crate::history::History;
+use crate::nested::NestedContext;
+use crate::record::Recorder;
+use crate::references;
+use crate::steering::Steering;
+use crate::turn::{TurnContext, TurnStart, run_turn};
+
+/// Ops that wait while a session is busy with one. More means nobody reads the answers.
+const OPS_WAITING_MAX: usize = 64;
+/// Events a slow surface may be behind before it slows the model's stream down.
+const EVENTS_WAITING_MAX: usize = 1_024;
+/// A turn that was running this often when the process died is not tried again.
+const CRASHES_MAX: u32 = 3;
+
+/// What the agent works with.
+#[derive(Clone)]
+pub struct Ports {
+    pub model: Arc<dyn Model>,
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<Random>,
+    pub tools: Vec<Arc<dyn Tool>>,
+}
+
+#[derive(Debug, Clone)]
+pub struct AgentSettings {
+    pub cwd: PathBuf,
+    /// Results too long for the conversation go here.
+    pub results_folder: PathBuf,
+    pub consent: ConsentPolicy,
+    pub limits: Limits,
+    /// Whether context files of subdirectories come with the results that touch them.
+    pub nested_context: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Model requests per turn. A turn that needs more has lost its way.
+    pub steps_max: u32,
+    pub result_chars_max: usize,
+    pub turn_result_chars_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps_max: 90,
+            result_chars_max: 100_000,
+            turn_result_chars_max: 200_000,
+        }
+    }
+}
+
+/// How a session begins. A new one is written to the store with its first message, so that none is empty.
+pub enum SessionStart {
+    New {
+        source: String,
+        title: Option<String>,
+        prefix: Prefix,
+    },
+    Resume(SessionId),
+}
+
+/// A session that is ready, and the task that runs it. The caller owns the task; when it is dropped, the session stops.
+pub struct Opened {
+    pub session: Session,
+    pub events: mpsc::Receiver<Event>,
+    pub task: BoxFuture<'static, ()>,
+    /// What there was before, when it was resumed.
+    pub resumed: Option<Resumed>,
+}
+
+pub struct Resumed {
+    pub record: SessionRecord,
+    pub messages: Vec<Message>,
+    /// A turn was cut short by a crash; it goes on by itself when the task runs.
+    pub has_open_turn: bool,
+}
+
+/// A door to a session. The session ends when the last door is closed and its work is done.
+#[derive(Clone)]
+pub struct Session {
+    id: SessionId,
+    ops: mpsc::Sender<Op>,
+}
+
+impl Session {
+    /// Opens a session. Nothing is asked and nothing runs until the task does.
+    pub async fn open(
+        ports: Ports,
+        settings: AgentSettings,
+        start: SessionStart,
+    ) -> Result<Opened, StoreError> {
+        let (ops, ops_waiting) = mpsc::channel(OPS_WAITING_MAX);
+        let (events, events_waiting) = mpsc::channel(EVENTS_WAITING_MAX);
+        let mut task = SessionTask::new(ports, settings, events);
+        let resumed = match start {
+            SessionStart::New {
+                source,
+                title,
+                prefix,
+            } => {
+                task.begin_new(source, title, prefix);
+                None
+            }
+            SessionStart::Resume(id) => Some(task.resume(id).await?),
+        };
+        let session = Self {
+            id: task.recorder.session().clone(),
+            ops,
+        };
+        Ok(Opened {
+            session,
+            events: events_waiting,
+            task: Box::pin(task.run(ops_waiting)),
+            resumed,
+        })
+    }
+
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Sends an op. Returns false when the session is gone.
+    pub async fn send(&self, op: Op) -> bool {
+        self.ops.send(op).await.is_ok()
+    }
+
+    pub async fn say(&self, text: impl Into<String>) -> bool {
+        self.send(Op::Say(UserMessage::text(text))).await
+    }
+
+    pub async fn interrupt(&self) -> bool {
+        self.send(Op::Interrupt).await
+    }
+
+    pub async fn answer(&self, call: CallId, verdict: Verdict) -> bool {
+        self.send(Op::Answer { call, verdict }).await
+    }
+}
+
+struct SessionTask {
+    ports: Ports,
+    settings: AgentSettings,
+    events: mpsc::Sender<Event>,
+    recorder: Recorder,
+    history: History,
+    /// The row to write with the first message.
+    unwritten: Option<NewSession>,
+    claim: Option<Claim>,
+    open_turn: Option<OpenTurn>,
+    queue: VecDeque<UserMessage>,
+    steering: Steering,
+    approvals: Approvals,
+    nested: NestedContext,
+    /// The store refused something: what is in memory may be ahead of it.
+    is_stale: bool,
+}
+
+impl SessionTask {
+    fn new(ports: Ports, settings: AgentSettings, events: mpsc::Sender<Event>) -> Self {
+        let id = SessionId::generate(ports.clock.now(), &ports.random);
+        Self {
+            recorder: Recorder::new(ports.store.clone(), ports.clock.clone(), id),
+            nested: NestedContext::below(&settings.cwd, settings.nested_context),
+            history: History::new(Prefix::default(), Vec::new()),
+            unwritten: None,
+            claim: None,
+            open_turn: None,
+            queue: VecDeque::new(),
+            steering: Steering::default(),
+            approvals: Approvals::default(),
+            is_stale: false,
+            ports,
+            settings,
+            events,
+        }
+    }
+
+    fn begin_new(&mut self, source: String, title: Option<String>, prefix: Prefix) {
+        self.history = History::new(prefix.clone(), Vec::new());
+        self.unwritten = Some(NewSession {
+            id: self.recorder.session().clone(),
+            created: self.ports.clock.now(),
+            source,
+            title,
+            cwd: Some(self.settings.cwd.clone()),
+            model: self.ports.model.name(),
+            parent: None,
+            prefix,
+        });
+    }
+
+    async fn resume(&mut self, id: SessionId) -> Result<Resumed, StoreError> {
+        self.recorder = Recorder::new(
+            self.ports.store.clone(),
+            self.ports.clock.clone(),
+            id.clone(),
+        );
+        self.claim = Some(self.ports.store.claim(&id).await?);
+        let loaded = self.ports.store.load(&id).await?;
+        let resumed = Resumed {
+            record: loaded.record,
+            messages: loaded.messages.clone(),
+            has_open_turn: loaded.open_turn.is_some(),
+        };
+        self.history = History::new(loaded.prefix, loaded.messages);
+        self.open_turn = loaded.open_turn;
+        Ok(resumed)
+    }
+
+    /// Takes ops until every door is closed and the work is done.
+    async fn run(mut self, mut ops: mpsc::Receiver<Op>) {
+        loop {
+            if let Some(open) = self.open_turn.take() {
+                self.take_up(open, &mut ops).await;
+            }
+            let message = match self.queue.pop_front() {
+                Some(message) => message,
+                None => match ops.recv().await {
+                    Some(Op::Say(message) | Op::Steer(message)) => message,
+                    Some(Op::Interrupt | Op::Answer { .. }) => continue,
+                    None => return,
+                },
+            };
+            self.begin_turn(message, &mut ops).await;
+        }
+    }
+
+    async fn begin_turn(&mut self, message: UserMessage, ops: &mut mpsc::Receiver<Op>) {
+        if self.is_stale && !self.reload().await {
+            self.queue.push_front(message);
+            return;
+        }
+        let turn = TurnId::generate(self.ports.clock.now(), &self.ports.random);
+        let message = self.with_references(message).await;
+        if let Err(error) = self.record_start(&turn, &message).await {
+            return self.tell_broken(turn, &error).await;
+        }
+        self.history.push(message);
+        self.tell(Event::TurnStarted { turn: turn.clone() }).await;
+        self.finish_turn(turn, TurnStart::default(), ops).await;
+    }
+
+    /// Makes the user's message durable; the first one with its session.
+    async fn record_start(&mut self, turn: &TurnId, message: &Message) -> Result<(), StoreError> {
+        if let Some(row) = &self.unwritten {
+            if self.claim.is_none() {
+                self.claim = Some(self.ports.store.claim(&row.id).await?);
+            }
+            self.ports.store.create(row.clone()).await?;
+            self.unwritten = None;
+        }
+        self.recorder.add(Entry::TurnStarted {
+            turn: turn.clone(),
+            message: message.clone(),
+        });
+        self.recorder.commit().await
+    }
+
+    /// Goes on with a turn that a crash cut short, unless it was the turn that crashed us.
+    async fn take_up(&mut self, open: OpenTurn, ops: &mut mpsc::Receiver<Op>) {
+        let turn = open.turn;
+        let crashes = open.resumed + 1;
+        if crashes >= CRASHES_MAX {
+            self.answer_lost_calls(&turn);
+            return self.end_turn(turn, TurnEnd::Abandoned { crashes }).await;
+        }
+        self.recorder.add(Entry::TurnResumed { turn: turn.clone() });
+        self.tell(Event::TurnResumed {
+            turn: turn.clone(),
+            attempt: crashes,
+        })
+        .await;
+        let lost = open
+            .intents
+            .into_iter()
+            .map(|intent| (intent.call, intent.effect))
+            .collect();
+        self.finish_turn(
+            turn,
+            TurnStart {
+                steps_used: open.steps,
+                lost,
+            },
+            ops,
+        )
+        .await;
+    }
+
+    async fn finish_turn(&mut self, turn: TurnId, start: TurnStart, ops: &mut mpsc::Receiver<Op>) {
+        match self.drive_turn(&turn, start, ops).await {
+            Ok(end) => self.end_turn(turn, end).await,
+            Err(error) => self.tell_broken(turn, &error).await,
+        }
+    }
+
+    /// Runs a turn to its end while ops keep coming in.
+    async fn drive_turn(
+        &mut self,
+        turn: &TurnId,
+        start: TurnStart,
+        ops: &mut mpsc::Receiver<Op>,
+    ) -> Result<TurnEnd, StoreError> {
+        let stop = CancellationToken::new();
+        let cx = TurnContext {
+            ports: &self.ports,
+            settings: &self.settings,
+            recorder: &self.recorder,
+            turn: turn.clone(),
+            stop: stop.clone(),
+            events: &self.events,
+            steering: &self.steering,
+            approvals: &self.approvals,
+            nested: &self.nested,
+        };
+        let running = run_turn(&cx, &mut self.history, start);
+        tokio::pin!(running);
+        let mut doors_open = true;
+        loop {
+            tokio::select! {
+                biased;
+                op = ops.recv(), if doors_open => match op {
+                    Some(Op::Interrupt) => stop.cancel(), // the turn still ends by itself, with results for its calls
+                    Some(Op::Steer(message)) => self.steering.push(message),
+                    Some(Op::Say(message)) => self.queue.push_back(message),
+                    Some(Op::Answer { call, verdict }) => self.approvals.resolve(&call, verdict),
+                    None => doors_open = false,
+                },
+                end = &mut running => return end,
+            }
+        }
+    }
+
+    async fn end_turn(&mut self, turn: TurnId, end: TurnEnd) {
+        let closing = (!self.history.is_closed()).then(|| Message::assistant(closing_words(&end)));
+        self.recorder.add(Entry::TurnEnded {
+            turn: turn.clone(),
+            end: end.clone(),
+            closing: closing.clone(),
+        });
+        if let Err(error) = self.recorder.commit().await {
+            return self.tell_broken(turn, &error).await;
+        }
+        if let Some(closing) = closing {
+            self.history.push(closing);
+        }
+        let late = self.steering.take();
+        if !late.is_empty() {
+            self.tell(Event::Notice {
+                notice: Notice::SteeringQueued,
+            })
+            .await;
+            late.into_iter()
+                .rev()
+                .for_each(|message| self.queue.push_front(message));
+        }
+        self.tell(Event::TurnEnded { turn, end }).await;
+    }
+
+    async fn tell_broken(&mut self, turn: TurnId, error: &StoreError) {
+        self.is_stale = true;
+        let end = TurnEnd::Broken {
+            error: error.to_string(),
+            hint: error.hint(),
+        };
+        self.tell(Event::TurnEnded { turn, end }).await;
+    }
+
+    /// Goes back to what the store has. Returns false when there is an unfinished turn to take up first.
+    async fn reload(&mut self) -> bool {
+        if self.unwritten.is_none()
+            && let Ok(loaded) = self.ports.store.load(self.recorder.session()).await
+        {
+            self.history = History::new(loaded.prefix, loaded.messages);
+            self.open_turn = loaded.open_turn;
+        }
+        self.is_stale = false;
+        self.recorder = Recorder::new(
+            self.ports.store.clone(),
+            self.ports.clock.clone(),
+            self.recorder.session().clone(),
+        );
+        self.open_turn.is_none()
+    }
+
+    /// Gives calls of an abandoned turn their result, so that the history can go on.
+    fn answer_lost_calls(&mut self, turn: &TurnId) {
+        let text = "outcome_unknown: the program crashed again and again in this turn.";
+        let results: Vec<ToolResult> = self
+            .history
+            .unanswered_calls()
+            .iter()
+            .map(|call| ToolResult::new(call, ResultStatus::OutcomeUnknown, text))
+            .collect();
+        for result in &results {
+            self.recorder.add(Entry::CallFinished {
+                turn: turn.clone(),
+                result: result.clone(),
+            });
+        }
+        self.history.push_results(results);
+    }
+
+    async fn with_references(&self, message: UserMessage) -> Message {
+        let mut message = Message::from(message);
+        let text = message.text();
+        if !text.contains('@') {
+            return message;
+        }
+        let cwd = self.settings.cwd.clone();
+        let attached = tokio::task::spawn_blocking(move || references::attach(&text, &cwd))
+            .await
+            .unwrap_or_default();
+        for text in attached.warnings {
+            self.tell(Event::Notice {
+                notice: Notice::Context { text },
+            })
+            .await;
+        }
+        if !attached.text.is_empty() {
+            message
+                .parts
+                .push(Part::text(format!("\n\n{}", attached.text)));
+        }
+        message
+    }
+
+    async fn tell(&self, event: Event) {
+        let _ = self.events.send(event).await;
+    }
+}
+
+/// The assistant's last word in a turn that ended without one.
+fn closing_words(end: &TurnEnd) -> String {
+    match end {
+        TurnEnd::Finished => "[Done.]".into(),
+        TurnEnd::Interrupted => "[Interrupted by the user.]".into(),
+        TurnEnd::OutOfSteps { steps } => format!("[Stopped after {steps} steps.]"),
+        TurnEnd::Stuck { reason } => format!("[Stopped: {reason}.]"),
+        TurnEnd::Failed { error } => format!("[No answer: {error}.]"),
+        TurnEnd::Broken { error, .. } => format!("[Stopped: {error}.]"),
+        TurnEnd::Abandoned { crashes } => {
+            format!("[Given up: the program crashed {crashes} times in this turn.]")
+        }
+    }
+}

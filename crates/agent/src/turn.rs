@@ -1,0 +1,84 @@
+//! One turn: from a user's message to rest. This file is the loop; its phases are functions elsewhere.
+
+use hermes_core::{CancellationToken, Effect, Event, StoreError, TurnEnd, TurnId};
+use tokio::sync::mpsc;
+
+use crate::ask::{Asked, ask, last_words};
+use crate::calls::{self, Answered};
+use crate::consent::Approvals;
+use crate::history::History;
+use crate::nested::NestedContext;
+use crate::record::Recorder;
+use crate::repeat::RepeatGuard;
+use crate::session::{AgentSettings, Ports};
+use crate::spill::TurnBudget;
+use crate::steering::Steering;
+
+/// What a turn needs and does not own.
+pub(crate) struct TurnContext<'a> {
+    pub(crate) ports: &'a Ports,
+    pub(crate) settings: &'a AgentSettings,
+    pub(crate) recorder: &'a Recorder,
+    pub(crate) turn: TurnId,
+    pub(crate) stop: CancellationToken,
+    pub(crate) events: &'a mpsc::Sender<Event>,
+    pub(crate) steering: &'a Steering,
+    pub(crate) approvals: &'a Approvals,
+    pub(crate) nested: &'a NestedContext,
+}
+
+/// Where a turn starts: afresh, or where a crash left it.
+#[derive(Debug, Default)]
+pub(crate) struct TurnStart {
+    pub(crate) steps_used: u32,
+    /// Calls that were about to run when the process died.
+    pub(crate) lost: Vec<(hermes_core::CallId, Effect)>,
+}
+
+/// Runs one turn: asks the model, runs the tools it calls, repeats until it calls none.
+pub(crate) async fn run_turn(
+    cx: &TurnContext<'_>,
+    history: &mut History,
+    start: TurnStart,
+) -> Result<TurnEnd, StoreError> {
+    let mut repeats = RepeatGuard::default();
+    let mut budget = TurnBudget::new(cx.settings.limits.turn_result_chars_max);
+    for _ in start.steps_used..cx.settings.limits.steps_max {
+        // After a crash the last reply may be there already, with calls that have no result.
+        if history.awaits_reply() {
+            match ask(cx, history).await? {
+                Asked::Replied => {}
+                Asked::Stopped => return Ok(TurnEnd::Interrupted),
+                Asked::Silent { reason } => return Ok(TurnEnd::Stuck { reason }),
+                Asked::Failed(error) => return Ok(TurnEnd::Failed { error }),
+            }
+        }
+        let calls = history.unanswered_calls();
+        if calls.is_empty() {
+            return Ok(TurnEnd::Finished);
+        }
+        // One result per call, also when cancelled: providers reject a history with a hole.
+        let answered =
+            calls::answer_all(cx, history, calls, &start.lost, &mut repeats, &mut budget).await?;
+        assert!(
+            history.unanswered_calls().is_empty(),
+            "every call has its result"
+        );
+        match answered {
+            Answered::GoOn => {}
+            Answered::Stopped => return Ok(TurnEnd::Interrupted),
+            Answered::Stuck { reason } => return Ok(TurnEnd::Stuck { reason }),
+        }
+    }
+    last_words(cx, history).await?;
+    Ok(TurnEnd::OutOfSteps {
+        steps: cx.settings.limits.steps_max,
+    })
+}
+
+impl TurnContext<'_> {
+    /// Tells whoever listens. A surface that went away does not stop the work.
+    pub(crate) async fn tell(&self, event: Event) {
+        let _ = self.events.send(event).await;
+    }
+}

@@ -1,0 +1,7 @@
+//! The agent at its boundary: ops in, events and a step log out.
+
+mod calls;
+mod recovery;
+mod replies;
+mod run;
+mod steering;
