@@ -1,0 +1,415 @@
+//! The command line: what can be written, and the help for it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+
+const AFTER_HELP: &str = "\
+Examples:
+  hermes                              chat in this folder
+  hermes -z \"what changed here?\"      one question, the answer on standard output
+  hermes -c                           go on where you stopped
+  hermes -m anthropic:claude-opus-4.8 choose provider and model for this run
+  hermes demo                         watch it work, without a key or a network
+
+Settings are in ~/.hermes/config.yaml, keys in ~/.hermes/.env; `hermes config path` shows where.";
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "hermes",
+    version,
+    about = "An agent that works in your terminal: it reads, writes, runs commands and remembers",
+    after_help = AFTER_HELP,
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = false,
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub run: RunFlags,
+
+    /// Answer one prompt and exit: only the answer on standard output, nothing asked [`-` reads the prompt from
+    /// standard input]
+    #[arg(short = 'z', long = "oneshot", value_name = "PROMPT")]
+    pub oneshot: Option<String>,
+
+    /// Work in the home of this profile
+    #[arg(short = 'p', long, value_name = "NAME")]
+    pub profile: Option<String>,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Flags of everything that talks to a model.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunFlags {
+    /// Use this model, as MODEL or PROVIDER:MODEL
+    #[arg(short, long, value_name = "MODEL")]
+    pub model: Option<String>,
+
+    /// Ask this provider
+    #[arg(long, value_name = "PROVIDER")]
+    pub provider: Option<String>,
+
+    /// Offer only these toolsets, separated by commas (`none` for no tools)
+    #[arg(short, long, value_name = "A,B", value_delimiter = ',')]
+    pub toolsets: Vec<String>,
+
+    /// Resume a session by its id, a beginning of it, or its title
+    #[arg(short, long, value_name = "ID|TITLE", conflicts_with = "continue_last")]
+    pub resume: Option<String>,
+
+    /// Continue the latest session, or the one with this id or title
+    #[arg(short = 'c', long = "continue", value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    pub continue_last: Option<String>,
+
+    /// Stay in this folder instead of going to the resumed session's own
+    #[arg(long)]
+    pub no_restore_cwd: bool,
+
+    /// Work in a new git worktree of this repository
+    #[arg(short, long)]
+    pub worktree: bool,
+
+    /// Run dangerous commands without asking
+    #[arg(long)]
+    pub yolo: bool,
+
+    /// Ignore config.yaml: built-in settings only
+    #[arg(long)]
+    pub ignore_user_config: bool,
+
+    /// Ignore SOUL.md and the project's context files
+    #[arg(long)]
+    pub ignore_rules: bool,
+
+    /// Ignore config.yaml, SOUL.md and context files: for finding out what is wrong
+    #[arg(long)]
+    pub safe_mode: bool,
+
+    /// Model requests per turn, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub max_turns: Option<u32>,
+
+    /// Write a JSON report of tokens and cost to this file, also when the run fails
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub usage_file: Option<PathBuf>,
+
+    /// Print every event as a line of JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Chat; the default. With -q, answer one question and exit
+    Chat(ChatArgs),
+    /// Watch the agent work: no key, no network, nothing of yours touched
+    Demo(DemoArgs),
+    /// Show or choose the model
+    Model(ModelArgs),
+    /// Look at past sessions
+    Sessions(SessionsArgs),
+    /// Read and change settings
+    Config(ConfigArgs),
+    /// Show what is configured and what is going on
+    Status(JsonFlag),
+    /// Check everything that could go wrong, with the fix for each
+    Doctor(DoctorArgs),
+    /// Show what every request begins with, and how large it is
+    PromptSize(PromptSizeArgs),
+    /// Show the log
+    Logs(LogsArgs),
+    /// Print a completion script for a shell
+    Completion(CompletionArgs),
+    /// Print the version
+    Version,
+}
+
+#[derive(Debug, Args)]
+pub struct ChatArgs {
+    #[command(flatten)]
+    pub run: RunFlags,
+
+    /// Answer this and exit
+    #[arg(short, long, value_name = "TEXT")]
+    pub query: Option<String>,
+
+    /// With -q: only the answer on standard output, the session id on standard error
+    #[arg(short = 'Q', long, requires = "query")]
+    pub quiet: bool,
+
+    /// Attach an image to the first message
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub image: Vec<PathBuf>,
+
+    /// Name the door this session came through; `tool` hides it from lists
+    #[arg(long, value_name = "TAG", default_value = "cli")]
+    pub source: String,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Keep the demo's home, to look around in it
+    #[arg(long)]
+    pub keep: bool,
+
+    /// Do not type at a human pace
+    #[arg(long)]
+    pub fast: bool,
+
+    /// The part of the demo that is killed, in the home of the one that kills it
+    #[arg(long, hide = true, value_name = "HOME")]
+    pub child: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct JsonFlag {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    #[command(subcommand)]
+    pub command: Option<ModelCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// List providers, which of them have a key, and the models of the chosen one
+    List {
+        /// List the models of this provider
+        provider: Option<String>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Choose the model for all future sessions
+    Set {
+        /// MODEL or PROVIDER:MODEL
+        model: String,
+        #[arg(long)]
+        provider: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct SessionsArgs {
+    #[command(subcommand)]
+    pub command: Option<SessionsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SessionsCommand {
+    /// List sessions, newest first
+    #[command(visible_alias = "ls")]
+    List {
+        /// Only sessions that came through this door: cli, oneshot, …
+        #[arg(long)]
+        source: Option<String>,
+        /// Only sessions of this folder
+        #[arg(long, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+        #[arg(short = 'n', long, default_value_t = 20)]
+        limit: usize,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Print a session's conversation
+    Show {
+        session: String,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Search all conversations
+    Search {
+        #[arg(required = true)]
+        query: Vec<String>,
+        #[arg(short = 'n', long, default_value_t = 10)]
+        limit: usize,
+        /// Only in this session
+        #[arg(long)]
+        session: Option<String>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Write sessions to standard output or a file
+    Export {
+        /// A session; all of them without one
+        session: Option<String>,
+        /// jsonl or md
+        #[arg(long, default_value = "jsonl", value_parser = ["jsonl", "md"])]
+        format: String,
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace what looks like a secret by ***
+        #[arg(long)]
+        redact: bool,
+    },
+    /// Give a session a title
+    Rename { session: String, title: String },
+    /// Delete a session and everything said in it
+    #[command(visible_alias = "rm")]
+    Delete {
+        session: String,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// Finish turns that a crash or a kill cut short
+    Recover {
+        /// A session; all unfinished ones without it
+        session: Option<String>,
+    },
+    /// Count sessions, messages, tokens and bytes
+    Stats {
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    pub command: Option<ConfigCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print all settings in effect, secrets masked
+    Show,
+    /// Print one setting
+    Get {
+        key: String,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Change one setting; comments and order stay
+    Set {
+        key: String,
+        value: String,
+        /// Accepted for the sake of older scripts; unknown keys are saved with a warning anyway
+        #[arg(long, hide = true)]
+        force: bool,
+    },
+    /// Remove one setting, so that the built-in value counts again
+    Unset { key: String },
+    /// Open config.yaml in $EDITOR, and check it afterwards
+    Edit,
+    /// Print where config.yaml is
+    Path,
+    /// Print where .env is
+    EnvPath,
+    /// Check the files for mistakes
+    Check,
+    /// Show what every layer says about a setting, and which one counts
+    Explain { key: String },
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Repair what can be repaired safely
+    #[arg(long)]
+    pub fix: bool,
+    /// Do not ask the model anything
+    #[arg(long)]
+    pub offline: bool,
+    #[command(flatten)]
+    pub json: JsonFlag,
+}
+
+#[derive(Debug, Args)]
+pub struct PromptSizeArgs {
+    /// Print the prompt itself
+    #[arg(long)]
+    pub text: bool,
+    #[command(flatten)]
+    pub json: JsonFlag,
+}
+
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// Lines from the end
+    #[arg(short = 'n', long, default_value_t = 50)]
+    pub lines: usize,
+    /// Go on printing as lines come
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Only this level and worse: error, warn, info, debug
+    #[arg(long, value_parser = ["error", "warn", "info", "debug"])]
+    pub level: Option<String>,
+    /// Only lines of this session
+    #[arg(long)]
+    pub session: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionArgs {
+    pub shell: clap_complete::Shell,
+}
+
+impl RunFlags {
+    /// Joins the flags before and after `chat`; the later ones win.
+    pub fn over(self, earlier: Self) -> Self {
+        Self {
+            model: self.model.or(earlier.model),
+            provider: self.provider.or(earlier.provider),
+            toolsets: if self.toolsets.is_empty() {
+                earlier.toolsets
+            } else {
+                self.toolsets
+            },
+            resume: self.resume.or(earlier.resume),
+            continue_last: self.continue_last.or(earlier.continue_last),
+            no_restore_cwd: self.no_restore_cwd || earlier.no_restore_cwd,
+            worktree: self.worktree || earlier.worktree,
+            yolo: self.yolo || earlier.yolo,
+            ignore_user_config: self.ignore_user_config || earlier.ignore_user_config,
+            ignore_rules: self.ignore_rules || earlier.ignore_rules,
+            safe_mode: self.safe_mode || earlier.safe_mode,
+            max_turns: self.max_turns.or(earlier.max_turns),
+            usage_file: self.usage_file.or(earlier.usage_file),
+            json: self.json || earlier.json,
+        }
+    }
+
+    pub fn ignores_user_config(&self) -> bool {
+        self.ignore_user_config || self.safe_mode
+    }
+
+    pub fn ignores_rules(&self) -> bool {
+        self.ignore_rules || self.safe_mode
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_may_stand_before_and_after_chat() {
+        let cli =
+            Cli::try_parse_from(["hermes", "-m", "a", "--yolo", "chat", "-q", "hi", "-m", "b"])
+                .unwrap();
+        let Some(Command::Chat(chat)) = cli.command else {
+            panic!("chat")
+        };
+        let run = chat.run.over(cli.run);
+        assert_eq!((run.model.as_deref(), run.yolo), (Some("b"), true));
+    }
+
+    #[test]
+    fn continue_takes_a_name_or_none() {
+        let name = |args: &[&str]| Cli::try_parse_from(args).unwrap().run.continue_last;
+        assert_eq!(name(&["hermes", "-c"]).as_deref(), Some(""));
+        assert_eq!(name(&["hermes", "-c", "notes"]).as_deref(), Some("notes"));
+        assert_eq!(name(&["hermes"]), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! The model the settings choose, and where its key comes from; never the key itself.
+
+use std::fmt;
+
+use hermes_config::Origin;
+use hermes_llm::settings::ModelSettings;
+use hermes_llm::{Route, providers};
+
+use crate::base::Base;
+use crate::failure::Outcome;
+use crate::model_settings::model_settings;
+
+pub(crate) struct ChosenModel {
+    pub(crate) route: Route,
+    pub(crate) key: KeySource,
+    /// Where the model is named; `None` when it is the provider's own default.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// Where a key was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KeySource {
+    Variables(Vec<&'static str>),
+    /// In the settings, at this place.
+    Settings(String),
+    NotNeeded,
+    Missing,
+}
+
+impl ChosenModel {
+    pub(crate) fn of(base: &Base) -> Outcome<Self> {
+        let settings = model_settings(&base.settings)?;
+        let route = hermes_llm::resolve(&settings, &|name| base.variable(name))?.primary;
+        let is_named = settings.choice.model.is_some();
+        Ok(Self {
+            key: key_source(base, &settings, &route),
+            origin: base.settings.origin("model.default").filter(|_| is_named),
+            route,
+        })
+    }
+}
+
+fn key_source(base: &Base, settings: &ModelSettings, route: &Route) -> KeySource {
+    let place = |key: &str| {
+        let origin = base.settings.origin(key);
+        KeySource::Settings(origin.map_or_else(|| key.to_owned(), |origin| origin.to_string()))
+    };
+    if route.keys.is_empty() {
+        return match route.local {
+            true => KeySource::NotNeeded,
+            false => KeySource::Missing,
+        };
+    }
+    if settings.choice.api_key.is_some() {
+        return place("model.api_key");
+    }
+    if settings.endpoints.contains_key(&route.name.provider) {
+        return place(&format!("providers.{}", route.name.provider));
+    }
+    KeySource::Variables(key_variables(base, &route.name.provider))
+}
+
+/// The variables of a provider that hold a key.
+pub(crate) fn key_variables(base: &Base, provider: &str) -> Vec<&'static str> {
+    let known = providers::find(provider).map_or(&[][..], |provider| provider.key_envs);
+    let is_set = |name: &&str| base.variable(name).is_some();
+    known.iter().copied().filter(is_set).collect()
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variables(names) => write!(f, "found in {}", names.join(", ")),
+            Self::Settings(place) => write!(f, "found in {place}"),
+            Self::NotNeeded => f.write_str("none needed"),
+            Self::Missing => f.write_str("none"),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `hermes config check`: every mistake in the settings files, with its place.
+
+use hermes_config::{DotEnv, Environment, Home, Settings, Sources, UserConfig, load_environment};
+
+use crate::commands::already_told;
+use crate::failure::Outcome;
+use crate::output::println;
+
+pub(super) fn run(home: &Home, process: &Environment) -> Outcome<()> {
+    let problems = problems(home, process);
+    if problems.is_empty() {
+        return println("ok");
+    }
+    problems.iter().try_for_each(|problem| println(problem))?;
+    Err(already_told())
+}
+
+/// Lists what is wrong, one line each; empty when all is well.
+pub(crate) fn problems(home: &Home, process: &Environment) -> Vec<String> {
+    let mut problems = variable_problems(home);
+    let environment = load_environment(process.clone(), home).unwrap_or_else(|_| process.clone());
+    problems.extend(setting_problems(home, &environment));
+    problems
+}
+
+/// What is wrong with `.env`.
+pub(crate) fn variable_problems(home: &Home) -> Vec<String> {
+    let path = home.dot_env();
+    match DotEnv::open(&path) {
+        Err(error) => vec![format!("{error} ({})", error.hint())],
+        Ok(file) => {
+            let problems = file.problems().iter();
+            let told = problems
+                .map(|problem| format!("{}:{}: {}", path.display(), problem.line, problem.message));
+            told.collect()
+        }
+    }
+}
+
+/// What is wrong with `config.yaml` and the files beside it.
+fn setting_problems(home: &Home, environment: &Environment) -> Vec<String> {
+    let working_directory = std::env::current_dir().ok();
+    let loaded = Settings::load(&Sources {
+        home,
+        environment,
+        working_directory: working_directory.as_deref(),
+        flags: Vec::new(),
+        user_config: UserConfig::Read,
+    });
+    match loaded {
+        Ok(settings) => settings
+            .problems()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        Err(error) => vec![format!("{error} ({})", error.hint())],
+    }
+}

@@ -1,0 +1,186 @@
+//! `hermes doctor`: everything that could be wrong, with the fix for each.
+//!
+//! Loads nothing before it looks: it must work exactly when other commands cannot start.
+
+mod files;
+mod model;
+mod system;
+
+use std::io;
+
+use hermes_config::{Environment, Home, Settings, Sources, UserConfig, load_environment};
+use serde_json::{Value, json};
+
+use super::already_told;
+use super::layout::{count, print_json};
+use crate::args::{DoctorArgs, RunFlags};
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::output::println;
+use crate::style::Style;
+
+pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorArgs) -> Outcome<()> {
+    let process = Environment::of_process();
+    let home = Home::resolve(&process, profile)?;
+    let repair = if args.fix {
+        Repair::Safe
+    } else {
+        Repair::Nothing
+    };
+    let mut checks = files::home(&home, repair);
+    checks.extend(files::variables(&home));
+    let environment = load_environment(process.clone(), &home).unwrap_or(process);
+    let (settings, found) = load_settings(&home, &environment, flags);
+    checks.extend(found);
+    checks.extend(files::database(&home, repair).await);
+    checks.push(files::disk_space(&home));
+    checks.extend(system::checks(&environment));
+    if let Some(settings) = settings {
+        let cwd = std::env::current_dir().unwrap_or_else(|_| home.directory().to_path_buf());
+        let base = Base {
+            environment: environment.clone(),
+            home,
+            settings,
+            cwd,
+        };
+        checks.extend(model::checks(&base, args.offline).await);
+    }
+    report(&checks, args, &environment)
+}
+
+/// Whether to mend what can be mended without risk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repair {
+    Nothing,
+    Safe,
+}
+
+/// What was looked at, and how it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Check {
+    name: &'static str,
+    state: State,
+    text: String,
+    /// What to do about it.
+    fix: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Good,
+    /// Works, but not as it might.
+    Doubtful,
+    Broken,
+}
+
+impl Check {
+    fn good(name: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            name,
+            state: State::Good,
+            text: text.into(),
+            fix: None,
+        }
+    }
+
+    fn doubtful(name: &'static str, text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            name,
+            state: State::Doubtful,
+            text: text.into(),
+            fix: Some(fix.into()),
+        }
+    }
+
+    fn broken(name: &'static str, text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            state: State::Broken,
+            ..Self::doubtful(name, text, fix)
+        }
+    }
+
+    fn shown(&self, style: Style) -> String {
+        let mark = match self.state {
+            State::Good => style.green("✓"),
+            State::Doubtful => style.yellow("!"),
+            State::Broken => style.red("✗"),
+        };
+        let line = format!("{mark} {}: {}", self.name, self.text);
+        match &self.fix {
+            Some(fix) => format!("{line}\n    fix: {fix}"),
+            None => line,
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let state = match self.state {
+            State::Good => "ok",
+            State::Doubtful => "warning",
+            State::Broken => "error",
+        };
+        json!({"check": self.name, "state": state, "text": self.text, "fix": self.fix})
+    }
+}
+
+fn load_settings(
+    home: &Home,
+    environment: &Environment,
+    flags: &RunFlags,
+) -> (Option<Settings>, Vec<Check>) {
+    const NAME: &str = "settings";
+    let working_directory = std::env::current_dir().ok();
+    let user_config = match flags.ignores_user_config() {
+        true => UserConfig::Ignore,
+        false => UserConfig::Read,
+    };
+    let loaded = Settings::load(&Sources {
+        home,
+        environment,
+        working_directory: working_directory.as_deref(),
+        flags: Vec::new(),
+        user_config,
+    });
+    match loaded {
+        Err(error) => (
+            None,
+            vec![Check::broken(NAME, error.to_string(), error.hint())],
+        ),
+        Ok(settings) if settings.problems().is_empty() => {
+            let path = home.config_yaml();
+            (
+                Some(settings),
+                vec![Check::good(NAME, path.display().to_string())],
+            )
+        }
+        Ok(settings) => {
+            let problem = |problem: &hermes_config::Problem| {
+                Check::doubtful(NAME, problem.to_string(), "`hermes config edit`")
+            };
+            let found = settings.problems().iter().map(problem).collect();
+            (Some(settings), found)
+        }
+    }
+}
+
+fn report(checks: &[Check], args: &DoctorArgs, environment: &Environment) -> Outcome<()> {
+    let broken = checks
+        .iter()
+        .filter(|check| check.state == State::Broken)
+        .count();
+    if args.json.json {
+        print_json(&checks.iter().map(Check::to_json).collect())?;
+    } else {
+        let style = Style::of(&io::stdout(), environment);
+        checks
+            .iter()
+            .try_for_each(|check| println(&check.shown(style)))?;
+    }
+    match broken {
+        0 => Ok(()),
+        _ if args.json.json => Err(already_told()),
+        broken => Err(
+            Failure::new(format!("{} found", count(broken as u64, "problem")))
+                .hint("each line with ✗ says what to do"),
+        ),
+    }
+}

@@ -1,0 +1,181 @@
+//! What is on disk: the home, its permissions, `.env`, the database, the space left.
+
+use hermes_config::{DotEnv, Home, PermissionProblem, check_permissions};
+use hermes_core::{Archive as _, Store as _, StoreError};
+use hermes_store::{Health, SqliteStore};
+
+use super::{Check, Repair};
+use crate::commands::layout::{count, size};
+
+/// Below this a long session may fill the disk.
+const FREE_BYTES_MIN: u64 = 200_000_000;
+
+const WITH_FIX: &str = "`hermes doctor --fix`";
+
+pub(super) fn home(home: &Home, repair: Repair) -> Vec<Check> {
+    let mut checks = vec![folder(home, repair)];
+    let problems = check_permissions(home);
+    checks.extend(problems.iter().map(|problem| permission(problem, repair)));
+    checks
+}
+
+fn folder(home: &Home, repair: Repair) -> Check {
+    const NAME: &str = "home";
+    let path = home.directory().display();
+    let is_complete = home.directory().is_dir() && home.logs().is_dir();
+    if is_complete {
+        return Check::good(NAME, path.to_string());
+    }
+    if home.directory().exists() && !home.directory().is_dir() {
+        return Check::broken(
+            NAME,
+            format!("`{path}` is not a directory"),
+            "move it aside, or set HERMES_HOME to another folder",
+        );
+    }
+    if repair == Repair::Nothing {
+        return Check::doubtful(
+            NAME,
+            format!("`{path}` is not complete yet"),
+            format!("{WITH_FIX}, or any other command, makes it"),
+        );
+    }
+    match home.create() {
+        Ok(()) => Check::good(NAME, format!("made `{path}` and its folders")),
+        Err(error) => Check::broken(NAME, error.to_string(), error.hint()),
+    }
+}
+
+fn permission(problem: &PermissionProblem, repair: Repair) -> Check {
+    const NAME: &str = "permissions";
+    if repair == Repair::Nothing {
+        let path = problem.path.display();
+        let wanted = problem.wanted;
+        return Check::broken(
+            NAME,
+            problem.to_string(),
+            format!("{WITH_FIX}, or `chmod {wanted:o} '{path}'`"),
+        );
+    }
+    match problem.fix() {
+        Ok(()) => Check::good(
+            NAME,
+            format!(
+                "changed `{}` from {:04o} to {:04o}",
+                problem.path.display(),
+                problem.found,
+                problem.wanted
+            ),
+        ),
+        Err(error) => Check::broken(NAME, error.to_string(), error.hint()),
+    }
+}
+
+/// Looks at `.env`.
+pub(super) fn variables(home: &Home) -> Vec<Check> {
+    const NAME: &str = ".env";
+    let path = home.dot_env();
+    let file = match DotEnv::open(&path) {
+        Ok(file) => file,
+        Err(error) => return vec![Check::broken(NAME, error.to_string(), error.hint())],
+    };
+    if file.problems().is_empty() {
+        let variables = count(file.pairs().count() as u64, "variable");
+        return vec![Check::good(NAME, variables)];
+    }
+    let problems = file.problems().iter();
+    let told = problems.map(|problem| {
+        let place = format!("{}:{}", path.display(), problem.line);
+        Check::doubtful(
+            NAME,
+            format!("{place}: {}", problem.message),
+            format!("mend that line of `{}`", path.display()),
+        )
+    });
+    told.collect()
+}
+
+/// Examines the database as a whole, and the turns in it that never ended.
+pub(super) async fn database(home: &Home, repair: Repair) -> Vec<Check> {
+    const NAME: &str = "database";
+    let path = home.database();
+    if !path.try_exists().unwrap_or(true) {
+        return vec![Check::good(NAME, "none yet; the first message makes it")];
+    }
+    match examine(home, repair).await {
+        Ok(checks) => checks,
+        Err(error) => vec![Check::broken(NAME, error.to_string(), error.hint())],
+    }
+}
+
+async fn examine(home: &Home, repair: Repair) -> Result<Vec<Check>, StoreError> {
+    let store = SqliteStore::open(home.database(), home.locks())?;
+    let mut checks = vec![integrity(&store, repair).await?];
+    checks.push(unfinished(store.unfinished().await?.len() as u64));
+    Ok(checks)
+}
+
+async fn integrity(store: &SqliteStore, repair: Repair) -> Result<Check, StoreError> {
+    const NAME: &str = "database";
+    Ok(match (store.check().await?, repair) {
+        (Health::Sound, _) => {
+            let stats = store.stats().await?;
+            let sessions = count(stats.sessions, "session");
+            Check::good(
+                NAME,
+                format!("sound; {sessions}, {}", size(stats.database_bytes)),
+            )
+        }
+        (Health::IndexBroken { .. }, Repair::Safe) => {
+            store.rebuild_index().await?;
+            Check::good(NAME, "built the search index anew")
+        }
+        (Health::IndexBroken { detail }, Repair::Nothing) => Check::broken(
+            NAME,
+            format!("the search index is broken: {detail}"),
+            WITH_FIX,
+        ),
+        (Health::Damaged { problems }, _) => {
+            let path = store.path().display();
+            Check::broken(
+                NAME,
+                format!("damaged: {}", problems.join("; ")),
+                format!(
+                    "save what can be read with `hermes sessions export`, then move `{path}` aside"
+                ),
+            )
+        }
+    })
+}
+
+fn unfinished(turns: u64) -> Check {
+    const NAME: &str = "turns";
+    match turns {
+        0 => Check::good(NAME, "all have ended"),
+        turns => Check::doubtful(
+            NAME,
+            format!("{} still running or cut short", count(turns, "turn")),
+            "`hermes sessions recover` finishes those that were cut short",
+        ),
+    }
+}
+
+/// Looks at the space left where the home is.
+pub(super) fn disk_space(home: &Home) -> Check {
+    const NAME: &str = "disk";
+    let existing = home.directory().ancestors().find(|folder| folder.is_dir());
+    let free = existing
+        .and_then(|folder| rustix::fs::statvfs(folder).ok())
+        .map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    match free {
+        None => Check::doubtful(
+            NAME,
+            "cannot tell how much space is left",
+            format!("look yourself: `df '{}'`", home.directory().display()),
+        ),
+        Some(free) if free < FREE_BYTES_MIN => {
+            Check::doubtful(NAME, format!("only {} left", size(free)), "free some space")
+        }
+        Some(free) => Check::good(NAME, format!("{} left", size(free))),
+    }
+}

@@ -1,0 +1,92 @@
+//! Whether there is a model that would answer.
+
+use std::time::Duration;
+
+use hermes_llm::discover::{DiscoverError, Offered, list_models};
+use hermes_llm::settings::Route;
+
+use super::Check;
+use crate::base::Base;
+use crate::commands::chosen_model::{ChosenModel, KeySource};
+
+/// A provider that needs longer to list its models is no fun to talk to.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+
+pub(super) async fn checks(base: &Base, is_offline: bool) -> Vec<Check> {
+    let chosen = match ChosenModel::of(base) {
+        Ok(chosen) => chosen,
+        Err(failure) => {
+            let fix = failure.hint.unwrap_or_else(|| "`hermes model`".to_owned());
+            return vec![Check::broken("model", failure.message, fix)];
+        }
+    };
+    let mut checks = vec![
+        Check::good("model", chosen.route.name.to_string()),
+        key(&chosen),
+    ];
+    if !is_offline {
+        checks.push(provider(&chosen.route).await);
+    }
+    checks
+}
+
+fn key(chosen: &ChosenModel) -> Check {
+    match &chosen.key {
+        KeySource::Missing => Check::doubtful("key", "none", chosen.route.key_hint.clone()),
+        source => Check::good("key", source.to_string()),
+    }
+}
+
+/// Asks for the list of models: the smallest request that needs the network, the address and the key.
+async fn provider(route: &Route) -> Check {
+    const NAME: &str = "provider";
+    let url = &route.base_url;
+    match tokio::time::timeout(ANSWER_DEADLINE, list_models(route)).await {
+        Ok(Ok(models)) => listed(route, &models),
+        Ok(Err(DiscoverError::Refused {
+            status: status @ (401 | 403),
+            ..
+        })) => Check::broken(
+            NAME,
+            format!("`{url}` refuses the key (HTTP status {status})"),
+            route.key_hint.clone(),
+        ),
+        Ok(Err(DiscoverError::Refused { status, .. })) if status < 500 => Check::good(
+            NAME,
+            format!("`{url}` answers, but lists no models (HTTP status {status})"),
+        ),
+        Ok(Err(error)) => Check::broken(NAME, error.to_string(), reach(route)),
+        Err(_) => Check::broken(
+            NAME,
+            format!(
+                "`{url}` did not answer within {} s",
+                ANSWER_DEADLINE.as_secs()
+            ),
+            reach(route),
+        ),
+    }
+}
+
+fn listed(route: &Route, models: &[Offered]) -> Check {
+    const NAME: &str = "provider";
+    let model = &route.name.model;
+    let is_listed = models.iter().any(|offered| offered.model == *model);
+    match is_listed || models.is_empty() {
+        true => Check::good(NAME, format!("`{}` answers", route.base_url)),
+        false => Check::doubtful(
+            NAME,
+            format!("`{}` answers, but does not list `{model}`", route.base_url),
+            "`hermes model list` shows what it has",
+        ),
+    }
+}
+
+fn reach(route: &Route) -> String {
+    match route.local {
+        true => format!(
+            "start the server at {}, or correct `model.base_url`",
+            route.base_url
+        ),
+        false => "check the network connection, the proxy and `model.base_url`".to_owned(),
+    }
+}

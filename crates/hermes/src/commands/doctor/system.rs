@@ -1,0 +1,143 @@
+//! What is around us: programs, the terminal, the clock.
+
+use std::io::{self, IsTerminal as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use hermes_config::Environment;
+use hermes_core::{Clock as _, Timestamp};
+
+use super::Check;
+use crate::style::Style;
+use crate::wiring::SystemClock;
+
+/// This program is not older.
+const YEAR_MIN: i64 = 2026;
+
+pub(super) fn checks(environment: &Environment) -> Vec<Check> {
+    vec![
+        bash(environment),
+        git(environment),
+        terminal(environment),
+        locale(environment),
+        clock(SystemClock.now()),
+    ]
+}
+
+fn bash(environment: &Environment) -> Check {
+    match find_program(environment, "bash") {
+        Some(path) => Check::good("bash", path.display().to_string()),
+        None => Check::broken(
+            "bash",
+            "not found on PATH; commands cannot run",
+            "install bash with your system's package manager",
+        ),
+    }
+}
+
+fn git(environment: &Environment) -> Check {
+    match find_program(environment, "git") {
+        Some(path) => Check::good("git", path.display().to_string()),
+        None => Check::doubtful(
+            "git",
+            "not found on PATH; --worktree does not work",
+            "install git with your system's package manager",
+        ),
+    }
+}
+
+fn find_program(environment: &Environment, name: &str) -> Option<PathBuf> {
+    let folders = std::env::split_paths(environment.path("PATH")?);
+    let mut candidates = folders.map(|folder| folder.join(name));
+    candidates.find(|path| {
+        path.metadata()
+            .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    })
+}
+
+fn terminal(environment: &Environment) -> Check {
+    let text = match (
+        io::stdout().is_terminal(),
+        Style::of(&io::stdout(), environment),
+    ) {
+        (false, _) => "standard output is no terminal: plain text",
+        (true, style) if style.is_coloured() => "colour",
+        (true, _) => "a terminal without colour (NO_COLOR or TERM=dumb)",
+    };
+    Check::good("terminal", text)
+}
+
+fn locale(environment: &Environment) -> Check {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| environment.get(name))
+        .find(|value| !value.is_empty());
+    match set {
+        Some(locale) if is_utf8(locale) => Check::good("locale", locale),
+        other => Check::doubtful(
+            "locale",
+            format!(
+                "`{}` does not say UTF-8; signs may look wrong",
+                other.unwrap_or("C")
+            ),
+            "`export LANG=C.UTF-8`",
+        ),
+    }
+}
+
+fn is_utf8(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    locale.ends_with("utf-8") || locale.ends_with("utf8")
+}
+
+fn clock(now: Timestamp) -> Check {
+    let (date, _) = now.civil();
+    match date.year >= YEAR_MIN {
+        true => Check::good("clock", now.to_text()),
+        false => Check::broken(
+            "clock",
+            format!(
+                "{} is in the past; secure connections will fail",
+                now.to_text()
+            ),
+            "set the system's clock",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    #[test]
+    fn a_clock_in_the_past_is_told() {
+        assert_eq!(clock(Timestamp::from_millis(0)).state, State::Broken);
+        assert_eq!(
+            clock(Timestamp::from_millis(1_794_777_845_000)).state,
+            State::Good
+        );
+    }
+
+    #[test]
+    fn the_first_locale_that_is_set_counts() {
+        let state =
+            |pairs: &[(&str, &str)]| locale(&Environment::from_pairs(pairs.iter().copied())).state;
+        assert_eq!(state(&[("LANG", "en_GB.UTF-8")]), State::Good);
+        assert_eq!(
+            state(&[("LC_ALL", "C"), ("LANG", "en_GB.UTF-8")]),
+            State::Doubtful
+        );
+        assert_eq!(
+            state(&[("LC_ALL", ""), ("LANG", "de_DE.utf8")]),
+            State::Good
+        );
+        assert_eq!(state(&[]), State::Doubtful);
+    }
+
+    #[test]
+    fn a_folder_is_no_program() {
+        let environment = Environment::from_pairs([("PATH", "/")]);
+        assert_eq!(find_program(&environment, "usr"), None);
+    }
+}

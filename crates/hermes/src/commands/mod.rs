@@ -1,0 +1,21 @@
+//! The commands beside the conversation: looking at what there is, and changing settings. One file per command.
+
+pub(crate) mod completion;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod logs;
+pub(crate) mod model;
+pub(crate) mod prompt_size;
+pub(crate) mod sessions;
+pub(crate) mod status;
+
+mod chosen_model;
+mod confirm;
+mod layout;
+
+use crate::failure::Failure;
+
+/// A failure that the output says everything about: `main` prints no more, and only the exit code is left to tell.
+fn already_told() -> Failure {
+    Failure::new("")
+}

@@ -1,0 +1,161 @@
+//! `hermes sessions`: looking at past conversations and keeping them in order.
+//!
+//! Looking opens the database read-only, so that it works while a chat runs. Recovery is in `recover`.
+
+mod export;
+mod list;
+mod recover;
+mod search;
+mod transcript;
+
+use std::io;
+
+use hermes_core::{Archive as _, SessionId, Store as _, StoreError, StoreStats};
+use hermes_store::SqliteStore;
+use serde_json::json;
+
+use super::confirm::{Enter, confirm, is_anybody_there};
+use super::layout::{Table, count, one_line, print_json, size};
+use crate::args::{JsonFlag, RunFlags, SessionsArgs, SessionsCommand};
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::output::println;
+use crate::style::Style;
+use crate::wiring::open_store;
+
+const NONE_YET: &str = "no sessions yet; `hermes` starts one";
+
+pub(crate) async fn run(base: &Base, flags: &RunFlags, args: SessionsArgs) -> Outcome<()> {
+    let by_default = SessionsCommand::List {
+        source: None,
+        workspace: None,
+        limit: 20,
+        json: JsonFlag { json: false },
+    };
+    match args.command.unwrap_or(by_default) {
+        SessionsCommand::List {
+            source,
+            workspace,
+            limit,
+            json,
+        } => list::run(base, source, workspace, limit, &json).await,
+        SessionsCommand::Show { session, json } => show(base, &session, &json).await,
+        SessionsCommand::Search {
+            query,
+            limit,
+            session,
+            json,
+        } => search::run(base, &query.join(" "), session.as_deref(), limit, &json).await,
+        SessionsCommand::Export {
+            session,
+            format,
+            output,
+            redact,
+        } => {
+            let manner = export::Manner::new(&format, redact);
+            export::run(base, session.as_deref(), output.as_deref(), manner).await
+        }
+        SessionsCommand::Rename { session, title } => rename(base, &session, &title).await,
+        SessionsCommand::Delete { session, yes } => delete(base, &session, yes).await,
+        SessionsCommand::Recover { session } => recover::run(base, flags, session.as_deref()).await,
+        SessionsCommand::Stats { json } => stats(base, &json).await,
+    }
+}
+
+/// Opens the database for looking; `None` when there is none yet.
+fn open_archive(base: &Base) -> Outcome<Option<SqliteStore>> {
+    let path = base.home.database();
+    match path.try_exists() {
+        Ok(false) => Ok(None),
+        _ => Ok(Some(SqliteStore::open_read_only(path)?)),
+    }
+}
+
+/// Opens the database and finds a session in it.
+async fn find(base: &Base, name: &str) -> Outcome<(SqliteStore, SessionId)> {
+    let Some(store) = open_archive(base)? else {
+        return Err(not_found(name));
+    };
+    let session = store.find(name).await?;
+    Ok((store, session))
+}
+
+fn not_found(name: &str) -> Failure {
+    StoreError::NotFound {
+        name: name.to_owned(),
+    }
+    .into()
+}
+
+async fn show(base: &Base, name: &str, json: &JsonFlag) -> Outcome<()> {
+    let (store, session) = find(base, name).await?;
+    let lines = store.transcript(&session).await?;
+    if json.json {
+        return lines
+            .iter()
+            .try_for_each(|line| println(&json!(line).to_string()));
+    }
+    let record = store.load(&session).await?.record;
+    let style = Style::of(&io::stdout(), &base.environment);
+    println(transcript::readable(&record, &lines, style).trim_end())
+}
+
+async fn rename(base: &Base, name: &str, title: &str) -> Outcome<()> {
+    let (_, session) = find(base, name).await?;
+    open_store(base)?.rename(&session, title).await?;
+    println(&format!("{session} is now called `{}`", one_line(title)))
+}
+
+async fn delete(base: &Base, name: &str, yes: bool) -> Outcome<()> {
+    let (store, session) = find(base, name).await?;
+    let record = store.load(&session).await?.record;
+    let what = format!(
+        "{session} ({}, {})",
+        one_line(record.title.as_deref().unwrap_or(&record.preview)),
+        count(record.messages, "message")
+    );
+    if !yes {
+        if !is_anybody_there() {
+            return Err(
+                Failure::usage(format!("nobody is there to confirm deleting {what}"))
+                    .hint("add --yes to delete it without being asked"),
+            );
+        }
+        if !confirm(&format!("delete {what} for good?"), Enter::MeansNo)? {
+            return println("nothing was deleted");
+        }
+    }
+    open_store(base)?.delete(&session).await?;
+    println(&format!("deleted {what}"))
+}
+
+async fn stats(base: &Base, json: &JsonFlag) -> Outcome<()> {
+    let stats = match open_archive(base)? {
+        Some(store) => store.stats().await?,
+        None if json.json => StoreStats::default(),
+        None => return println(NONE_YET),
+    };
+    if json.json {
+        return print_json(&json!(stats));
+    }
+    let usage = stats.usage;
+    let mut table = Table::without_heading();
+    let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
+    row("sessions", stats.sessions.to_string());
+    row("messages", stats.messages.to_string());
+    row("tool calls", stats.calls.to_string());
+    row("unfinished turns", stats.unfinished_turns.to_string());
+    row(
+        "tokens in",
+        format!(
+            "{} ({} from cache, {} to cache)",
+            usage.input, usage.cache_read, usage.cache_write
+        ),
+    );
+    row(
+        "tokens out",
+        format!("{} ({} thinking)", usage.output, usage.reasoning),
+    );
+    row("database", size(stats.database_bytes));
+    table.print(Style::PLAIN)
+}

@@ -1,0 +1,107 @@
+//! `hermes sessions recover`: finishes the turns that a crash or a kill cut short.
+
+use std::path::PathBuf;
+
+use hermes_agent::SessionStart;
+use hermes_core::text::shorten;
+use hermes_core::{SessionId, Store as _, StoreError, TurnEnd};
+
+use super::{find, open_archive};
+use crate::args::RunFlags;
+use crate::base::Base;
+use crate::commands::already_told;
+use crate::commands::layout::one_line;
+use crate::failure::{Failure, Outcome, code};
+use crate::output::{note, println};
+use crate::render::{Renderer, end_words};
+use crate::turn::{self, Report};
+use crate::wiring::{Audience, Wired, open_store};
+
+/// Enough of an answer to see that it is one.
+const ANSWER_CHARS_MAX: usize = 80;
+const NOTHING: &str = "nothing to recover: every turn has ended";
+
+pub(super) async fn run(base: &Base, flags: &RunFlags, name: Option<&str>) -> Outcome<()> {
+    let sessions = unfinished(base, name).await?;
+    if sessions.is_empty() {
+        return println(NOTHING);
+    }
+    let mut is_all_finished = true;
+    for session in sessions {
+        is_all_finished &= recover(base, flags, session).await?;
+    }
+    match is_all_finished {
+        true => Ok(()),
+        false => Err(already_told()),
+    }
+}
+
+async fn unfinished(base: &Base, name: Option<&str>) -> Outcome<Vec<SessionId>> {
+    if let Some(name) = name {
+        let (store, session) = find(base, name).await?;
+        let sessions = store.unfinished().await?;
+        return Ok(sessions.into_iter().filter(|id| *id == session).collect());
+    }
+    match open_archive(base)? {
+        Some(store) => Ok(store.unfinished().await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Ends the open turn of one session and tells how; returns whether it was finished.
+async fn recover(base: &Base, flags: &RunFlags, session: SessionId) -> Outcome<bool> {
+    let store = open_store(base)?;
+    if let Err(error) = store.claim(&session).await {
+        return skip(&session, error);
+    }
+    let folder = store.load(&session).await?.record.cwd;
+    let cwd = folder_to_work_in(base, &session, folder);
+    let wired = Wired::new(base, flags, Audience::Nobody, Vec::new(), cwd, store).await?;
+    let start = SessionStart::Resume(session);
+    let report = turn::run(&wired, start, None, &mut Renderer::Quiet).await?;
+    println(&shown(&report))?;
+    match report.end {
+        TurnEnd::Interrupted => Err(Failure {
+            code: code::INTERRUPTED,
+            ..Failure::new("interrupted")
+        }),
+        end => Ok(end.is_success()),
+    }
+}
+
+/// Leaves a session alone that somebody is working in.
+fn skip(session: &SessionId, error: StoreError) -> Outcome<bool> {
+    match error {
+        StoreError::Busy { .. } => {
+            note(&format!("{session}  skipped: {error}"));
+            Ok(true)
+        }
+        error => Err(error.into()),
+    }
+}
+
+fn folder_to_work_in(base: &Base, session: &SessionId, folder: Option<PathBuf>) -> PathBuf {
+    match folder {
+        Some(folder) if folder.is_dir() => folder,
+        Some(folder) => {
+            let here = base.cwd.display();
+            note(&format!(
+                "{session}  its folder `{}` is gone; working in `{here}`",
+                folder.display()
+            ));
+            base.cwd.clone()
+        }
+        None => base.cwd.clone(),
+    }
+}
+
+fn shown(report: &Report) -> String {
+    let session = &report.session;
+    match end_words(&report.end) {
+        None => {
+            let answer = shorten(&one_line(&report.text), ANSWER_CHARS_MAX);
+            format!("{session}  finished: {answer}")
+        }
+        Some(words) => format!("{session}  closed: {}", one_line(&words)),
+    }
+}

@@ -1,0 +1,343 @@
+//! `hermes demo`: the real loop, real tools and a real store at work, in a home of its own, with a scripted model.
+
+mod script;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
+use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Opened, Ports, Session, SessionStart};
+use hermes_config::Environment;
+use hermes_core::{
+    Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _, StoreError,
+};
+use hermes_exec::{Local, child_environment};
+use hermes_store::SqliteStore;
+use hermes_tools::{ToolLimits, ToolPorts};
+use tokio::task::JoinSet;
+
+use crate::args::DemoArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output::{note, println};
+use crate::render::{Live, Renderer};
+use crate::style::Style;
+use crate::wiring::SystemClock;
+use script::{CRASHED, DemoModel, FIRST, INTERRUPTED};
+
+const NOTES: &str = "Monday\n- book the train to Delphi (open)\n- return the sandals (done)\n\
+     Tuesday\n- water the laurel (open)\n- answer Penelope (open)\n";
+/// How long the child may take to get into the middle of its call.
+const CHILD_START_MAX: Duration = Duration::from_secs(20);
+
+pub async fn run(args: &DemoArgs) -> Outcome<()> {
+    let stage = Stage::set(args)?;
+    if args.child.is_some() {
+        return stage.crash_act().await;
+    }
+    let outcome = stage.play().await;
+    if args.keep {
+        println(&format!(
+            "\nkept: {}\n  look around: HERMES_HOME={0} hermes sessions list",
+            stage.home.display()
+        ))?;
+    } else {
+        let _ = std::fs::remove_dir_all(&stage.home);
+    }
+    outcome
+}
+
+/// The demo's home, which is also its working directory.
+struct Stage {
+    home: PathBuf,
+    environment: Environment,
+    style: Style,
+    pause: Duration,
+}
+
+impl Stage {
+    fn set(args: &DemoArgs) -> Outcome<Self> {
+        let environment = Environment::of_process();
+        let style = Style::of(&std::io::stdout(), &environment);
+        let home = match &args.child {
+            Some(home) => home.clone(),
+            None => make_home()?,
+        };
+        let pause = if args.fast || !style.is_coloured() {
+            Duration::ZERO
+        } else {
+            Duration::from_millis(45)
+        };
+        Ok(Self {
+            home,
+            environment,
+            style,
+            pause,
+        })
+    }
+
+    async fn play(&self) -> Outcome<()> {
+        self.say("Hermes, on stage. The model is scripted; the loop, the tools and the store are the real ones.")?;
+        self.title("1", "It works: it reads, plans, writes and checks")?;
+        self.tools_act().await?;
+        self.title("2", "It stops when you say so")?;
+        self.interrupt_act().await?;
+        self.title("3", "It survives kill -9")?;
+        self.kill_act().await?;
+        self.title("4", "It remembers")?;
+        self.search_act().await?;
+        self.say(&format!(
+            "\nEverything above is in {} (one SQLite file, readable with `hermes sessions`).\n\
+             Your own ~/.hermes was not touched. To start for real: set a key such as OPENROUTER_API_KEY, or start a\n\
+             local server such as Ollama, and run `hermes`.",
+            self.home.join("hermes.db").display()
+        ))
+    }
+
+    async fn tools_act(&self) -> Outcome<()> {
+        self.user(FIRST)?;
+        let opened = self.open(&self.store()?, None).await?;
+        opened.session.say(FIRST).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        Ok(())
+    }
+
+    async fn interrupt_act(&self) -> Outcome<()> {
+        self.user(INTERRUPTED)?;
+        let opened = self.open(&self.store()?, None).await?;
+        opened.session.say(INTERRUPTED).await;
+        let mut interrupted = None;
+        self.follow(opened, |event| match event {
+            Event::CallProgress { .. } if interrupted.is_none() => {
+                interrupted = Some(Instant::now());
+                Act::Interrupt
+            }
+            _ => Act::GoOn,
+        })
+        .await?;
+        let took = interrupted.map_or(0, |at| at.elapsed().as_millis());
+        self.say(&format!(
+            "The command was killed and the turn closed {took} ms after the interrupt."
+        ))
+    }
+
+    /// Runs a turn in a child process, kills it in the middle of a call, and finishes the turn here.
+    async fn kill_act(&self) -> Outcome<()> {
+        self.user(CRASHED)?;
+        self.child_until_mid_call().await?;
+        self.say("A second hermes was sending the announcement. It was just killed with SIGKILL, in mid-call.")?;
+        let store = self.store()?;
+        let unfinished = store.unfinished().await?;
+        let Some(session) = unfinished.first() else {
+            return Err(Failure::new("the killed process left no unfinished turn"));
+        };
+        self.say(&format!(
+            "The store has its turn, unfinished: session {session}. Opening it again:"
+        ))?;
+        self.until_released(&store, session).await?;
+        let opened = self.open(&store, Some(session.clone())).await?;
+        self.follow(opened, |_| Act::GoOn).await
+    }
+
+    /// Waits for the system to give the dead process's lock back.
+    async fn until_released(&self, store: &SqliteStore, session: &SessionId) -> Outcome<()> {
+        let waiting = async {
+            while let Err(StoreError::Busy { .. }) = store.claim(session).await {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let released = tokio::time::timeout(Duration::from_secs(5), waiting).await;
+        released.map_err(|_| Failure::new("the killed process still holds its session"))
+    }
+
+    /// The child's part of the third act.
+    async fn crash_act(&self) -> Outcome<()> {
+        let opened = self.open(&self.store()?, None).await?;
+        opened.session.say(CRASHED).await;
+        self.follow(opened, |_| Act::GoOn).await
+    }
+
+    async fn child_until_mid_call(&self) -> Outcome<()> {
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::new(format!("cannot find myself: {error}")))?;
+        let program = program.to_string_lossy();
+        let home = self.home.to_string_lossy();
+        let environment = self.child_environment();
+        let args = ["demo", "--fast", "--child", &home];
+        let child = hermes_exec::output(&program, args, &environment, &self.home, CHILD_START_MAX);
+        let effect = self.home.join("outbox.txt");
+        let mid_call = async {
+            while !effect.exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        // Whichever is first; dropping the child's future kills it with SIGKILL.
+        tokio::select! {
+            () = mid_call => Ok(()),
+            ended = child => Err(Failure::new(format!("the child process ended too early: {ended:?}"))),
+        }
+    }
+
+    async fn search_act(&self) -> Outcome<()> {
+        self.say("$ hermes sessions search laurel")?;
+        let store = self.store()?;
+        let query = SearchQuery {
+            text: "laurel".into(),
+            session: None,
+            limit: 3,
+        };
+        let started = Instant::now();
+        let hits = store.search(query).await?;
+        let took = started.elapsed();
+        for hit in &hits {
+            let snippet = hit
+                .snippet
+                .replace('\n', " ")
+                .replace(">>>", "")
+                .replace("<<<", "");
+            self.say(&format!(
+                "  {}  {:?}: {}",
+                hit.session,
+                hit.role,
+                hermes_core::text::shorten(&snippet, 80)
+            ))?;
+        }
+        self.say(&format!(
+            "  {} hits in {:.1} ms",
+            hits.len(),
+            took.as_secs_f64() * 1000.0
+        ))
+    }
+
+    async fn open(&self, store: &Arc<SqliteStore>, resume: Option<SessionId>) -> Outcome<Opened> {
+        let terminal = Arc::new(Local::new(self.child_environment()));
+        let ports = ToolPorts {
+            terminal,
+            limits: ToolLimits::default(),
+            home: None,
+            secret: Vec::new(),
+            protected: Vec::new(),
+        };
+        let ports = Ports {
+            model: Arc::new(DemoModel { pause: self.pause }),
+            store: store.clone(),
+            clock: Arc::new(SystemClock),
+            random: Arc::new(Random::from_system()),
+            tools: hermes_tools::built_in(&ports),
+        };
+        let start = match resume {
+            Some(session) => SessionStart::Resume(session),
+            None => SessionStart::New {
+                source: "demo".into(),
+                title: None,
+                prefix: self.prefix(&ports),
+            },
+        };
+        let settings = AgentSettings {
+            cwd: self.home.clone(),
+            results_folder: self.home.join("results"),
+            consent: ConsentPolicy::Refuse,
+            limits: Limits::default(),
+            nested_context: true,
+        };
+        Ok(Session::open(ports, settings, start).await?)
+    }
+
+    fn prefix(&self, ports: &Ports) -> Prefix {
+        let tools: Vec<_> = ports.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let environment = EnvironmentFacts {
+            os: std::env::consts::OS.into(),
+            shell: "bash".into(),
+            cwd: self.home.clone(),
+            git_branch: None,
+        };
+        let inputs = PromptInputs {
+            environment,
+            ..PromptInputs::default()
+        };
+        let system = assemble(&inputs, &tools, &ports.model.name(), ports.clock.now());
+        Prefix { system, tools }
+    }
+
+    /// Shows one turn; `act` may interrupt it.
+    async fn follow(&self, opened: Opened, mut act: impl FnMut(&Event) -> Act) -> Outcome<()> {
+        let Opened {
+            session,
+            mut events,
+            task,
+            ..
+        } = opened;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(task);
+        let mut renderer = Renderer::Live(Live::on_one_stream(self.style));
+        while let Some(event) = events.recv().await {
+            renderer.show(&event)?;
+            if let Act::Interrupt = act(&event) {
+                session.interrupt().await;
+            }
+            if matches!(event, Event::TurnEnded { .. }) {
+                break;
+            }
+        }
+        drop(session);
+        tasks.join_all().await;
+        Ok(())
+    }
+
+    fn store(&self) -> Outcome<Arc<SqliteStore>> {
+        Ok(Arc::new(SqliteStore::open(
+            self.home.join("hermes.db"),
+            self.home.join("locks"),
+        )?))
+    }
+
+    fn child_environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+        child_environment(
+            self.environment
+                .iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            &[],
+        )
+    }
+
+    fn title(&self, number: &str, text: &str) -> Outcome<()> {
+        println(&format!(
+            "\n{}",
+            self.style.bold(format!("── {number}. {text} ──"))
+        ))
+    }
+
+    fn user(&self, text: &str) -> Outcome<()> {
+        println(&format!("{} {text}", self.style.cyan("›")))
+    }
+
+    fn say(&self, text: &str) -> Outcome<()> {
+        println(&self.style.dim(text))
+    }
+}
+
+enum Act {
+    GoOn,
+    Interrupt,
+}
+
+/// Makes a home nobody else uses.
+fn make_home() -> Outcome<PathBuf> {
+    let folder = std::env::temp_dir().join(format!(
+        "hermes-demo-{}-{:06x}",
+        SystemClock.now().as_millis(),
+        Random::from_system().next_u64() & 0xff_ffff
+    ));
+    let fill = |folder: &Path| {
+        use std::os::unix::fs::DirBuilderExt as _;
+        std::fs::DirBuilder::new().mode(0o700).create(folder)?;
+        std::fs::create_dir(folder.join("locks"))?;
+        std::fs::write(folder.join("notes.txt"), NOTES)
+    };
+    fill(&folder).map_err(|error| {
+        note("the demo needs a little space in the temporary folder");
+        Failure::new(format!("cannot make `{}`: {error}", folder.display()))
+            .hint("set TMPDIR to a folder you can write to")
+    })?;
+    Ok(folder)
+}

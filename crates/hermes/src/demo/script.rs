@@ -1,0 +1,144 @@
+//! The demo's model: it knows its lines. Everything around it is real.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use hermes_core::{
+    Cost, Delta, FinishReason, Finished, Message, Model, ModelError, ModelName, ModelRequest, Role,
+    Usage,
+};
+use serde_json::{Value, json};
+
+/// Answers by what the user said last and by how far the turn has come, so that a restart changes nothing.
+pub struct DemoModel {
+    /// Between two words.
+    pub pause: Duration,
+}
+
+/// What the user says in each act.
+pub const FIRST: &str = "Read notes.txt, put the open tasks into tasks.md, and count them.";
+pub const INTERRUPTED: &str = "Wait for the build to finish.";
+pub const CRASHED: &str = "Send the release announcement.";
+
+enum Line {
+    Text(&'static str),
+    Calls(Vec<(&'static str, Value)>),
+}
+
+fn line(said: &str, step: usize, last_result: &str) -> Line {
+    match (said, step) {
+        (FIRST, 0) => Line::Calls(vec![
+            ("read_file", json!({ "path": "notes.txt" })),
+            (
+                "todo",
+                json!({ "todos": [
+                    { "id": "1", "content": "Collect the open tasks", "status": "in_progress" },
+                    { "id": "2", "content": "Count them", "status": "pending" },
+                ]}),
+            ),
+        ]),
+        (FIRST, 1) => Line::Calls(vec![(
+            "write_file",
+            json!({ "path": "tasks.md", "content": "# Open tasks\n- [ ] book the train to Delphi\n- [ ] water the laurel\n- [ ] answer Penelope\n" }),
+        )]),
+        (FIRST, 2) => Line::Calls(vec![(
+            "terminal",
+            json!({ "command": "grep -c '\\[ \\]' tasks.md" }),
+        )]),
+        (FIRST, _) => Line::Text(
+            "Three tasks are open: the train to Delphi, the laurel, and a letter to Penelope. They are in tasks.md.",
+        ),
+        (INTERRUPTED, 0) => Line::Calls(vec![(
+            "terminal",
+            json!({ "command": "echo building; sleep 30" }),
+        )]),
+        (CRASHED, 0) => Line::Calls(vec![(
+            "terminal",
+            json!({ "command": "echo sent >> outbox.txt; sleep 30", "timeout": 60 }),
+        )]),
+        (CRASHED, 1) => Line::Calls(vec![("terminal", json!({ "command": "cat outbox.txt" }))]),
+        (CRASHED, _) if last_result.contains("sent") => Line::Text(
+            "The crash left it open whether the announcement went out. I looked: outbox.txt has it, once, so I did not send it again.",
+        ),
+        (CRASHED, _) => Line::Text("The announcement did not go out."),
+        _ => Line::Text("That is not in my script."),
+    }
+}
+
+impl Model for DemoModel {
+    fn name(&self) -> ModelName {
+        ModelName {
+            provider: "demo".into(),
+            model: "scripted".into(),
+        }
+    }
+
+    fn context_window(&self) -> u64 {
+        128_000
+    }
+
+    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+        let messages = request.messages;
+        let user = messages
+            .iter()
+            .rposition(|message| message.role == Role::User)
+            .unwrap_or(0);
+        let said = messages.get(user).map(Message::text).unwrap_or_default();
+        let step = messages
+            .iter()
+            .skip(user)
+            .filter(|message| message.role == Role::Assistant)
+            .count();
+        let last_result = messages
+            .last()
+            .and_then(Message::tool_result)
+            .map_or("", |result| result.text.as_str());
+        let pause = self.pause;
+        let deltas = deltas(line(&said, step, last_result), step, self.name());
+        let paced = stream::iter(deltas).then(move |delta| async move {
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            Ok(delta)
+        });
+        paced.boxed()
+    }
+}
+
+fn deltas(line: Line, step: usize, model: ModelName) -> Vec<Delta> {
+    let (mut deltas, reason) = match line {
+        Line::Text(text) => {
+            let words = text
+                .split_inclusive(' ')
+                .map(|word| Delta::Text(word.to_owned()));
+            (words.collect::<Vec<_>>(), FinishReason::Stop)
+        }
+        Line::Calls(calls) => {
+            let calls = calls
+                .into_iter()
+                .enumerate()
+                .flat_map(|(index, (name, arguments))| {
+                    [
+                        Delta::CallStarted {
+                            index,
+                            id: format!("call_{step}_{index}"),
+                            name: name.to_owned(),
+                        },
+                        Delta::CallArguments {
+                            index,
+                            json: arguments.to_string(),
+                        },
+                    ]
+                });
+            (calls.collect(), FinishReason::ToolCalls)
+        }
+    };
+    deltas.push(Delta::Finished(Finished {
+        reason,
+        usage: Usage::default(),
+        cost: Cost::Included,
+        model,
+    }));
+    deltas
+}

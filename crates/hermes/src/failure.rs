@@ -1,0 +1,104 @@
+//! The one error a user sees: what happened, where, what to do next. Printed once, in `main`.
+
+use std::fmt;
+
+/// Exit codes scripts rely on.
+pub mod code {
+    /// The agent failed or gave no answer.
+    pub const FAILED: u8 = 1;
+    /// The command line was wrong, or nothing could be started.
+    pub const USAGE: u8 = 2;
+    /// Ctrl-C.
+    pub const INTERRUPTED: u8 = 130;
+}
+
+#[derive(Debug)]
+pub struct Failure {
+    pub message: String,
+    pub place: Option<String>,
+    pub hint: Option<String>,
+    pub code: u8,
+}
+
+pub type Outcome<T> = Result<T, Failure>;
+
+impl Failure {
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            place: None,
+            hint: None,
+            code: code::FAILED,
+        }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self {
+            code: code::USAGE,
+            ..Self::new(message)
+        }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        self.place = Some(place.to_string());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", hermes_core::redact::redact(&self.message))?;
+        if let Some(place) = &self.place {
+            write!(f, "\n   at: {place}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\n hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Errors that bring their own hint.
+macro_rules! failure_from {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                let hint = error.hint().to_string();
+                Self::new(error.to_string()).hint(hint)
+            }
+        })*
+    };
+}
+
+failure_from!(
+    hermes_core::StoreError,
+    hermes_config::HomeError,
+    hermes_config::LoadError,
+    hermes_config::ReadError,
+    hermes_config::WriteError,
+    hermes_config::ChangeError,
+    hermes_config::KeyError,
+    hermes_config::ValueError,
+    hermes_llm::ResolveError,
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_what_where_and_what_next_and_no_secret() {
+        let failure = Failure::new("key sk-proj-abc123def456ghi789jkl was refused")
+            .at("config.yaml:3")
+            .hint("set another key");
+        assert_eq!(
+            failure.to_string(),
+            "error: key *** was refused\n   at: config.yaml:3\n hint: set another key"
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! The `hermes` program: reads the command line, wires the parts, and prints the one error there may be.
+
+#![expect(
+    unreachable_pub,
+    reason = "a binary has no outside; `pub` marks the face of a module"
+)]
+
+mod args;
+mod base;
+mod chat;
+mod choose_session;
+mod commands;
+mod demo;
+mod failure;
+mod logging;
+mod model_settings;
+mod oneshot;
+mod output;
+mod render;
+mod signals;
+mod style;
+mod turn;
+mod usage_file;
+mod wiring;
+mod worktree;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use args::{ChatArgs, Cli, Command, RunFlags};
+use base::Base;
+use failure::{Failure, Outcome, code};
+use oneshot::{Manner, Question};
+use wiring::Audience;
+
+fn main() -> ExitCode {
+    let (profile, arguments) = hermes_config::take_profile(std::env::args_os().collect());
+    let outcome = match Cli::try_parse_from(arguments) {
+        Ok(cli) => run(profile, cli),
+        Err(error) => return usage_error(&error),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                output::note(&failure.to_string());
+            }
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Help and version go to standard output and are no errors; the rest is.
+fn usage_error(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => ExitCode::from(code::USAGE),
+    }
+}
+
+fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
+    if let Some(name) = &cli.profile {
+        return Err(Failure::usage(format!("`{name}` is not a profile name"))
+            .hint("profile names are lower-case letters, digits, `-` and `_`"));
+    }
+    let profile = profile.as_deref();
+    match cli.command {
+        Some(Command::Version) => output::println(&format!("hermes {}", env!("CARGO_PKG_VERSION"))),
+        Some(Command::Completion(args)) => commands::completion::run(&args),
+        Some(Command::Config(args)) => commands::config::run(profile, &cli.run, args),
+        Some(Command::Demo(args)) => block_on(demo::run(&args)),
+        Some(Command::Doctor(args)) => block_on(commands::doctor::run(profile, &cli.run, &args)),
+        command => with_base(profile, cli.run, cli.oneshot, command),
+    }
+}
+
+fn with_base(
+    profile: Option<&str>,
+    flags: RunFlags,
+    oneshot: Option<String>,
+    command: Option<Command>,
+) -> Outcome<()> {
+    let (flags, command) = match command {
+        Some(Command::Chat(mut chat)) => {
+            let flags = std::mem::take(&mut chat.run).over(flags);
+            (flags, Some(Command::Chat(chat)))
+        }
+        other => (flags, other),
+    };
+    let base = Base::load(profile, &flags)?;
+    logging::start(&base);
+    block_on(async {
+        match (oneshot, command) {
+            (Some(prompt), _) => ask(&base, &flags, prompt).await,
+            (None, None) => chat::run(&base, &flags, "cli").await,
+            (None, Some(command)) => dispatch(&base, &flags, command).await,
+        }
+    })
+}
+
+async fn dispatch(base: &Base, flags: &RunFlags, command: Command) -> Outcome<()> {
+    match command {
+        Command::Chat(args) => chat_or_query(base, flags, args).await,
+        Command::Model(args) => commands::model::run(base, args).await,
+        Command::Sessions(args) => commands::sessions::run(base, flags, args).await,
+        Command::Status(args) => commands::status::run(base, &args).await,
+        Command::PromptSize(args) => commands::prompt_size::run(base, flags, &args),
+        Command::Logs(args) => commands::logs::run(base, &args).await,
+        Command::Version
+        | Command::Completion(_)
+        | Command::Config(_)
+        | Command::Demo(_)
+        | Command::Doctor(_) => Ok(()),
+    }
+}
+
+async fn ask(base: &Base, flags: &RunFlags, prompt: String) -> Outcome<()> {
+    if flags.provider.is_some() && flags.model.is_none() {
+        return Err(Failure::usage("--provider needs a model with -z").hint("add -m MODEL"));
+    }
+    let question = Question {
+        prompt,
+        images: Vec::new(),
+        source: "oneshot".into(),
+        audience: Audience::Script,
+        manner: Manner::AnswerOnly,
+    };
+    oneshot::run(base, flags, question).await
+}
+
+async fn chat_or_query(base: &Base, flags: &RunFlags, args: ChatArgs) -> Outcome<()> {
+    let Some(prompt) = args.query else {
+        return chat::run(base, flags, &args.source).await;
+    };
+    let manner = if args.quiet {
+        Manner::AnswerAndSession
+    } else {
+        Manner::Live
+    };
+    let question = Question {
+        prompt,
+        images: args.image,
+        source: args.source,
+        audience: Audience::Nobody,
+        manner,
+    };
+    oneshot::run(base, flags, question).await
+}
+
+/// Runs a command to its end on one thread: the work of a terminal user fits on it, and it starts at once.
+fn block_on(work: impl Future<Output = Outcome<()>>) -> Outcome<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+    let outcome = runtime.block_on(work);
+    // A thread that waits for the keyboard must not keep the program alive.
+    runtime.shutdown_background();
+    outcome
+}

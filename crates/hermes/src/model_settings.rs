@@ -1,0 +1,115 @@
+//! From `config.yaml` to the plain settings the model crate takes.
+
+use std::collections::BTreeMap;
+
+use hermes_config::{Settings, Source};
+use hermes_core::Secret;
+use hermes_llm::settings::{DeadlineSettings, Endpoint, ModelChoice, ModelSettings};
+use serde_json::{Map, Value};
+
+use crate::failure::Outcome;
+
+/// Reads everything about models.
+pub fn model_settings(settings: &Settings) -> Outcome<ModelSettings> {
+    let text = |key: &str| settings.optional_string(key);
+    let mut choice = ModelChoice {
+        provider: text("model.provider")?,
+        model: text("model.default")?,
+        base_url: text("model.base_url")?,
+        api_key: text("model.api_key")?.map(Secret::new),
+        api_mode: text("model.api_mode")?,
+    };
+    if is_chosen_for_this_run(settings) {
+        // The address and the key in the file belong to the provider in the file.
+        choice = ModelChoice {
+            base_url: None,
+            api_key: None,
+            api_mode: None,
+            ..choice
+        };
+    }
+    Ok(ModelSettings {
+        choice,
+        context_length: settings.optional_u64("model.context_length")?,
+        max_tokens: settings
+            .optional_u64("model.max_tokens")?
+            .map(|tokens| tokens.min(u64::from(u32::MAX)) as u32),
+        reasoning_effort: text("agent.reasoning_effort")?,
+        headers: Vec::new(),
+        extra_body: Map::new(),
+        endpoints: endpoints(settings),
+        fallbacks: fallbacks(settings),
+        stored_keys: BTreeMap::new(),
+        strategy: hermes_llm::Strategy::default(),
+        deadlines: DeadlineSettings::default(),
+        attempts_max: Some(settings.u64("agent.api_max_retries")?.clamp(1, 20) as u32),
+    })
+}
+
+/// Whether the provider comes from the command line or the environment while the address stands in a file.
+fn is_chosen_for_this_run(settings: &Settings) -> bool {
+    let is_file = |key: &str| {
+        settings
+            .origin(key)
+            .is_some_and(|origin| origin.source.file().is_some())
+    };
+    let is_passing = |key: &str| {
+        settings
+            .origin(key)
+            .is_some_and(|origin| matches!(origin.source, Source::Variable(_) | Source::Flags))
+    };
+    is_passing("model.provider") && (is_file("model.base_url") || is_file("model.api_key"))
+}
+
+/// Endpoints of the user's own: `providers:` by name, `custom_providers:` as a list.
+fn endpoints(settings: &Settings) -> BTreeMap<String, Endpoint> {
+    let mut endpoints = BTreeMap::new();
+    if let Some(Value::Array(list)) = settings.get("custom_providers") {
+        endpoints.extend(
+            list.iter()
+                .filter_map(|entry| Some((string(entry, &["name"])?, endpoint(entry)?))),
+        );
+    }
+    if let Some(Value::Object(named)) = settings.get("providers") {
+        endpoints.extend(
+            named
+                .iter()
+                .filter_map(|(name, entry)| Some((name.clone(), endpoint(entry)?))),
+        );
+    }
+    endpoints
+}
+
+fn endpoint(entry: &Value) -> Option<Endpoint> {
+    if entry.get("enabled") == Some(&Value::Bool(false)) {
+        return None;
+    }
+    Some(Endpoint {
+        base_url: string(entry, &["base_url", "api", "url"])?,
+        api_key: string(entry, &["api_key"]).map(Secret::new),
+        key_env: string(entry, &["key_env"]),
+        api_mode: string(entry, &["api_mode", "transport"]),
+        default_model: string(entry, &["default_model", "model"]),
+        context_length: entry.get("context_length").and_then(Value::as_u64),
+    })
+}
+
+fn fallbacks(settings: &Settings) -> Vec<ModelChoice> {
+    let Some(Value::Array(list)) = settings.get("fallback_providers") else {
+        return Vec::new();
+    };
+    let choice = |entry: &Value| ModelChoice {
+        provider: string(entry, &["provider"]),
+        model: string(entry, &["model"]),
+        base_url: string(entry, &["base_url"]),
+        api_key: string(entry, &["api_key"]).map(Secret::new),
+        api_mode: string(entry, &["api_mode"]),
+    };
+    list.iter().map(choice).collect()
+}
+
+/// The first of the names that is set.
+fn string(entry: &Value, names: &[&str]) -> Option<String> {
+    let texts = names.iter().filter_map(|name| entry.get(*name)?.as_str());
+    texts.map(str::to_owned).find(|text| !text.is_empty())
+}

@@ -1,0 +1,250 @@
+//! Shows events: as text for people, as lines of JSON for programs, or not at all.
+
+use hermes_core::{Event, ModelNotice, Notice, ResultStatus, TurnEnd, text};
+use serde_json::Value;
+
+use crate::failure::Outcome;
+use crate::output::{print, println};
+use crate::style::Style;
+
+/// Where everything but the answer goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Aside {
+    StandardError,
+    StandardOutput,
+}
+
+/// How a run is shown while it runs.
+pub enum Renderer {
+    /// Nothing; the answer is printed when it is complete.
+    Quiet,
+    /// Text on standard output as it comes, everything else on standard error.
+    Live(Live),
+    Json,
+}
+
+#[derive(Debug)]
+pub struct Live {
+    style: Style,
+    aside: Aside,
+    show_reasoning: bool,
+    /// Whether the cursor stands behind unfinished text.
+    in_text: bool,
+    in_reasoning: bool,
+}
+
+impl Live {
+    /// The answer on standard output, the rest on standard error, in that stream's style.
+    pub fn new(style: Style, show_reasoning: bool) -> Self {
+        Self {
+            style,
+            aside: Aside::StandardError,
+            show_reasoning,
+            in_text: false,
+            in_reasoning: false,
+        }
+    }
+
+    /// Everything on standard output, in order: for the demo, which is read as a whole.
+    pub fn on_one_stream(style: Style) -> Self {
+        Self {
+            aside: Aside::StandardOutput,
+            ..Self::new(style, true)
+        }
+    }
+}
+
+impl Renderer {
+    pub fn show(&mut self, event: &Event) -> Outcome<()> {
+        match self {
+            Self::Quiet => Ok(()),
+            Self::Json => println(&serde_json::to_string(event).unwrap_or_default()),
+            Self::Live(live) => live.show(event),
+        }
+    }
+}
+
+impl Live {
+    fn show(&mut self, event: &Event) -> Outcome<()> {
+        match event {
+            Event::Text { text } => {
+                self.end_reasoning();
+                self.in_text = true;
+                return print(text);
+            }
+            Event::Reasoning { text } if self.show_reasoning => {
+                self.in_reasoning = true;
+                self.write(&self.style.dim(text));
+            }
+            Event::CallStarted {
+                tool, arguments, ..
+            } => {
+                self.end_line()?;
+                self.note(&format!(
+                    "{} {}",
+                    self.style.cyan(format!("• {tool}")),
+                    self.style.dim(brief(arguments))
+                ));
+            }
+            Event::CallFinished {
+                status,
+                text,
+                elapsed_ms,
+                ..
+            } => {
+                self.note(&format!("  {}", self.outcome(*status, text, *elapsed_ms)));
+            }
+            Event::CallProgress { text, .. } => {
+                self.note(&self.style.dim(format!("  │ {}", text.trim_end())));
+            }
+            Event::TextDiscarded => {
+                self.end_line()?;
+                self.note(&self.style.dim("  (starting again)"));
+            }
+            Event::Notice { notice } => {
+                self.end_line()?;
+                self.note(&self.style.yellow(format!("  {}", describe(notice))));
+            }
+            Event::TurnResumed { attempt, .. } => {
+                self.note(&self.style.yellow(format!(
+                    "going on where a crash cut this turn short (attempt {attempt})"
+                )));
+            }
+            Event::TurnEnded { end, .. } => {
+                self.end_line()?;
+                if let Some(words) = end_words(end) {
+                    self.note(&self.style.red(words));
+                }
+            }
+            Event::Reasoning { .. }
+            | Event::TurnStarted { .. }
+            | Event::ReplyFinished { .. }
+            | Event::Asked(_) => {}
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, status: ResultStatus, text: &str, elapsed_ms: u64) -> String {
+        let last_line = text
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or_default();
+        match status {
+            ResultStatus::Ok => self.style.green(format!("✓ {elapsed_ms} ms")),
+            ResultStatus::Failed => self
+                .style
+                .red(format!("✗ {}", text::shorten(last_line, 160))),
+            ResultStatus::NotRun => self
+                .style
+                .yellow(format!("– not run: {}", text::shorten(last_line, 160))),
+            ResultStatus::OutcomeUnknown => self
+                .style
+                .yellow(format!("? {}", text::shorten(last_line, 160))),
+        }
+    }
+
+    fn note(&self, text: &str) {
+        self.write(&format!("{text}\n"));
+    }
+
+    /// Writes beside the answer. When that is lost, so is nothing that matters.
+    fn write(&self, text: &str) {
+        use std::io::Write as _;
+        let _ = match self.aside {
+            Aside::StandardError => std::io::stderr().lock().write_all(text.as_bytes()),
+            Aside::StandardOutput => std::io::stdout().lock().write_all(text.as_bytes()),
+        };
+    }
+
+    fn end_line(&mut self) -> Outcome<()> {
+        self.end_reasoning();
+        if std::mem::take(&mut self.in_text) {
+            print("\n")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn end_reasoning(&mut self) {
+        if std::mem::take(&mut self.in_reasoning) {
+            self.note("");
+        }
+    }
+}
+
+/// A call's arguments in one short line: the values people look for, without their names.
+pub fn brief(arguments: &Value) -> String {
+    const LINE_CHARS_MAX: usize = 100;
+    let Value::Object(fields) = arguments else {
+        return text::shorten(&arguments.to_string(), LINE_CHARS_MAX);
+    };
+    let values = fields.iter().map(|(name, value)| match value {
+        Value::String(text) if name == "content" => format!("({} bytes)", text.len()),
+        Value::String(text) => text.replace('\n', "⏎"),
+        other => format!("{name}={other}"),
+    });
+    text::shorten(&values.collect::<Vec<_>>().join(" "), LINE_CHARS_MAX)
+}
+
+fn describe(notice: &Notice) -> String {
+    match notice {
+        Notice::Model(ModelNotice::Retrying {
+            reason,
+            attempt,
+            wait_ms,
+        }) => {
+            format!(
+                "{reason}; trying again in {:.1} s (attempt {attempt})",
+                *wait_ms as f64 / 1000.0
+            )
+        }
+        Notice::Model(ModelNotice::CredentialRotated { provider, reason }) => {
+            format!("{reason}; using another key of {provider}")
+        }
+        Notice::Model(ModelNotice::FellBack { from, to, reason }) => {
+            format!("{from} cannot answer ({reason}); {to} takes over for this turn")
+        }
+        Notice::AskedAgain { reason } => format!("{reason}; asking again"),
+        Notice::Context { text } => text.clone(),
+        Notice::SteeringQueued => {
+            "your words came too late for this turn; they are the next one".into()
+        }
+    }
+}
+
+/// Why a turn did not end with an answer.
+pub fn end_words(end: &TurnEnd) -> Option<String> {
+    Some(match end {
+        TurnEnd::Finished => return None,
+        TurnEnd::Interrupted => "interrupted".into(),
+        TurnEnd::OutOfSteps { steps } => {
+            format!("stopped after {steps} steps; say `go on`, or raise agent.max_turns")
+        }
+        TurnEnd::Stuck { reason } => format!("stopped: {reason}"),
+        TurnEnd::Failed { error } => format!("error: {error}\n hint: {}", error.hint),
+        TurnEnd::Broken { error, hint } => format!("error: {error}\n hint: {hint}"),
+        TurnEnd::Abandoned { crashes } => {
+            format!("given up: this turn crashed hermes {crashes} times")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn arguments_are_shown_short() {
+        assert_eq!(
+            brief(&json!({"command": "ls\n-l", "timeout": 5})),
+            "ls⏎-l timeout=5"
+        );
+        assert_eq!(
+            brief(&json!({"path": "a", "content": "0123"})),
+            "a (4 bytes)"
+        );
+        assert!(brief(&json!({"command": "x".repeat(500)})).chars().count() <= 100);
+    }
+}

@@ -1,0 +1,56 @@
+//! Ctrl-C and SIGTERM: the first asks the agent to stop, the second stops the program.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::failure::{Failure, Outcome};
+
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    seen: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interrupted {
+    First,
+    Again,
+}
+
+impl Interrupted {
+    pub fn is_repeated(self) -> bool {
+        self == Self::Again
+    }
+}
+
+impl Signals {
+    pub fn listen() -> Outcome<Self> {
+        let listen = |kind| {
+            signal(kind)
+                .map_err(|error| Failure::new(format!("cannot listen for signals: {error}")))
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            seen: 0,
+        })
+    }
+
+    /// Waits for the next signal. Cancel-safe.
+    pub async fn interrupted(&mut self) -> Interrupted {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        self.seen += 1;
+        if self.seen == 1 {
+            Interrupted::First
+        } else {
+            Interrupted::Again
+        }
+    }
+
+    /// Forgets the signals so far: a new turn may be interrupted anew.
+    pub fn reset(&mut self) {
+        self.seen = 0;
+    }
+}

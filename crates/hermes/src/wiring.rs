@@ -1,0 +1,270 @@
+//! Puts the parts together: the only place that knows them all.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
+use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
+use hermes_core::{Clock, Prefix, Random, Timestamp, Tool};
+use hermes_exec::{Local, child_environment};
+use hermes_llm::{ModelChoice, ResolveError};
+use hermes_store::SqliteStore;
+use hermes_tools::{ToolLimits, ToolPorts};
+
+use crate::args::RunFlags;
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::model_settings::model_settings;
+
+/// The system's clock.
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one owner of the system's clock"
+    )]
+    fn now(&self) -> Timestamp {
+        let since_1970 = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        Timestamp::from_millis(since_1970.as_millis() as i64)
+    }
+}
+
+/// Who may be asked before something dangerous runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// A person at a terminal.
+    Person,
+    /// Nobody: `chat -q`, a pipe.
+    Nobody,
+    /// Nobody, and the caller takes the responsibility: `-z`.
+    Script,
+}
+
+/// Everything a session needs.
+pub struct Wired {
+    pub ports: Ports,
+    pub settings: AgentSettings,
+    pub inputs: PromptInputs,
+    /// Things the user should know before the first answer.
+    pub warnings: Vec<String>,
+}
+
+impl Wired {
+    pub async fn new(
+        base: &Base,
+        flags: &RunFlags,
+        audience: Audience,
+        notes: Vec<String>,
+        cwd: PathBuf,
+        store: SqliteStore,
+    ) -> Outcome<Self> {
+        let random = Arc::new(Random::from_system());
+        let (model, mut warnings) = model(base).await?;
+        let tools = tools(base, flags)?;
+        let inputs = prompt_inputs(base, flags, notes, &cwd);
+        warnings.extend(base.settings.problems().iter().map(ToString::to_string));
+        warnings.extend(inputs.warnings.iter().cloned());
+        let settings = agent_settings(base, flags, audience, cwd)?;
+        let ports = Ports {
+            model,
+            store: Arc::new(store),
+            clock: Arc::new(SystemClock),
+            random,
+            tools,
+        };
+        Ok(Self {
+            ports,
+            settings,
+            inputs,
+            warnings,
+        })
+    }
+
+    /// The prefix of a new session.
+    pub fn prefix(&self) -> Prefix {
+        let tools: Vec<_> = self
+            .ports
+            .tools
+            .iter()
+            .map(|tool| tool.spec().clone())
+            .collect();
+        let system = prompt::assemble(
+            &self.inputs,
+            &tools,
+            &self.ports.model.name(),
+            self.ports.clock.now(),
+        );
+        Prefix { system, tools }
+    }
+}
+
+pub fn open_store(base: &Base) -> Outcome<SqliteStore> {
+    Ok(SqliteStore::open(base.home.database(), base.home.locks())?)
+}
+
+async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
+    let mut settings = model_settings(&base.settings)?;
+    let environment = |name: &str| base.variable(name);
+    let resolved = match hermes_llm::resolve(&settings, &environment) {
+        Err(ResolveError::NoProvider) => {
+            let (choice, warning) = local_model().await.ok_or(ResolveError::NoProvider)?;
+            settings.choice = choice;
+            let mut resolved = hermes_llm::resolve(&settings, &environment)?;
+            resolved.warnings.push(warning);
+            resolved
+        }
+        resolved => resolved?,
+    };
+    let warnings = resolved.warnings.clone();
+    Ok((Arc::new(hermes_llm::Client::new(resolved)), warnings))
+}
+
+/// With nothing configured, a model server that runs on this machine will do.
+async fn local_model() -> Option<(ModelChoice, String)> {
+    let servers = hermes_llm::discover::local_servers().await;
+    let (server, model) = servers
+        .iter()
+        .find_map(|server| Some((server, server.models.first()?)))?;
+    let warning = format!(
+        "no provider is configured; using {model} of {provider}, which runs on this machine (`hermes model set` chooses)",
+        model = model.model,
+        provider = server.provider.label,
+    );
+    let choice = ModelChoice {
+        provider: Some(server.provider.id.to_owned()),
+        model: Some(model.model.clone()),
+        ..ModelChoice::default()
+    };
+    Some((choice, warning))
+}
+
+/// The tools this session offers, in the order the model sees them.
+pub fn tools(base: &Base, flags: &RunFlags) -> Outcome<Vec<Arc<dyn Tool>>> {
+    let names = if flags.toolsets.is_empty() {
+        base.settings.strings("toolsets")?
+    } else {
+        flags.toolsets.clone()
+    };
+    if names.iter().any(|name| name == "none") {
+        return Ok(Vec::new());
+    }
+    let chosen = hermes_tools::select(&names).map_err(|error| {
+        let known: Vec<_> = hermes_tools::TOOLSETS
+            .iter()
+            .map(|toolset| toolset.name)
+            .collect();
+        Failure::usage(error.to_string())
+            .hint(format!("toolsets are: {}, all, none", known.join(", ")))
+    })?;
+    let all = hermes_tools::built_in(&tool_ports(base)?);
+    Ok(all
+        .into_iter()
+        .filter(|tool| chosen.contains(&tool.spec().name.as_str()))
+        .collect())
+}
+
+fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
+    let passthrough = base.settings.strings("terminal.env_passthrough")?;
+    let environment = base
+        .environment
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let limit = |key: &str| base.settings.u64(key).map(|value| value as usize);
+    let home = &base.home;
+    Ok(ToolPorts {
+        terminal: Arc::new(Local::new(child_environment(environment, &passthrough))),
+        limits: ToolLimits {
+            read_chars_max: limit("file_read_max_chars")?,
+            read_lines_max: limit("tool_output.max_lines")?,
+            line_chars_max: limit("tool_output.max_line_length")?,
+            output_bytes_max: limit("tool_output.max_bytes")?,
+            command_timeout: base.settings.seconds("terminal.timeout")?,
+            ..ToolLimits::default()
+        },
+        home: base.environment.user_home(),
+        secret: vec![home.dot_env(), home.directory().join("auth.json")],
+        protected: vec![home.config_yaml(), home.database()],
+    })
+}
+
+pub fn prompt_inputs(
+    base: &Base,
+    flags: &RunFlags,
+    notes: Vec<String>,
+    cwd: &Path,
+) -> PromptInputs {
+    let facts = EnvironmentFacts {
+        os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        shell: base
+            .environment
+            .get("SHELL")
+            .unwrap_or("/bin/sh")
+            .to_owned(),
+        cwd: cwd.to_owned(),
+        git_branch: git_branch(cwd),
+    };
+    let soul_file = base.home.soul_md();
+    PromptInputs::gather(
+        &PromptSources {
+            soul_file: &soul_file,
+            cwd,
+            ignore_rules: flags.ignores_rules(),
+        },
+        facts,
+        notes,
+    )
+}
+
+/// Reads the branch from the repository's own files: starting git would cost more than the answer is worth.
+fn git_branch(cwd: &Path) -> Option<String> {
+    let repository = cwd
+        .ancestors()
+        .map(|folder| folder.join(".git"))
+        .find(|folder| folder.exists())?;
+    let folder = match std::fs::read_to_string(&repository) {
+        Ok(link) => PathBuf::from(link.strip_prefix("gitdir:")?.trim()),
+        Err(_) => repository,
+    };
+    let head = std::fs::read_to_string(folder.join("HEAD")).ok()?;
+    head.trim()
+        .strip_prefix("ref: refs/heads/")
+        .map(str::to_owned)
+}
+
+fn agent_settings(
+    base: &Base,
+    flags: &RunFlags,
+    audience: Audience,
+    cwd: PathBuf,
+) -> Outcome<AgentSettings> {
+    let steps_max = base.settings.u64("agent.max_turns")?.clamp(1, 10_000) as u32;
+    Ok(AgentSettings {
+        cwd,
+        results_folder: base.home.results(),
+        consent: consent_policy(base, audience)?,
+        limits: Limits {
+            steps_max,
+            ..Limits::default()
+        },
+        nested_context: !flags.ignores_rules(),
+    })
+}
+
+fn consent_policy(base: &Base, audience: Audience) -> Outcome<ConsentPolicy> {
+    let is_off = base.settings.string("approvals.mode")? == "off";
+    Ok(match audience {
+        _ if is_off => ConsentPolicy::Allow,
+        Audience::Script => ConsentPolicy::Allow,
+        Audience::Nobody => ConsentPolicy::Refuse,
+        Audience::Person => {
+            let timeout = base.settings.seconds("approvals.timeout")?;
+            ConsentPolicy::Ask {
+                timeout: timeout.max(Duration::from_secs(1)),
+            }
+        }
+    })
+}

@@ -1,0 +1,210 @@
+//! `--worktree`: a session in a git worktree of its own, which is removed only when nothing in it could be lost.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hermes_core::Random;
+
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::output::note;
+
+/// Where worktrees of a repository are kept, inside it.
+const FOLDER: &str = ".worktrees";
+/// git answers at once, unless the repository is huge or its disk asleep.
+const GIT_TIMEOUT: Duration = Duration::from_secs(60);
+
+pub struct Worktree {
+    pub path: PathBuf,
+    branch: String,
+    repository: PathBuf,
+    /// The commit it began at.
+    origin: String,
+}
+
+impl Worktree {
+    /// Makes a worktree at the current commit, on a branch of its own.
+    pub async fn create(base: &Base) -> Outcome<Self> {
+        let git = Git::new(base);
+        let repository = git
+            .line(&base.cwd, &["rev-parse", "--show-toplevel"])
+            .await
+            .map_err(|failure| {
+                Failure::usage(format!(
+                    "`{}` is not in a git repository",
+                    base.cwd.display()
+                ))
+                .at(failure.message)
+                .hint("--worktree needs one; run `git init` first, or leave the flag out")
+            })?;
+        let repository = PathBuf::from(repository);
+        let origin = git
+            .line(&repository, &["rev-parse", "--verify", "HEAD"])
+            .await
+            .map_err(|_| {
+                Failure::usage("the repository has no commit yet")
+                    .hint("a worktree begins at a commit; make one first")
+            })?;
+        exclude(&git, &repository).await?;
+        let name = format!("hermes-{:08x}", Random::from_system().next_u64() as u32);
+        let (path, branch) = (
+            repository.join(FOLDER).join(&name),
+            format!("hermes/{name}"),
+        );
+        let text = path.to_string_lossy().into_owned();
+        git.line(
+            &repository,
+            &["worktree", "add", "--quiet", "-b", &branch, &text, &origin],
+        )
+        .await?;
+        let reason = format!("hermes pid={}", std::process::id());
+        git.line(
+            &repository,
+            &["worktree", "lock", "--reason", &reason, &text],
+        )
+        .await?;
+        Ok(Self {
+            path,
+            branch,
+            repository,
+            origin,
+        })
+    }
+
+    /// What the model is told about it.
+    pub fn note(&self) -> String {
+        format!(
+            "# Worktree\nYou work in a git worktree of `{}`, on branch `{}`, at `{}`. Commit there what should be kept.",
+            self.repository.display(),
+            self.branch,
+            self.path.display()
+        )
+    }
+
+    /// Removes the worktree when it holds nothing of its own; otherwise says where it is.
+    pub async fn leave(self, base: &Base) {
+        let git = Git::new(base);
+        let path = self.path.to_string_lossy().into_owned();
+        let _ = git
+            .line(&self.repository, &["worktree", "unlock", &path])
+            .await;
+        if self.has_work(&git).await {
+            note(&format!(
+                "the worktree `{path}` (branch {}) holds work and is kept",
+                self.branch
+            ));
+            return;
+        }
+        // Without --force: git itself refuses when something came in between.
+        let removed = git
+            .line(&self.repository, &["worktree", "remove", &path])
+            .await;
+        let removed = match removed {
+            Ok(_) => {
+                git.line(&self.repository, &["branch", "--quiet", "-D", &self.branch])
+                    .await
+            }
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = removed {
+            note(&format!(
+                "the worktree `{path}` is kept: {}",
+                failure.message
+            ));
+        }
+    }
+
+    /// Whether there are changes, or commits that are neither in the beginning nor on any remote. In doubt, yes.
+    async fn has_work(&self, git: &Git) -> bool {
+        let changes = git
+            .line(
+                &self.path,
+                &[
+                    "status",
+                    "--porcelain",
+                    "--untracked-files=all",
+                    "--ignored",
+                ],
+            )
+            .await;
+        let commits = git
+            .line(
+                &self.path,
+                &[
+                    "rev-list",
+                    "--count",
+                    "HEAD",
+                    "--not",
+                    &self.origin,
+                    "--remotes",
+                ],
+            )
+            .await;
+        !matches!((changes.as_deref(), commits.as_deref()), (Ok(""), Ok("0")))
+    }
+}
+
+/// Keeps worktrees out of `git status` without touching a file that is the user's.
+async fn exclude(git: &Git, repository: &Path) -> Outcome<()> {
+    let file = git
+        .line(repository, &["rev-parse", "--git-path", "info/exclude"])
+        .await?;
+    let file = repository.join(file);
+    let line = format!("/{FOLDER}/");
+    let present = std::fs::read_to_string(&file).unwrap_or_default();
+    if present.lines().any(|existing| existing == line) {
+        return Ok(());
+    }
+    let fail =
+        |error: std::io::Error| Failure::new(format!("cannot write `{}`: {error}", file.display()));
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).map_err(fail)?;
+    }
+    let mut exclude = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&file)
+        .map_err(fail)?;
+    let newline = if present.is_empty() || present.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    writeln!(exclude, "{newline}{line}").map_err(fail)
+}
+
+/// Runs git with a clean environment.
+struct Git {
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl Git {
+    fn new(base: &Base) -> Self {
+        let all = base
+            .environment
+            .iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self {
+            environment: hermes_exec::child_environment(all, &[]),
+        }
+    }
+
+    /// Returns what git printed, without the line break at its end.
+    async fn line(&self, folder: &Path, args: &[&str]) -> Outcome<String> {
+        let output = hermes_exec::output("git", args, &self.environment, folder, GIT_TIMEOUT)
+            .await
+            .map_err(|error| {
+                Failure::new(error.to_string()).hint("install git, or leave --worktree out")
+            })?;
+        if output.status.success() {
+            return Ok(output.stdout.trim_end().to_owned());
+        }
+        Err(Failure::new(format!(
+            "git {}: {}",
+            args.first().unwrap_or(&""),
+            output.stderr.trim()
+        )))
+    }
+}

@@ -1,0 +1,58 @@
+//! `hermes status`.
+
+use super::{KEY, contains, json, refused, run, stdout, talked};
+use crate::setting::bare;
+
+#[tokio::test]
+async fn it_shows_what_is_configured_and_no_key() {
+    let setting = talked(&["hi"]).await;
+    let text = stdout(&setting.hermes, &["status"]);
+    let home = setting.hermes.home();
+    contains(
+        &text,
+        &[
+            home.to_str().unwrap(),
+            "default",
+            "custom:test-model",
+            "found in",
+            "terminal",
+            "1 (2 messages)",
+            "kB",
+            env!("CARGO_PKG_VERSION"),
+        ],
+    );
+    assert!(!text.contains(KEY), "{text}");
+    let status = json(&setting.hermes, &["status", "--json"]);
+    assert_eq!(status["model"]["model"], "test-model");
+    assert_eq!(status["sessions"]["sessions"], 1);
+    assert!(!status.to_string().contains(KEY), "{status}");
+}
+
+#[test]
+fn a_home_with_nothing_in_it_is_told_as_it_is() {
+    contains(
+        &stdout(&bare(), &["status"]),
+        &["no model provider is configured", "0 (0 messages)", "none"],
+    );
+    assert!(json(&bare(), &["status", "--json"])["model"]["error"].is_string());
+}
+
+#[test]
+fn an_unknown_profile_is_refused() {
+    refused(&run(&bare(), &["-p", "work", "status"]), 1, &["work"]);
+}
+
+#[test]
+fn a_home_that_cannot_be_made_is_told() {
+    let hermes = bare().env("HERMES_HOME", "/proc/no-home");
+    refused(
+        &run(&hermes, &["status"]),
+        1,
+        &["cannot create `/proc/no-home`", "HERMES_HOME"],
+    );
+    refused(
+        &run(&hermes, &["config", "set", "agent.max_turns", "5"]),
+        1,
+        &["cannot create"],
+    );
+}

@@ -1,0 +1,53 @@
+//! The first thing a newcomer runs.
+
+use std::time::Duration;
+
+use crate::setting::bare;
+
+#[test]
+fn the_demo_shows_every_act_and_touches_nothing() {
+    let hermes = bare().deadline(Duration::from_secs(60));
+    let output = hermes.clone().args(["demo"]).run();
+    assert_eq!(output.code, Some(0), "{output:?}");
+    for phrase in [
+        "write_file tasks.md",
+        "Three tasks are open",
+        "ms after the interrupt",
+        "killed with SIGKILL",
+        "going on where a crash cut this turn short",
+        "outcome_unknown",
+        "so I did not send it again",
+        "hits in",
+        "hermes.db",
+    ] {
+        assert!(
+            output.stdout.contains(phrase),
+            "no `{phrase}` in:\n{}",
+            output.stdout
+        );
+    }
+    assert!(!output.stdout.contains('\u{1b}'), "plain when piped");
+    assert_eq!(
+        std::fs::read_dir(hermes.home()).unwrap().count(),
+        0,
+        "the user's home is untouched"
+    );
+}
+
+#[test]
+fn a_kept_demo_can_be_looked_at() {
+    let hermes = bare().deadline(Duration::from_secs(60));
+    let output = hermes.clone().args(["demo", "--keep"]).run();
+    let home = output
+        .stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("kept: "))
+        .expect("where it is")
+        .to_owned();
+    let list = hermes
+        .env("HERMES_HOME", &home)
+        .args(["sessions", "list"])
+        .run();
+    assert!(list.stdout.contains("Read notes.txt"), "{list:?}");
+    std::fs::remove_dir_all(home).unwrap();
+}

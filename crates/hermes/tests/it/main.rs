@@ -1,0 +1,16 @@
+//! The binary as its users meet it: real processes, a real wire, a real terminal.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a helper that fails is a test that fails"
+)]
+
+mod bad_input;
+mod chat;
+mod commands;
+mod demo;
+mod golden;
+mod oneshot;
+mod setting;
+mod star;
+mod worktree;

@@ -1,0 +1,37 @@
+//! A binary with a scripted model behind it.
+
+use std::time::Duration;
+
+use hermes_testkit::process::Hermes;
+use hermes_testkit::server::{Script, ScriptedServer};
+
+pub(crate) struct Setting {
+    pub(crate) hermes: Hermes,
+    pub(crate) server: ScriptedServer,
+}
+
+impl Setting {
+    /// A home whose model is the script.
+    pub(crate) async fn new(script: Script) -> Self {
+        let server = ScriptedServer::start(script).await;
+        let hermes = bare();
+        write_config(&hermes, &server.url(), "");
+        Self { hermes, server }
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> hermes_testkit::process::Output {
+        self.hermes.clone().args(args.iter().copied()).run()
+    }
+}
+
+/// A home with nothing in it.
+pub(crate) fn bare() -> Hermes {
+    Hermes::new(env!("CARGO_BIN_EXE_hermes")).deadline(Duration::from_secs(30))
+}
+
+pub(crate) fn write_config(hermes: &Hermes, url: &str, more: &str) {
+    let config = format!(
+        "# written by hand\nmodel:\n  provider: custom\n  default: test-model\n  base_url: {url}\n  api_key: sk-test-0123456789abcdef0123\n{more}"
+    );
+    std::fs::write(hermes.home().join("config.yaml"), config).expect("the settings are written");
+}

@@ -1,0 +1,82 @@
+//! The shape of the workspace: everything depends on `hermes-core`, nothing else on anything else, only the binary wires.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde_json::Value;
+
+const CORE: &str = "hermes-core";
+const BINARY: &str = "hermes";
+const TESTKIT: &str = "hermes-testkit";
+
+#[test]
+fn the_crates_form_a_star_around_the_core() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let names: BTreeSet<&str> = packages
+        .iter()
+        .map(|package| text(package, "name"))
+        .collect();
+    assert_eq!(names.len(), 13, "{names:?}");
+    let mut wrong = Vec::new();
+    for package in packages
+        .iter()
+        .filter(|package| text(package, "name") != BINARY)
+    {
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let target = text(dependency, "name");
+            let is_ours = names.contains(target);
+            let is_allowed = target == CORE || (target == TESTKIT && dependency["kind"] == "dev");
+            if is_ours && !is_allowed {
+                wrong.push(format!("{} -> {target}", text(package, "name")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "arrows that break the star: {wrong:?}");
+}
+
+#[test]
+fn tls_is_rustls_with_ring_and_the_lock_file_stays_small() {
+    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock"))
+        .expect("Cargo.lock");
+    let packages: Vec<&str> = lock
+        .lines()
+        .filter_map(|line| line.strip_prefix("name = "))
+        .collect();
+    for refused in ["\"aws-lc-rs\"", "\"openssl\"", "\"native-tls\""] {
+        assert!(!packages.contains(&refused), "{refused} came in");
+    }
+    assert!(
+        packages.len() <= 450,
+        "the lock file has {} packages; the budget is 450",
+        packages.len()
+    );
+}
+
+fn metadata() -> Value {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test asks cargo about the workspace"
+    )]
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().expect("a text")
+}
