@@ -258,18 +258,20 @@ impl SessionTask {
 
     /// Makes the user's message durable; the first one with its session.
     async fn record_start(&mut self, turn: &TurnId, message: &Message) -> Result<(), StoreError> {
-        if let Some(row) = &self.unwritten {
-            if self.claim.is_none() {
-                self.claim = Some(self.ports.store.claim(&row.id).await?);
-            }
-            self.ports.store.create(row.clone()).await?;
-            self.unwritten = None;
-        }
-        self.recorder.add(Entry::TurnStarted {
+        let started = Entry::TurnStarted {
             turn: turn.clone(),
             message: message.clone(),
-        });
-        self.recorder.commit().await
+        };
+        let Some(row) = &self.unwritten else {
+            self.recorder.add(started);
+            return self.recorder.commit().await;
+        };
+        if self.claim.is_none() {
+            self.claim = Some(self.ports.store.claim(&row.id).await?);
+        }
+        self.ports.store.create(row.clone(), vec![started]).await?;
+        self.unwritten = None;
+        Ok(())
     }
 
     /// Goes on with a turn that a crash cut short, unless it was the turn that crashed us.

@@ -20,7 +20,12 @@ use crate::tool::{BoxFuture, ToolSpec};
 /// When a future resolves to `Ok`, the change is on disk and survives `kill -9` and a power cut. An `append` is all or
 /// nothing. Dropping a future may or may not cancel the write; it never tears one.
 pub trait Store: Send + Sync {
-    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Writes a session together with its first entries, in one transaction: no crash leaves an empty one.
+    fn create(
+        &self,
+        session: NewSession,
+        entries: Vec<Entry>,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Takes the sole right to append to a session, across processes. Given back when the claim is dropped, and by the
     /// operating system when the process dies.
@@ -249,6 +254,9 @@ pub enum StoreError {
     },
     #[error("the title `{title}` is already used by session `{session}`")]
     TitleTaken { title: String, session: SessionId },
+    /// The change would break a rule of the step log: a second result for a call, an entry of another turn.
+    #[error("the session's log does not allow it: {detail}")]
+    Refused { detail: String },
     #[error("no space left on the disk that holds `{}`", path.display())]
     DiskFull { path: PathBuf },
     #[error("`{}` was written by a newer version (schema {found}; this build knows {known})", path.display())]
@@ -275,6 +283,9 @@ impl StoreError {
             Self::NotFound { .. } => "`hermes sessions list` shows what there is".into(),
             Self::Ambiguous { .. } => "write more of the id".into(),
             Self::TitleTaken { .. } => "choose another title".into(),
+            Self::Refused { .. } => {
+                "this is a bug in hermes; nothing was written, the session can be resumed".into()
+            }
             Self::DiskFull { .. } => {
                 "free some space and try again; everything saved so far is safe".into()
             }

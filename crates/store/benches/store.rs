@@ -47,7 +47,7 @@ fn append(criterion: &mut Criterion) {
     let sessions: Vec<SessionId> = (0..CONCURRENT).map(|i| format!("s{i}").into()).collect();
     for session in &sessions {
         runtime
-            .block_on(store.create(new_session(session)))
+            .block_on(store.create(new_session(session), Vec::new()))
             .unwrap();
     }
     let mut turns = 0;
@@ -97,6 +97,9 @@ fn search(criterion: &mut Criterion) {
         let session = SessionId::from(format!("s{session}"));
         runtime.block_on(fill(&store, &session, TURNS_PER_SESSION, &mut corpus));
     }
+    runtime
+        .block_on(store.search(query("indexes the last ones")))
+        .unwrap();
     let filled = started.elapsed();
     drop(store);
     let bytes = std::fs::metadata(folder.path().join("hermes.db"))
@@ -188,7 +191,10 @@ fn query(text: &str) -> SearchQuery {
 }
 
 async fn fill(store: &SqliteStore, session: &SessionId, turns: usize, corpus: &mut Corpus) {
-    store.create(new_session(session)).await.unwrap();
+    store
+        .create(new_session(session), Vec::new())
+        .await
+        .unwrap();
     for first in (0..turns).step_by(TURNS_PER_APPEND) {
         let entries = (first..first + TURNS_PER_APPEND).flat_map(|i| corpus.turn(i));
         store.append(session, NOW, entries.collect()).await.unwrap();

@@ -28,11 +28,7 @@ impl Failure {
         match self {
             Self::Told(error) => error,
             Self::Unreadable(detail) => StoreError::Damaged { path, detail },
-            Self::Refused(detail) => StoreError::Io {
-                action,
-                path,
-                detail,
-            },
+            Self::Refused(detail) => StoreError::Refused { detail },
             Self::Sqlite(error) if is_disk_full(&error) => StoreError::DiskFull { path },
             Self::Sqlite(error) if is_damage(&error) => StoreError::Damaged {
                 path,

@@ -28,7 +28,7 @@ const HITS_MAX: usize = 300;
 
 /// Newest matches that are ranked. Ranking all matches of a common word would mean to read all of them; the index walks
 /// from the newest backwards at no cost, so the best of the newest come in a few milliseconds, however many there are.
-const RANKED_MAX: usize = 500;
+const RANKED_MAX: usize = 300;
 
 /// Text read for ranking. Some messages are files.
 const RANKED_BYTES_MAX: usize = 2 << 20;

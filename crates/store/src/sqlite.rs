@@ -115,11 +115,18 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
-    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn create(
+        &self,
+        session: NewSession,
+        entries: Vec<Entry>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             let side = self.write_side()?;
             side.writer
-                .run(move |conn| sessions::create(conn, &session))
+                .run(move |conn| {
+                    sessions::create(conn, &session)?;
+                    append::append(conn, &session.id, session.created, &entries)
+                })
                 .await
         })
     }

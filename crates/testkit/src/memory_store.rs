@@ -51,13 +51,17 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn create(
+        &self,
+        session: NewSession,
+        entries: Vec<Entry>,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         let mut contents = self.lock();
         let result = contents.refusal.clone().map_or(Ok(()), Err);
         if result.is_ok() {
             contents
                 .sessions
-                .insert(session.id.clone(), (session, Vec::new()));
+                .insert(session.id.clone(), (session, entries));
         }
         Box::pin(std::future::ready(result))
     }

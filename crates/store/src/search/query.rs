@@ -283,7 +283,7 @@ mod tests {
                 Query::parse(text).to_words().join(" OR "),
                 expected,
                 "{text}"
-            )
+            );
         };
         check("Docker build", r#"("docker" AND "build")"#);
         check(

@@ -18,7 +18,7 @@ async fn a_full_disk_is_said_and_work_goes_on_when_there_is_space() {
     };
     let store = open(disk.path());
     let session = SessionId::from("s1");
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     let ballast = disk.path().join("ballast");
     std::fs::write(&ballast, vec![0; 1 << 20]).unwrap();
 

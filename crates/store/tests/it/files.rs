@@ -13,7 +13,7 @@ use crate::{NOW, exchange, new_session, open};
 async fn a_new_database_is_readable_by_its_owner_only() {
     let folder = tempdir().unwrap();
     let store = open(folder.path());
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     for name in ["hermes.db", "hermes.db-wal"] {
         let mode = fs::metadata(folder.path().join(name))
             .unwrap()
@@ -55,7 +55,7 @@ fn a_damaged_file_is_said_and_not_touched() {
 async fn damage_in_the_middle_is_found_by_the_examination() {
     let folder = tempdir().unwrap();
     let store = open(folder.path());
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     for i in 0..50 {
         let entries = exchange(&format!("t{i}"), &"question ".repeat(200), "answer");
         store.append(&"s1".into(), NOW, entries).await.unwrap();
@@ -86,7 +86,7 @@ async fn a_broken_index_is_found_and_rebuilt() {
     let folder = tempdir().unwrap();
     let store = open(folder.path());
     let session = SessionId::from("s1");
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     let entries = exchange("t", "a question", "an answer");
     store.append(&session, NOW, entries).await.unwrap();
     assert_eq!(store.check().await, Ok(Health::Sound));
@@ -109,6 +109,33 @@ async fn a_broken_index_is_found_and_rebuilt() {
     assert_eq!(hits().await, 1);
 }
 
+#[tokio::test]
+async fn a_session_longer_than_one_transaction_is_deleted_whole() {
+    let folder = tempdir().unwrap();
+    let store = open(folder.path());
+    for id in ["long", "other"] {
+        store.create(new_session(id), Vec::new()).await.unwrap();
+    }
+    for part in 0..4 {
+        for (id, turns) in [("long", 400), ("other", 3)] {
+            let turns = (0..turns).map(|i| format!("{part}-{i}"));
+            let entries = turns.flat_map(|turn| exchange(&turn, "a question", "an answer"));
+            let entries = entries.collect();
+            store.append(&id.into(), NOW, entries).await.unwrap();
+        }
+    }
+    store.delete(&"long".into()).await.unwrap();
+    assert_eq!(store.check().await, Ok(Health::Sound));
+    let stats = store.stats().await.unwrap();
+    assert_eq!((stats.sessions, stats.messages), (1, 24));
+    let query = SearchQuery {
+        text: "question".into(),
+        session: None,
+        limit: 100,
+    };
+    assert_eq!(store.search(query).await.unwrap().len(), 12);
+}
+
 #[test]
 fn the_database_of_another_program_is_left_alone() {
     let folder = tempdir().unwrap();
@@ -127,7 +154,7 @@ async fn a_read_only_store_sees_what_another_writes_and_changes_nothing() {
     let folder = tempdir().unwrap();
     let writing = open(folder.path());
     let reading = SqliteStore::open_read_only(writing.path()).unwrap();
-    writing.create(new_session("s1")).await.unwrap();
+    writing.create(new_session("s1"), Vec::new()).await.unwrap();
     let session = SessionId::from("s1");
     let entries = exchange("t", "hello", "hi");
     writing.append(&session, NOW, entries).await.unwrap();
@@ -146,7 +173,7 @@ async fn a_read_only_store_sees_what_another_writes_and_changes_nothing() {
         "found though not indexed yet"
     );
     for refused in [
-        reading.create(new_session("s2")).await,
+        reading.create(new_session("s2"), Vec::new()).await,
         reading.rename(&session, "x").await,
         reading.delete(&session).await,
         reading.claim(&session).await.map(drop),
@@ -160,7 +187,7 @@ async fn a_read_only_store_sees_what_another_writes_and_changes_nothing() {
 async fn a_read_only_store_works_after_the_writer_has_gone() {
     let folder = tempdir().unwrap();
     let writing = open(folder.path());
-    writing.create(new_session("s1")).await.unwrap();
+    writing.create(new_session("s1"), Vec::new()).await.unwrap();
     let path = writing.path().to_owned();
     drop(writing);
     let reading = SqliteStore::open_read_only(path).unwrap();

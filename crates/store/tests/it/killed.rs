@@ -110,7 +110,10 @@ async fn append_until_killed() {
     std::io::stdin().read_line(&mut session).unwrap();
     let session = SessionId::from(session.trim());
     let store = open(Path::new(&folder));
-    store.create(new_session(session.as_str())).await.unwrap();
+    store
+        .create(new_session(session.as_str()), Vec::new())
+        .await
+        .unwrap();
     let _claim = store.claim(&session).await.unwrap();
     for i in 0.. {
         let entries = exchange(&format!("t{i}"), &question(i), "noted");

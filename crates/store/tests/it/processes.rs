@@ -36,7 +36,10 @@ fn stores_that_write_at_once_lose_nothing() {
 fn write_turns(folder: &Path, session: &str) {
     block_on(async {
         let store = open(folder);
-        store.create(new_session(session)).await.unwrap();
+        store
+            .create(new_session(session), Vec::new())
+            .await
+            .unwrap();
         let session = SessionId::from(session);
         for turn in 0..TURNS {
             let entries = exchange(&format!("t{turn}"), "a question", "an answer");
@@ -71,7 +74,6 @@ fn many_claims_for_one_session_succeed_one_at_a_time() {
 }
 
 fn block_on(future: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = { runtime }.build().unwrap();
-    runtime.block_on(future);
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(future);
 }

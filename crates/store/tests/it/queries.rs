@@ -15,7 +15,7 @@ static WORLD: LazyLock<(Runtime, SqliteStore, tempfile::TempDir)> = LazyLock::ne
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     runtime.block_on(async {
-        store.create(new_session("s1")).await.unwrap();
+        store.create(new_session("s1"), Vec::new()).await.unwrap();
         let entries = exchange("t", "alpha beta \"gamma\" a_b", "容器部署 ไทย AND OR");
         store.append(&"s1".into(), NOW, entries).await.unwrap();
     });

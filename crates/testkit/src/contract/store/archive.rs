@@ -26,7 +26,7 @@ async fn sessions_are_listed_newest_first<S: Store + Archive>(open: &impl AsyncF
     let mut elsewhere = new_session("elsewhere");
     elsewhere.source = "oneshot".into();
     elsewhere.cwd = None;
-    store.create(elsewhere).await.unwrap();
+    store.create(elsewhere, Vec::new()).await.unwrap();
 
     let listed = async |filter: SessionFilter| -> Vec<String> {
         let records = store.list(filter).await.unwrap();
@@ -67,7 +67,7 @@ async fn a_session_is_found_by_id_beginning_and_title<S: Store + Archive>(
         let mut new = new_session(id);
         new.created = after(created);
         new.title = title.map(Into::into);
-        store.create(new).await.unwrap();
+        store.create(new, Vec::new()).await.unwrap();
     }
     let check = async |name: &str, expected: &str| {
         assert_eq!(store.find(name).await, Ok(expected.into()), "{name}");
@@ -114,7 +114,7 @@ async fn titles_are_clean_and_used_once<S: Store + Archive>(open: &impl AsyncFn(
     assert_eq!(store.rename(&two, "my plan").await, Err(taken.clone()));
     let mut third = new_session("s3");
     third.title = Some("my plan".into());
-    assert_eq!(store.create(third).await, Err(taken));
+    assert_eq!(store.create(third, Vec::new()).await, Err(taken));
     store.rename(&one, "my plan").await.expect("its own title");
     store.rename(&two, &"é".repeat(300)).await.unwrap();
     assert_eq!(title_of(&two).await, Some("é".repeat(100)));
@@ -172,7 +172,7 @@ async fn statistics_count_everything<S: Store + Archive>(open: &impl AsyncFn(Pat
     let store = place.open().await;
     assert_eq!(store.stats().await.unwrap().sessions, 0);
     told(&store, "s1", &[("one", "two")]).await;
-    store.create(new_session("s2")).await.unwrap();
+    store.create(new_session("s2"), Vec::new()).await.unwrap();
     let entries = vec![
         started("t", "go"),
         asked("t"),

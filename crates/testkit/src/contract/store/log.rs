@@ -17,6 +17,7 @@ pub(super) async fn check<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     a_session_comes_back_as_it_was_created(open).await;
     messages_come_back_in_order_after_a_restart(open).await;
     odd_messages_come_back_byte_for_byte(open).await;
+    a_session_is_created_with_its_first_entries_or_not_at_all(open).await;
     results_stand_in_the_order_of_their_calls(open).await;
     an_append_is_all_or_nothing(open).await;
     a_call_has_exactly_one_result(open).await;
@@ -34,7 +35,12 @@ async fn a_session_comes_back_as_it_was_created<S: Store>(open: &impl AsyncFn(Pa
     let mut new = new_session("s1");
     new.title = Some("A plan".into());
     new.parent = Some("s0".into());
-    place.open().await.create(new.clone()).await.unwrap();
+    place
+        .open()
+        .await
+        .create(new.clone(), Vec::new())
+        .await
+        .unwrap();
 
     let store = place.open().await;
     let loaded = store.load(&new.id).await.unwrap();
@@ -61,7 +67,10 @@ async fn a_session_comes_back_as_it_was_created<S: Store>(open: &impl AsyncFn(Pa
     assert_eq!((record.created, record.updated), (new.created, new.created));
     assert_eq!((record.messages, record.has_open_turn), (0, false));
     assert!(loaded.messages.is_empty() && loaded.open_turn.is_none());
-    assert!(store.create(new).await.is_err(), "an id is used once");
+    assert!(
+        store.create(new, Vec::new()).await.is_err(),
+        "an id is used once"
+    );
 }
 
 async fn messages_come_back_in_order_after_a_restart<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
@@ -79,7 +88,7 @@ async fn messages_come_back_in_order_after_a_restart<S: Store>(open: &impl Async
 async fn odd_messages_come_back_byte_for_byte<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     let place = Place::new(open);
     let store = place.open().await;
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     let session = SessionId::from("s1");
     let messages = odd_messages();
     for (i, message) in messages.iter().enumerate() {
@@ -129,10 +138,27 @@ fn odd_messages() -> Vec<Message> {
     ]
 }
 
+async fn a_session_is_created_with_its_first_entries_or_not_at_all<S: Store>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let entries = vec![started("t1", "hello"), asked("t1")];
+    store.create(new_session("s1"), entries).await.unwrap();
+    let loaded = store.load(&"s1".into()).await.unwrap();
+    assert_eq!(loaded.messages, [Message::user("hello")]);
+    assert_eq!(loaded.open_turn.map(|open| open.steps), Some(1));
+
+    let impossible = vec![started("t1", "hello"), finished("t1", "no such call")];
+    assert!(store.create(new_session("s2"), impossible).await.is_err());
+    let error = store.load(&"s2".into()).await.unwrap_err();
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
+}
+
 async fn results_stand_in_the_order_of_their_calls<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     let place = Place::new(open);
     let store = place.open().await;
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     let session = SessionId::from("s1");
     let entries = vec![
         started("t", "go"),
@@ -177,7 +203,7 @@ async fn an_append_is_all_or_nothing<S: Store>(open: &impl AsyncFn(PathBuf) -> S
 async fn a_call_has_exactly_one_result<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     let place = Place::new(open);
     let store = place.open().await;
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     let session = SessionId::from("s1");
     let entries = vec![
         started("t", "go"),
@@ -207,7 +233,7 @@ async fn a_turn_moves_on_only_when_its_calls_are_answered<S: Store>(
 ) {
     let place = Place::new(open);
     let store = place.open().await;
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     let session = SessionId::from("s1");
     let entries = vec![started("t", "go"), replied("t", calling(&["a"]))];
     store.append(&session, after(1), entries).await.unwrap();
@@ -243,7 +269,7 @@ async fn an_unfinished_turn_is_found_after_a_restart<S: Store>(open: &impl Async
     let store = place.open().await;
     told(&store, "finished", &[("one", "two")]).await;
     for id in ["later", "earlier"].iter().rev() {
-        store.create(new_session(id)).await.unwrap();
+        store.create(new_session(id), Vec::new()).await.unwrap();
     }
     let session = SessionId::from("earlier");
     let entries = vec![
@@ -306,7 +332,7 @@ async fn close_turn(store: &impl Store, session: &SessionId) {
 async fn counters_add_up<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     let place = Place::new(open);
     let store = place.open().await;
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     let session = SessionId::from("s1");
     let entries = vec![
         started("t", "go"),
@@ -359,7 +385,10 @@ async fn neighbours_do_not_suffer_from_a_refused_append<S: Store>(
         .map(|i| SessionId::from(format!("s{i}")))
         .collect();
     for id in &ids {
-        store.create(new_session(id.as_str())).await.unwrap();
+        store
+            .create(new_session(id.as_str()), Vec::new())
+            .await
+            .unwrap();
     }
     let appends = ids.iter().enumerate().map(|(i, id)| {
         let entries = match i % 5 {

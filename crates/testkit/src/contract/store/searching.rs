@@ -87,7 +87,7 @@ async fn any_script_and_any_part_of_a_word_is_found<S: Store + Archive>(
 async fn results_of_tools_are_found<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
     let place = Place::new(open);
     let store = place.open().await;
-    store.create(new_session("s1")).await.unwrap();
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
     let entries = vec![
         started("t", "go"),
         replied("t", calling(&["a"])),

@@ -42,7 +42,10 @@ pub(super) fn new_session(id: &str) -> NewSession {
 
 /// Creates a session with one finished turn per pair of words.
 pub(super) async fn told(store: &impl Store, id: &str, pairs: &[(&str, &str)]) -> SessionId {
-    store.create(new_session(id)).await.expect("created");
+    store
+        .create(new_session(id), Vec::new())
+        .await
+        .expect("created");
     let session = SessionId::from(id);
     for (i, (question, answer)) in pairs.iter().enumerate() {
         let turn = format!("t{i}");
