@@ -23,6 +23,8 @@ use crate::turn::{TurnContext, TurnStart, run_turn};
 const OPS_WAITING_MAX: usize = 64;
 /// Events a slow surface may be behind before it slows the model's stream down.
 const EVENTS_WAITING_MAX: usize = 1_024;
+/// Messages that may wait for the turn before them. More is a script run wild; the rest is refused visibly.
+const SAYS_WAITING_MAX: usize = 32;
 /// A turn that was running this often when the process died is not tried again.
 const CRASHES_MAX: u32 = 3;
 
@@ -339,7 +341,12 @@ impl SessionTask {
                 op = ops.recv(), if doors_open => match op {
                     Some(Op::Interrupt) => stop.cancel(), // the turn still ends by itself, with results for its calls
                     Some(Op::Steer(message)) => self.steering.push(message),
-                    Some(Op::Say(message)) => self.queue.push_back(message),
+                    Some(Op::Say(message)) if self.queue.len() < SAYS_WAITING_MAX => {
+                        self.queue.push_back(message);
+                    }
+                    Some(Op::Say(_)) => {
+                        let _ = self.events.send(too_many_waiting()).await;
+                    }
                     Some(Op::Answer { call, verdict }) => self.approvals.resolve(&call, verdict),
                     None => doors_open = false,
                 },
@@ -444,6 +451,13 @@ impl SessionTask {
 
     async fn tell(&self, event: Event) {
         let _ = self.events.send(event).await;
+    }
+}
+
+fn too_many_waiting() -> Event {
+    let text = format!("{SAYS_WAITING_MAX} messages wait already; this one was not taken");
+    Event::Notice {
+        notice: Notice::Context { text },
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::{
-    BoxFuture, Claim, Entry, Intent, LoadedSession, Message, NewSession, OpenTurn, SessionId,
-    SessionRecord, Store, StoreError, Timestamp, history,
+    BoxFuture, Claim, Cost, Entry, Intent, LoadedSession, Message, NewSession, OpenTurn, Role,
+    SessionId, SessionRecord, Store, StoreError, Timestamp, Usage, history,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -13,40 +13,223 @@ pub struct MemoryStore(Arc<Mutex<Contents>>);
 
 #[derive(Debug, Default)]
 struct Contents {
-    sessions: BTreeMap<SessionId, (NewSession, Vec<Entry>)>,
+    sessions: BTreeMap<SessionId, Log>,
     claimed: HashSet<SessionId>,
-    /// The error every append gets, while set.
+    /// The error every write gets, while set.
     refusal: Option<StoreError>,
+}
+
+#[derive(Debug, Clone)]
+struct Log {
+    row: NewSession,
+    entries: Vec<Entry>,
+    updated: Timestamp,
 }
 
 impl MemoryStore {
     /// Everything appended to a session, in order.
     pub fn entries(&self, session: &SessionId) -> Vec<Entry> {
-        self.lock()
-            .sessions
-            .get(session)
-            .map(|(_, entries)| entries.clone())
-            .unwrap_or_default()
+        let contents = self.lock();
+        let log = contents.sessions.get(session);
+        log.map(|log| log.entries.clone()).unwrap_or_default()
     }
 
-    pub fn sessions(&self) -> Vec<SessionId> {
-        self.lock().sessions.keys().cloned().collect()
-    }
-
-    /// Refuses appends from now on, or accepts them again.
+    /// Refuses writes from now on, or accepts them again.
     pub fn refuse(&self, refusal: Option<StoreError>) {
         self.lock().refusal = refusal;
     }
 
     /// Cuts a session's log after `entries`, as a crash would.
     pub fn cut(&self, session: &SessionId, entries: usize) {
-        if let Some((_, log)) = self.lock().sessions.get_mut(session) {
-            log.truncate(entries);
+        if let Some(log) = self.lock().sessions.get_mut(session) {
+            log.entries.truncate(entries);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Contents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Contents {
+    fn create(&mut self, row: NewSession, entries: Vec<Entry>) -> Result<(), StoreError> {
+        self.refusal.clone().map_or(Ok(()), Err)?;
+        if self.sessions.contains_key(&row.id) {
+            let detail = format!("session `{}` exists already", row.id);
+            return Err(StoreError::Refused { detail });
+        }
+        let updated = row.created;
+        let mut log = Log {
+            row,
+            entries: Vec::new(),
+            updated,
+        };
+        log.append(updated, entries)?;
+        self.sessions.insert(log.row.id.clone(), log);
+        Ok(())
+    }
+
+    fn append(
+        &mut self,
+        session: &SessionId,
+        at: Timestamp,
+        entries: Vec<Entry>,
+    ) -> Result<(), StoreError> {
+        self.refusal.clone().map_or(Ok(()), Err)?;
+        let log = self
+            .sessions
+            .get_mut(session)
+            .ok_or_else(|| not_found(session))?;
+        // Worked on as a copy, so that it is all or nothing.
+        let mut longer = log.clone();
+        longer.append(at, entries)?;
+        *log = longer;
+        Ok(())
+    }
+}
+
+impl Log {
+    fn append(&mut self, at: Timestamp, entries: Vec<Entry>) -> Result<(), StoreError> {
+        for entry in entries {
+            self.check(&entry)
+                .map_err(|detail| StoreError::Refused { detail })?;
+            self.entries.push(entry);
+        }
+        self.updated = at;
+        Ok(())
+    }
+
+    /// The rules of the log: one open turn, one result per call, no reply or end before all calls are answered.
+    fn check(&self, entry: &Entry) -> Result<(), String> {
+        let open = self.open_turn().map(|open| open.turn);
+        let (turn, needs_answers, call) = match entry {
+            Entry::TurnStarted { .. } => {
+                return open.map_or(Ok(()), |open| Err(format!("turn `{open}` is still open")));
+            }
+            Entry::TurnResumed { turn } | Entry::ModelAsked { turn, .. } => (turn, false, None),
+            Entry::Replied { turn, .. } | Entry::TurnEnded { turn, .. } => (turn, true, None),
+            Entry::CallIntended { turn, call, .. } => (turn, false, Some(call)),
+            Entry::CallFinished { turn, result } => (turn, false, Some(&result.call)),
+        };
+        if open.as_ref() != Some(turn) {
+            return Err(format!("turn `{turn}` is not open"));
+        }
+        let unanswered = history::unanswered(&self.messages());
+        match call {
+            _ if needs_answers && !unanswered.is_empty() => Err("calls have no result".into()),
+            Some(call) if !unanswered.contains(call) => Err(format!("call `{call}` is not open")),
+            _ => Ok(()),
+        }
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        let messages = self.entries.iter().filter_map(|entry| match entry {
+            Entry::TurnStarted { message, .. } | Entry::Replied { message, .. } => {
+                Some(message.clone())
+            }
+            Entry::CallFinished { result, .. } => Some(Message::result(result.clone())),
+            Entry::TurnEnded { closing, .. } => closing.clone(),
+            Entry::TurnResumed { .. } | Entry::ModelAsked { .. } | Entry::CallIntended { .. } => {
+                None
+            }
+        });
+        history::in_call_order(messages.collect())
+    }
+
+    fn open_turn(&self) -> Option<OpenTurn> {
+        let mut open: Option<OpenTurn> = None;
+        for entry in &self.entries {
+            match (entry, &mut open) {
+                (Entry::TurnStarted { turn, .. }, _) => {
+                    open = Some(OpenTurn {
+                        turn: turn.clone(),
+                        resumed: 0,
+                        steps: 0,
+                        intents: Vec::new(),
+                    });
+                }
+                (Entry::TurnEnded { .. }, _) => open = None,
+                (Entry::TurnResumed { .. }, Some(open)) => open.resumed += 1,
+                (Entry::ModelAsked { .. }, Some(open)) => open.steps += 1,
+                (Entry::CallIntended { call, .. }, Some(open)) => {
+                    open.intents.retain(|intent| intent.call != *call);
+                    open.intents.extend(intent_of(entry));
+                }
+                (Entry::CallFinished { result, .. }, Some(open)) => {
+                    open.intents.retain(|intent| intent.call != result.call);
+                }
+                _ => {}
+            }
+        }
+        open
+    }
+
+    fn load(&self) -> LoadedSession {
+        let messages = self.messages();
+        let open_turn = self.open_turn();
+        LoadedSession {
+            record: self.record(&messages, open_turn.is_some()),
+            prefix: self.row.prefix.clone(),
+            messages,
+            open_turn,
+        }
+    }
+
+    fn record(&self, messages: &[Message], has_open_turn: bool) -> SessionRecord {
+        let mut usage = Usage::default();
+        let mut cost = Some(0);
+        let mut requests = 0;
+        for (used, price) in self.entries.iter().filter_map(request_of) {
+            usage += used;
+            cost = cost.zip(price.micro_usd()).map(|(sum, more)| sum + more);
+            requests += 1;
+        }
+        let replies = messages
+            .iter()
+            .filter(|message| message.role == Role::Assistant);
+        SessionRecord {
+            id: self.row.id.clone(),
+            title: self.row.title.clone(),
+            preview: messages.first().map(Message::text).unwrap_or_default(),
+            source: self.row.source.clone(),
+            cwd: self.row.cwd.clone(),
+            model: self.row.model.clone(),
+            parent: self.row.parent.clone(),
+            created: self.row.created,
+            updated: self.updated,
+            messages: messages.len() as u64,
+            calls: replies.map(|reply| reply.calls().count() as u64).sum(),
+            requests,
+            usage,
+            cost_micro_usd: cost,
+            has_open_turn,
+        }
+    }
+}
+
+fn intent_of(entry: &Entry) -> Option<Intent> {
+    match entry {
+        Entry::CallIntended {
+            call, tool, effect, ..
+        } => Some(Intent {
+            call: call.clone(),
+            tool: tool.clone(),
+            effect: *effect,
+        }),
+        _ => None,
+    }
+}
+
+fn request_of(entry: &Entry) -> Option<(Usage, Cost)> {
+    match entry {
+        Entry::Replied { usage, cost, .. } => Some((*usage, *cost)),
+        _ => None,
+    }
+}
+
+fn not_found(session: &SessionId) -> StoreError {
+    StoreError::NotFound {
+        name: session.to_string(),
     }
 }
 
@@ -56,14 +239,7 @@ impl Store for MemoryStore {
         session: NewSession,
         entries: Vec<Entry>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let mut contents = self.lock();
-        let result = contents.refusal.clone().map_or(Ok(()), Err);
-        if result.is_ok() {
-            contents
-                .sessions
-                .insert(session.id.clone(), (session, entries));
-        }
-        Box::pin(std::future::ready(result))
+        Box::pin(std::future::ready(self.lock().create(session, entries)))
     }
 
     fn claim(&self, session: &SessionId) -> BoxFuture<'_, Result<Claim, StoreError>> {
@@ -85,31 +261,17 @@ impl Store for MemoryStore {
     fn append(
         &self,
         session: &SessionId,
-        _: Timestamp,
+        at: Timestamp,
         entries: Vec<Entry>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        let mut contents = self.lock();
-        let result = match (contents.refusal.clone(), contents.sessions.get_mut(session)) {
-            (Some(refusal), _) => Err(refusal),
-            (None, None) => Err(StoreError::NotFound {
-                name: session.to_string(),
-            }),
-            (None, Some((_, log))) => {
-                log.extend(entries);
-                Ok(())
-            }
-        };
-        Box::pin(std::future::ready(result))
+        let appended = self.lock().append(session, at, entries);
+        Box::pin(std::future::ready(appended))
     }
 
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>> {
         let contents = self.lock();
-        let loaded = match contents.sessions.get(session) {
-            Some((row, entries)) => Ok(loaded(row, entries)),
-            None => Err(StoreError::NotFound {
-                name: session.to_string(),
-            }),
-        };
+        let log = contents.sessions.get(session);
+        let loaded = log.map(Log::load).ok_or_else(|| not_found(session));
         Box::pin(std::future::ready(loaded))
     }
 
@@ -118,12 +280,13 @@ impl Store for MemoryStore {
         let open = contents
             .sessions
             .iter()
-            .filter(|(_, (_, entries))| open_turn(entries).is_some());
+            .filter(|(_, log)| log.open_turn().is_some());
         let open = open.map(|(id, _)| id.clone()).collect();
         Box::pin(std::future::ready(Ok(open)))
     }
 }
 
+/// Gives a session free when its claim is dropped.
 struct Release {
     store: MemoryStore,
     session: SessionId,
@@ -133,84 +296,4 @@ impl Drop for Release {
     fn drop(&mut self) {
         self.store.lock().claimed.remove(&self.session);
     }
-}
-
-fn loaded(row: &NewSession, entries: &[Entry]) -> LoadedSession {
-    let messages: Vec<Message> = entries.iter().filter_map(message_of).collect();
-    let open_turn = open_turn(entries);
-    LoadedSession {
-        record: SessionRecord {
-            id: row.id.clone(),
-            title: row.title.clone(),
-            preview: messages.first().map(Message::text).unwrap_or_default(),
-            source: row.source.clone(),
-            cwd: row.cwd.clone(),
-            model: row.model.clone(),
-            parent: row.parent.clone(),
-            created: row.created,
-            updated: row.created,
-            messages: messages.len() as u64,
-            calls: entries
-                .iter()
-                .filter(|entry| matches!(entry, Entry::CallFinished { .. }))
-                .count() as u64,
-            requests: entries
-                .iter()
-                .filter(|entry| matches!(entry, Entry::Replied { .. }))
-                .count() as u64,
-            usage: hermes_core::Usage::default(),
-            cost_micro_usd: None,
-            has_open_turn: open_turn.is_some(),
-        },
-        prefix: row.prefix.clone(),
-        messages: history::in_call_order(messages),
-        open_turn,
-    }
-}
-
-fn message_of(entry: &Entry) -> Option<Message> {
-    match entry {
-        Entry::TurnStarted { message, .. } | Entry::Replied { message, .. } => {
-            Some(message.clone())
-        }
-        Entry::CallFinished { result, .. } => Some(Message::result(result.clone())),
-        Entry::TurnEnded { closing, .. } => closing.clone(),
-        Entry::TurnResumed { .. } | Entry::ModelAsked { .. } | Entry::CallIntended { .. } => None,
-    }
-}
-
-fn open_turn(entries: &[Entry]) -> Option<OpenTurn> {
-    let mut open: Option<OpenTurn> = None;
-    for entry in entries {
-        match (entry, &mut open) {
-            (Entry::TurnStarted { turn, .. }, _) => {
-                open = Some(OpenTurn {
-                    turn: turn.clone(),
-                    resumed: 0,
-                    steps: 0,
-                    intents: Vec::new(),
-                });
-            }
-            (Entry::TurnEnded { .. }, _) => open = None,
-            (Entry::TurnResumed { .. }, Some(open)) => open.resumed += 1,
-            (Entry::ModelAsked { .. }, Some(open)) => open.steps += 1,
-            (
-                Entry::CallIntended {
-                    call, tool, effect, ..
-                },
-                Some(open),
-            ) => {
-                open.intents.push(Intent {
-                    call: call.clone(),
-                    tool: tool.clone(),
-                    effect: *effect,
-                });
-            }
-            (Entry::CallFinished { result, .. }, Some(open)) => {
-                open.intents.retain(|intent| intent.call != result.call);
-            }
-            _ => {}
-        }
-    }
-    open
 }

@@ -77,6 +77,21 @@ async fn what_is_said_during_a_turn_waits_for_its_end() {
 }
 
 #[tokio::test]
+async fn a_flood_of_messages_is_refused_visibly() {
+    let world = World::new([Step::text("a").then_silence()]);
+    let mut running = start(&world).await;
+    running.session.say("one").await;
+    running
+        .until(|event| matches!(event, Event::Text { .. }))
+        .await;
+    for _ in 0..40 {
+        running.session.say("more").await;
+    }
+    let refused = |event: &Event| matches!(event, Event::Notice { notice: Notice::Context { text } } if text.contains("not taken"));
+    running.until(refused).await;
+}
+
+#[tokio::test]
 async fn the_work_goes_on_to_its_end_when_nobody_listens_any_more() {
     let world = World::new([Step::call("c1", "echo", &json!({})), Step::text("done")])
         .tool(TestTool::new("echo"));

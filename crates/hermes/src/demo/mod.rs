@@ -35,7 +35,7 @@ pub async fn run(args: &DemoArgs) -> Outcome<()> {
     if args.child.is_some() {
         return stage.crash_act().await;
     }
-    let outcome = stage.play().await;
+    let outcome = stage.play(args).await;
     if args.keep {
         println(&format!(
             "\nkept: {}\n  look around: HERMES_HOME={0} hermes sessions list",
@@ -76,7 +76,7 @@ impl Stage {
         })
     }
 
-    async fn play(&self) -> Outcome<()> {
+    async fn play(&self, args: &DemoArgs) -> Outcome<()> {
         self.say("Hermes, on stage. The model is scripted; the loop, the tools and the store are the real ones.")?;
         self.title("1", "It works: it reads, plans, writes and checks")?;
         self.tools_act().await?;
@@ -86,9 +86,14 @@ impl Stage {
         self.kill_act().await?;
         self.title("4", "It remembers")?;
         self.search_act().await?;
+        let fate = if args.keep {
+            "kept"
+        } else {
+            "removed now; --keep keeps it"
+        };
         self.say(&format!(
-            "\nEverything above is in {} (one SQLite file, readable with `hermes sessions`).\n\
-             Your own ~/.hermes was not touched. To start for real: set a key such as OPENROUTER_API_KEY, or start a\n\
+            "\nEverything above was stored in {} ({fate}).\n\
+             Your own ~/.hermes was not touched. To start for real, set a key such as OPENROUTER_API_KEY or start a\n\
              local server such as Ollama, and run `hermes`.",
             self.home.join("hermes.db").display()
         ))

@@ -7,6 +7,7 @@
 
 mod client;
 mod faults;
+mod memory_store;
 mod process;
 mod program;
 mod selection;
