@@ -1,39 +1,40 @@
 //! One request to one route, from the first byte sent to the last one read.
 //!
-//! The client library sends the request and cuts the answer into frames; we decode the frames ourselves (see
-//! `docs/decisions/0002`). Dropping an attempt closes its connection.
+//! Dropping an attempt closes its connection.
 
-use std::collections::VecDeque;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::Stream as _;
-use genai::chat::{ChatFrameSink, ChatStream, FrameCtx, RawFrameRef};
-use hermes_core::{
-    Delta, FinishReason, ModelDeadlines, ModelErrorKind, ModelRequest, Secret, Usage,
-};
+use hermes_core::{Delta, FinishReason, ModelErrorKind, ModelRequest, Secret, Usage};
+use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, DATE, RETRY_AFTER};
 use tokio::time::{Instant, timeout_at};
 
 use crate::classify::{self, Failure, Refusal, Remedy};
 use crate::decode::{Decoder, Trouble};
+use crate::encode::{self, Signatures};
+use crate::frames::FrameSplitter;
 use crate::http::Http;
-use crate::request::{Outgoing, Signatures, outgoing};
+use crate::opening::Opening;
+use crate::patience::Patience;
 use crate::settings::Route;
+use crate::{request, transport};
 
-/// After the reason to stop, token counts follow at once or not at all; some servers never close the stream.
-const CLOSING: Duration = Duration::from_secs(5);
+/// Bytes read of a refusal. The longest worth reading, with a supplier's error quoted in it, has a few thousand.
+const REFUSAL_BYTES_MAX: usize = 64 << 10;
+/// What a refusal says is not worth a longer wait: its status is known.
+const REFUSAL_DEADLINE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Attempt {
-    stream: ChatStream,
-    tap: Arc<Tap>,
-    /// Decoded and not yet given out.
-    deltas: VecDeque<Delta>,
+    response: Response,
+    frames: FrameSplitter,
+    decoder: Decoder,
+    /// What came before the first frame.
+    opening: Opening,
+    patience: Patience,
+    /// Something of the answer came, a comment perhaps: the peer is alive.
+    heard: bool,
     /// How it ended, to be told after the last delta.
     outcome: Option<Step>,
-    deadlines: ModelDeadlines,
-    ends_by: Instant,
 }
 
 pub(crate) enum Step {
@@ -42,16 +43,8 @@ pub(crate) enum Step {
     Failed { failure: Failure, usage: Usage },
 }
 
-/// What came of waiting for the network.
-enum Arrival {
-    News,
-    End,
-    Failed(genai::Error),
-    Late,
-}
-
 impl Attempt {
-    /// Prepares a request; the first [`Attempt::next`] sends it.
+    /// Sends a request and waits until it is accepted or refused.
     pub(crate) async fn open(
         http: &Http,
         route: &Route,
@@ -59,226 +52,156 @@ impl Attempt {
         request: &ModelRequest<'_>,
         signatures: Signatures,
     ) -> Result<Self, Failure> {
-        let refused =
+        let unsent =
             |message: String| Failure::new(ModelErrorKind::BadRequest, Remedy::OtherModel, message);
         let client = http
             .client(&route.base_url)
-            .map_err(|error| refused(format!("cannot set up TLS: {}", root_cause(&error))))?;
-        let client = genai::Client::builder()
-            .with_reqwest(client)
-            .build()
-            .map_err(|error| refused(error.to_string()))?;
-        let Outgoing {
-            target,
-            chat,
-            options,
-        } = outgoing(route, key, request, signatures);
-        let tap = Arc::new(Tap::new(Decoder::new(route.protocol, &route.name.provider)));
-        let options = options.with_raw_frame_sink_arc(tap.clone());
-        // Only builds the request, so there is nothing to wait for.
-        let response = client.exec_chat_stream(target, chat, Some(&options)).await;
-        let response = response.map_err(|error| refused(error.to_string()))?;
+            .map_err(|error| unsent(transport::no_client(&error)))?;
+        let headers = request::headers(route, key).map_err(|error| unsent(error.to_string()))?;
+        let sending = client
+            .post(request::url(route))
+            .headers(headers)
+            .body(encode::body(route, request, signatures))
+            .send();
+        let patience = Patience::new(route.deadlines);
+        let response = match timeout_at(patience.first_byte_by(), sending).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(transport::unanswered(&error)),
+            Err(_) => return Err(patience.exhausted(false)),
+        };
+        if !response.status().is_success() {
+            return Err(refusal(response).await);
+        }
         Ok(Self {
-            stream: response.stream,
-            tap,
-            deltas: VecDeque::new(),
+            opening: Opening::new(header(&response, CONTENT_TYPE.as_str()).unwrap_or_default()),
+            response,
+            frames: FrameSplitter::default(),
+            decoder: Decoder::new(route.protocol, &route.name.provider),
+            patience,
+            heard: false,
             outcome: None,
-            deadlines: route.deadlines,
-            ends_by: Instant::now() + route.deadlines.total,
         })
     }
 
     /// Returns the next delta, or how the attempt ended. Not to be called after that.
     pub(crate) async fn next(&mut self) -> Step {
         loop {
-            if let Some(delta) = self.deltas.pop_front() {
+            if let Some(delta) = self.decoder.decoded.deltas.pop_front() {
                 return Step::Delta(delta);
             }
             if let Some(outcome) = self.outcome.take() {
                 return outcome;
             }
-            let arrival = self.arrival().await;
-            self.take_in(arrival);
+            let deadline = self.deadline();
+            self.outcome = match timeout_at(deadline, self.response.chunk()).await {
+                Ok(Ok(Some(chunk))) => self.read(&chunk),
+                Ok(Ok(None)) => Some(self.closed()),
+                Ok(Err(error)) if self.heard => Some(self.failed(transport::broken_off(&error))),
+                Ok(Err(error)) => Some(self.failed(transport::unanswered(&error))),
+                Err(_) => Some(self.failed(self.patience.exhausted(self.heard))),
+            };
         }
     }
 
-    async fn arrival(&mut self) -> Arrival {
-        let patience = self.patience();
-        let deadline = (Instant::now() + patience).min(self.ends_by);
-        let Self { stream, tap, .. } = self;
-        let arrival = std::future::poll_fn(|cx| match Pin::new(&mut *stream).poll_next(cx) {
-            Poll::Ready(Some(Ok(_))) => Poll::Ready(Arrival::News),
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Arrival::Failed(error)),
-            Poll::Ready(None) => Poll::Ready(Arrival::End),
-            // The library tells nothing of frames that it has no event for.
-            Poll::Pending if std::mem::take(&mut tap.lock().fresh) => Poll::Ready(Arrival::News),
-            Poll::Pending => Poll::Pending,
-        });
-        timeout_at(deadline, arrival).await.unwrap_or(Arrival::Late)
-    }
-
-    fn patience(&self) -> Duration {
-        let state = self.tap.lock();
-        if !state.heard {
-            self.deadlines.first_byte
-        } else if state.decoder.decoded.finish.is_some() {
-            self.deadlines.idle.min(CLOSING)
+    fn deadline(&self) -> Instant {
+        if !self.heard {
+            self.patience.first_byte_by()
+        } else if self.decoder.decoded.finish.is_some() {
+            self.patience.closing_by()
         } else {
-            self.deadlines.idle
+            self.patience.next_by()
         }
     }
 
-    fn take_in(&mut self, arrival: Arrival) {
-        let tap = self.tap.clone();
-        let mut state = tap.lock();
-        state.fresh = false;
-        let decoder = &mut state.decoder;
-        let is_over = decoder.decoded.ended || matches!(arrival, Arrival::End);
-        if is_over {
-            decoder.finish();
-        }
-        std::mem::swap(&mut self.deltas, &mut decoder.decoded.deltas);
-        let failure = match (&decoder.decoded.trouble, arrival) {
-            (Some(trouble), _) => Some(failure_of(trouble)),
-            _ if is_over => None,
-            (None, Arrival::Failed(error)) => transport_failure(&error, state.heard),
-            (None, Arrival::Late) => Some(self.late(state.heard)),
-            (None, Arrival::News | Arrival::End) => None,
-        };
-        let decoded = &state.decoder.decoded;
-        let reason = decoded.finish_reason();
-        self.outcome = match (reason, failure) {
-            // Whatever goes wrong after the model said why it stopped is nobody's loss.
-            (Some(reason), Some(_)) => Some(finished(reason, decoded.usage)),
-            (None, Some(failure)) => Some(failed(failure, decoded.usage)),
-            (Some(reason), None) if is_over => Some(finished(reason, decoded.usage)),
-            (None, None) if decoded.ended => Some(finished(FinishReason::Stop, decoded.usage)),
-            (None, None) if is_over => Some(failed(broken_off(state.heard), decoded.usage)),
-            (_, None) => None,
-        };
-    }
-
-    fn late(&self, heard: bool) -> Failure {
-        let ModelDeadlines {
-            first_byte,
-            idle,
-            total,
-            ..
-        } = self.deadlines;
-        let (kind, message) = if Instant::now() >= self.ends_by {
-            let message = format!("the answer was not complete after {}", seconds(total));
-            (ModelErrorKind::Silent, message)
-        } else if heard {
-            let message = format!("the stream was silent for {}", seconds(idle));
-            (ModelErrorKind::Silent, message)
-        } else {
-            let message = format!("no answer began within {}", seconds(first_byte));
-            (ModelErrorKind::Network, message)
-        };
-        Failure::new(kind, Remedy::Again, message)
-    }
-}
-
-/// Hears every frame before the library reads it.
-struct Tap(Mutex<TapState>);
-
-struct TapState {
-    decoder: Decoder,
-    /// Any frame came, a comment included: the peer is alive.
-    heard: bool,
-    /// A frame came that was not taken in yet.
-    fresh: bool,
-}
-
-impl Tap {
-    fn new(decoder: Decoder) -> Self {
-        Self(Mutex::new(TapState {
+    /// Reads what came and returns how the attempt ended, if it did.
+    fn read(&mut self, chunk: &[u8]) -> Option<Step> {
+        self.heard |= !chunk.is_empty();
+        let Self {
+            frames,
             decoder,
-            heard: false,
-            fresh: false,
-        }))
+            opening,
+            ..
+        } = self;
+        let pushed = frames.push(chunk, |data| {
+            opening.pass();
+            decoder.frame(data);
+        });
+        if decoder.decoded.ended {
+            return Some(self.closed());
+        }
+        let trouble = decoder.decoded.trouble.as_ref().map(failure_of);
+        let too_long = || pushed.err().map(|error| broken(error.to_string()));
+        let failure = trouble.or_else(too_long).or_else(|| opening.read(chunk))?;
+        Some(self.failed(failure))
     }
 
-    fn lock(&self) -> MutexGuard<'_, TapState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Nothing follows: the connection was closed, or the provider said so.
+    fn closed(&mut self) -> Step {
+        let Self {
+            frames,
+            decoder,
+            opening,
+            ..
+        } = self;
+        frames.finish(|data| {
+            opening.pass();
+            decoder.frame(data);
+        });
+        decoder.finish();
+        let trouble = decoder.decoded.trouble.as_ref().map(failure_of);
+        let failure = trouble
+            .or_else(|| opening.not_a_stream())
+            .unwrap_or_else(|| broken("the stream ended before the answer was complete".into()));
+        self.failed(failure)
     }
-}
 
-impl ChatFrameSink for Tap {
-    fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
-        let mut state = self.lock();
-        state.heard = true;
-        state.fresh = true;
-        state.decoder.frame(frame.data);
+    /// Ends with a failure, unless the model said why it stopped: what goes wrong after that is nobody's loss.
+    fn failed(&mut self, failure: Failure) -> Step {
+        let is_ended = self.decoder.decoded.ended;
+        let stopped = is_ended.then_some(FinishReason::Stop);
+        let reason = self.decoder.decoded.finish_reason().or(stopped);
+        if reason.is_some() {
+            self.decoder.finish();
+        }
+        let usage = self.decoder.decoded.usage;
+        match reason {
+            Some(reason) => Step::Finished { reason, usage },
+            None => Step::Failed { failure, usage },
+        }
     }
-}
-
-fn finished(reason: FinishReason, usage: Usage) -> Step {
-    Step::Finished { reason, usage }
-}
-
-fn failed(failure: Failure, usage: Usage) -> Step {
-    Step::Failed { failure, usage }
 }
 
 fn failure_of(trouble: &Trouble) -> Failure {
     match trouble {
         Trouble::Reported(body) => classify::reported(body),
-        Trouble::Unreadable(what) => {
-            Failure::new(ModelErrorKind::Broken, Remedy::Again, what.as_str())
-        }
+        Trouble::Unreadable(what) => broken(what.clone()),
     }
 }
 
-fn broken_off(heard: bool) -> Failure {
-    let message = match heard {
-        true => "the stream ended before the answer was complete",
-        false => "the response was not a stream of events",
-    };
+fn broken(message: String) -> Failure {
     Failure::new(ModelErrorKind::Broken, Remedy::Again, message)
 }
 
-/// Reads an error of the library's. Its complaints about a frame are not ours: we read every frame ourselves.
-fn transport_failure(error: &genai::Error, heard: bool) -> Option<Failure> {
-    let genai::Error::WebStream { error, .. } = error else {
-        return None;
-    };
-    if let Some(genai::Error::HttpError {
-        status,
-        body,
-        headers,
-        ..
-    }) = error.downcast_ref()
-    {
-        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        return Some(classify::refusal(Refusal {
-            status: status.as_u16(),
-            body,
-            retry_after: header("retry-after"),
-            retry_after_ms: header("retry-after-ms"),
-            date: header("date"),
-        }));
+/// Reads why a request was refused, as far as that comes in time.
+async fn refusal(mut response: Response) -> Failure {
+    let mut body = Vec::new();
+    let deadline = Instant::now() + REFUSAL_DEADLINE;
+    while body.len() < REFUSAL_BYTES_MAX {
+        match timeout_at(deadline, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+            Ok(Ok(None) | Err(_)) | Err(_) => break,
+        }
     }
-    let cause = root_cause(&**error);
-    let (kind, message) = if heard {
-        let message = format!("the connection broke: {cause}");
-        (ModelErrorKind::Broken, message)
-    } else {
-        let message = format!("no answer came: {cause}");
-        (ModelErrorKind::Network, message)
-    };
-    Some(Failure::new(kind, Remedy::Again, message))
+    body.truncate(REFUSAL_BYTES_MAX);
+    classify::refusal(Refusal {
+        status: response.status().as_u16(),
+        body: &String::from_utf8_lossy(&body),
+        retry_after: header(&response, RETRY_AFTER.as_str()),
+        retry_after_ms: header(&response, "retry-after-ms"),
+        date: header(&response, DATE.as_str()),
+    })
 }
 
-/// Returns the innermost cause: the outer layers only say that something failed, and name the URL.
-fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
-}
-
-fn seconds(duration: Duration) -> String {
-    format!("{} s", duration.as_secs_f64())
+fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+    response.headers().get(name)?.to_str().ok()
 }

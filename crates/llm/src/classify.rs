@@ -17,6 +17,8 @@ pub(crate) struct Failure {
     pub(crate) remedy: Remedy,
     /// How long the provider asked us to wait.
     pub(crate) retry_after: Option<Duration>,
+    /// What a person can do, where that is more than what the kind suggests.
+    pub(crate) hint: Option<&'static str>,
 }
 
 /// What may help.
@@ -41,6 +43,14 @@ impl Failure {
             message: message.into(),
             remedy,
             retry_after: None,
+            hint: None,
+        }
+    }
+
+    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
+        Self {
+            hint: Some(hint),
+            ..self
         }
     }
 }
@@ -70,6 +80,7 @@ pub(crate) fn refusal(refusal: Refusal<'_>) -> Failure {
         message,
         remedy,
         retry_after: retry_after(refusal),
+        hint: None,
     }
 }
 
@@ -212,7 +223,7 @@ const BAD_SIGNATURE: &[&str] = &[
 ];
 
 /// Takes the human part out of an error body: `error.message`, or whatever else there is to read.
-fn message_of(body: &str) -> String {
+pub(crate) fn message_of(body: &str) -> String {
     let Ok(value) = serde_json::from_str::<Value>(body) else {
         return body.split_whitespace().collect::<Vec<_>>().join(" ");
     };

@@ -20,10 +20,10 @@ use hermes_core::{
 
 use crate::attempt::{Attempt, Step};
 use crate::classify::{Failure, Remedy};
+use crate::encode::Signatures;
 use crate::http::Http;
 use crate::pool::Pool;
 use crate::prices;
-use crate::request::Signatures;
 use crate::resolve::Resolved;
 use crate::settings::Route;
 
@@ -357,7 +357,10 @@ impl<'a> Asking<'a> {
             model: self.route().name.clone(),
             kind: failure.kind,
             message: self.clean(&failure.message),
-            hint: hint(failure.kind, self.route()),
+            hint: match failure.hint {
+                Some(hint) => hint.to_owned(),
+                None => hint(failure.kind, self.route()),
+            },
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use hermes_core::Secret;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -120,7 +119,7 @@ async fn fetch(
     for (name, value) in place.headers {
         request = request.header(name, value);
     }
-    let response = request.send().await.map_err(unreachable)?;
+    let mut response = request.send().await.map_err(unreachable)?;
     if !response.status().is_success() {
         return Err(DiscoverError::Refused {
             url: url.to_owned(),
@@ -128,9 +127,8 @@ async fn fetch(
         });
     }
     let mut body = Vec::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        body.extend_from_slice(&chunk.map_err(unreachable)?);
+    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        body.extend_from_slice(&chunk);
         if body.len() > LIST_BYTES_MAX {
             return Err(not_a_list());
         }

@@ -2,19 +2,25 @@
 //!
 //! [`resolve()`] turns settings into routes, [`Client`] asks along them and implements the `Model` port, [`providers`]
 //! is the table of everybody we know. Reading order: `client` (what happens when something fails), `attempt` (one
-//! request), `request` (what is sent), `decode` (what comes back).
+//! request), `encode` (what is sent), `frames` and `decode` (what comes back).
 //!
-//! No type of the client library leaves this crate. `docs/decisions/0002` says what it is used for and what not.
+//! The wires are our own: `docs/decisions/0002` says why. No type of the HTTP client leaves this crate but as the source
+//! of an error.
 
 mod client;
 
 mod attempt;
 mod classify;
 mod decode;
+mod encode;
+mod frames;
+mod opening;
+mod patience;
 mod pool;
 mod request;
 mod signature;
 mod think;
+mod transport;
 
 mod address;
 mod http;

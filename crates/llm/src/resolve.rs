@@ -54,14 +54,9 @@ impl ResolveError {
     pub fn hint(&self) -> String {
         match self {
             Self::NoProvider => {
-                let keys: Vec<_> = PROVIDERS
-                    .iter()
-                    .filter_map(|provider| provider.key_envs.last().copied())
-                    .collect();
-                format!(
-                    "run `hermes model` to choose one, or set one of {}",
-                    keys.join(", ")
-                )
+                "set OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server such as \
+                 Ollama; `hermes model list` shows every provider"
+                    .into()
             }
             Self::UnknownProvider { near, .. } if near.is_empty() => {
                 "run `hermes model` to see the providers, or define it under `providers:`".into()
@@ -460,9 +455,9 @@ mod tests {
     fn nothing_configured_says_what_to_do() {
         let error = resolve_with(&ModelSettings::default(), &[]).unwrap_err();
         assert_eq!(error, ResolveError::NoProvider);
-        assert!(
-            error.hint().contains("hermes model") && error.hint().contains("OPENROUTER_API_KEY")
-        );
+        let hint = error.hint();
+        assert!(hint.contains("OPENROUTER_API_KEY") && hint.contains("hermes model list"));
+        assert!(hint.len() < 160, "{hint}");
         // An empty variable is not a key.
         assert!(resolve_with(&ModelSettings::default(), &[("OPENAI_API_KEY", "")]).is_err());
     }

@@ -127,7 +127,7 @@ impl AnthropicDecoder {
                 }
             }
             Event::MessageStop => out.ended = true,
-            Event::Error { error } => out.reported(&error),
+            Event::Error { error } => out.reported(error.to_string()),
             Event::Unknown => {}
         }
         Ok(())

@@ -2,52 +2,55 @@
 
 use hermes_core::FinishReason;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::{Decoded, usage_of};
+use super::{Decoded, Text, usage_of};
 
 #[derive(Debug, Default)]
 pub(super) struct GeminiDecoder;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chunk {
-    #[serde(default)]
-    candidates: Vec<Candidate>,
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    candidates: Vec<Candidate<'a>>,
     usage_metadata: Option<TokenCounts>,
     prompt_feedback: Option<Feedback>,
-    error: Option<Value>,
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
-    content: Option<Content>,
-    finish_reason: Option<String>,
+struct Candidate<'a> {
+    #[serde(borrow)]
+    content: Option<Content<'a>>,
+    finish_reason: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Content {
-    #[serde(default)]
-    parts: Vec<Part>,
+struct Content<'a> {
+    #[serde(borrow, default)]
+    parts: Vec<Part<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part {
+struct Part<'a> {
     text: Option<String>,
     #[serde(default)]
     thought: bool,
-    function_call: Option<FunctionCall>,
+    #[serde(borrow)]
+    function_call: Option<FunctionCall<'a>>,
     thought_signature: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct FunctionCall {
+struct FunctionCall<'a> {
     #[serde(default)]
     id: String,
     name: String,
-    args: Option<Value>,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -68,9 +71,9 @@ struct TokenCounts {
 
 impl GeminiDecoder {
     pub(super) fn frame(&mut self, data: &str, out: &mut Decoded) -> serde_json::Result<()> {
-        let chunk: Chunk = serde_json::from_str(data)?;
+        let chunk: Chunk<'_> = serde_json::from_str(data)?;
         if let Some(error) = chunk.error {
-            out.reported(&error);
+            out.reported(error.get());
             return Ok(());
         }
         if let Some(counts) = chunk.usage_metadata {
@@ -90,7 +93,7 @@ impl GeminiDecoder {
             {
                 read_part(part, out);
             }
-            if let Some(reason) = candidate.finish_reason {
+            if let Some(Text(reason)) = candidate.finish_reason {
                 finish(&reason, out);
             }
         }
@@ -98,14 +101,12 @@ impl GeminiDecoder {
     }
 }
 
-fn read_part(part: Part, out: &mut Decoded) {
+fn read_part(part: Part<'_>, out: &mut Decoded) {
     let signature = part.thought_signature.unwrap_or_default();
     if let Some(call) = part.function_call {
         if let Some(index) = out.call_started(call.id, call.name) {
-            let arguments = call
-                .args
-                .unwrap_or_else(|| Value::Object(Default::default()));
-            out.call_arguments(index, arguments.to_string());
+            let arguments = call.args.map_or("{}", RawValue::get);
+            out.call_arguments(index, arguments.to_owned());
             out.call_signed(index, &signature);
         }
         return;
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use crate::providers::Protocol::Gemini;
     use hermes_core::Delta;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn parts(parts: Value) -> Value {
         json!({"candidates": [{"content": {"role": "model", "parts": parts}}]})

@@ -8,17 +8,15 @@ mod chat;
 mod gemini;
 mod responses;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use hermes_core::reply::CALLS_PER_REPLY_MAX;
 use hermes_core::{Delta, FinishReason, Usage};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::providers::Protocol;
 use crate::signature;
-
-/// Bytes of one frame. The largest honest frame is a Gemini call with a whole file in its arguments.
-pub(crate) const FRAME_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes of text, thinking and arguments in one reply. 128k tokens, a large output limit today, are about half a MiB;
 /// what frames wrap around them is not counted, because it is not kept.
@@ -88,13 +86,6 @@ impl Decoder {
     pub(crate) fn frame(&mut self, data: &str) {
         let Self { wire, decoded } = self;
         if data.is_empty() || decoded.ended || decoded.trouble.is_some() {
-            return;
-        }
-        if data.len() > FRAME_BYTES_MAX {
-            let bytes = data.len();
-            decoded.unreadable(format!(
-                "a single frame of the stream has {bytes} bytes; {FRAME_BYTES_MAX} is the limit"
-            ));
             return;
         }
         let read = match wire {
@@ -184,14 +175,19 @@ impl Decoded {
         }
     }
 
-    fn reported(&mut self, error: &Value) {
-        self.trouble = Some(Trouble::Reported(error.to_string()));
+    /// Takes note of an error, as JSON text.
+    fn reported(&mut self, error: impl Into<String>) {
+        self.trouble = Some(Trouble::Reported(error.into()));
     }
 
     fn unreadable(&mut self, what: String) {
         self.trouble = Some(Trouble::Unreadable(what));
     }
 }
+
+/// A string, borrowed from the frame unless something in it is escaped.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Splits a prompt's token count that includes what was cached.
 fn usage_of(prompt: u64, output: u64, cache_read: u64, cache_write: u64, reasoning: u64) -> Usage {
@@ -209,6 +205,7 @@ fn usage_of(prompt: u64, output: u64, cache_read: u64, cache_write: u64, reasoni
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
+    use serde_json::Value;
 
     /// Decodes frames as one reply.
     pub(crate) fn decode(protocol: Protocol, frames: &[Value]) -> Decoder {

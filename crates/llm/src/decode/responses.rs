@@ -174,8 +174,10 @@ impl ResponsesDecoder {
             } => self.arguments(&Place::new(output_index, item_id), delta, out),
             Event::ItemDone { output_index, item } => self.done(output_index, item, out),
             Event::Closed { response } => self.closed(response, out),
-            Event::Failed { response } => out.reported(&response.error.unwrap_or_default()),
-            Event::Error { error } => out.reported(&error),
+            Event::Failed { response } => {
+                out.reported(response.error.unwrap_or_default().to_string());
+            }
+            Event::Error { error } => out.reported(error.to_string()),
             Event::Unknown => {}
         }
         Ok(())

@@ -29,7 +29,7 @@ async fn told(protocol: Protocol, answer: Answer) -> hermes_testkit::contract::m
 
 #[tokio::test]
 async fn a_huge_line_is_refused() {
-    // One protocol is enough: all of them are cut into frames by the same code, which is slow with huge ones.
+    // One protocol is enough: all of them are cut into frames by the same code.
     let line = Answer::huge_line(5 << 20);
     let error = told(Protocol::OpenAiChat, line).await.end.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Broken);
@@ -78,6 +78,47 @@ async fn what_is_not_a_stream_is_not_an_answer() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn what_calls_itself_something_else_is_named() {
+    let page = "<html><h1>Sign in to the hotel's network</h1></html>";
+    for (content_type, body) in [
+        ("text/html", page.to_owned()),
+        (
+            "application/json",
+            r#"{"object": "chat.completion"}"#.to_owned(),
+        ),
+        ("text/html", "<p>".repeat(1 << 20)),
+    ] {
+        let raw = NoiseKind::Raw(body);
+        let answer = Answer::default().noise_after(0, raw).close_after(0);
+        let answer = answer.content_type(content_type);
+        let error = told(Protocol::OpenAiChat, answer).await.end.unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::BadRequest);
+        let named = format!("answered with `{content_type}` instead of a stream");
+        assert!(error.message.contains(&named), "{error}");
+        assert!(error.hint.contains("model.base_url"), "{}", error.hint);
+    }
+    // Some servers call a stream something else.
+    let answer = Answer::text("hi").content_type("application/json");
+    assert_eq!(
+        told(Protocol::OpenAiChat, answer).await.message.text(),
+        "hi"
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_as_long_as_a_book_is_read_in_part() {
+    let error = told(
+        Protocol::OpenAiChat,
+        Answer::status(400, "no ".repeat(1 << 20)),
+    )
+    .await;
+    let error = error.end.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::BadRequest);
+    assert!(error.message.starts_with("no no"), "{error}");
+    assert!(error.message.len() < 2000, "{error}");
 }
 
 #[tokio::test]

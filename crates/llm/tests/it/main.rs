@@ -10,5 +10,6 @@ mod prefix;
 mod real_model;
 mod recovery;
 mod requests;
+mod tls;
 mod wires;
 mod world;

@@ -1,4 +1,4 @@
-//! As much HTTP/1.1 as a model server needs: requests with `Content-Length`, keep-alive, and
+//! As much HTTP/1.1 as a test server needs: requests with `Content-Length`, keep-alive, and
 //! responses of known length. Chunked responses are written by `play`, which may break them off.
 
 use std::{collections::BTreeMap, io};
@@ -81,7 +81,7 @@ pub(crate) async fn read_request(connection: &mut Connection) -> io::Result<Opti
 
 /// Renders the head of a response, up to and with its empty line.
 pub(crate) fn head(status: u16, headers: &BTreeMap<String, String>) -> String {
-    let reason = if status == 200 { "OK" } else { "Refused" };
+    let reason = if status < 400 { "OK" } else { "Refused" };
     let mut head = format!("HTTP/1.1 {status} {reason}\r\n");
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));

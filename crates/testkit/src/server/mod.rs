@@ -12,10 +12,10 @@ mod choose;
 mod conversation;
 mod fault;
 mod host;
-mod http;
+pub(crate) mod http;
 mod ledger;
 mod models;
-mod play;
+pub(crate) mod play;
 mod script;
 mod wire;
 

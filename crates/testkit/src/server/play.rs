@@ -18,6 +18,9 @@ use super::{
 /// Collects this much before it writes, when nothing asks for single writes.
 const WRITE_BYTES: usize = 64 * 1024;
 
+/// Ends a body that is sent in HTTP chunks.
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
 /// Lets the client read what was sent before a reset, which would discard it.
 const RESET_GRACE: Duration = Duration::from_millis(20);
 
@@ -89,7 +92,7 @@ pub(crate) async fn play(
         }
     }
     if matches!(plan.finale, Finale::End | Finale::EndAndClose) {
-        unsent.extend_from_slice(b"0\r\n\r\n");
+        unsent.extend_from_slice(LAST_CHUNK);
     }
     send(connection, &mut unsent).await?;
     finish(connection, plan.finale).await
@@ -190,7 +193,7 @@ fn slice(body: &Bytes, sizes: &[usize]) -> Vec<Bytes> {
     slices
 }
 
-fn push_http_chunk(unsent: &mut Vec<u8>, piece: &[u8]) {
+pub(crate) fn push_http_chunk(unsent: &mut Vec<u8>, piece: &[u8]) {
     if piece.is_empty() {
         return;
     }
@@ -205,7 +208,8 @@ async fn send(connection: &mut Connection, unsent: &mut Vec<u8>) -> io::Result<(
     Ok(())
 }
 
-async fn finish(connection: &mut Connection, finale: Finale) -> io::Result<After> {
+/// Does what follows the last byte that is sent.
+pub(crate) async fn finish(connection: &mut Connection, finale: Finale) -> io::Result<After> {
     match finale {
         Finale::End => Ok(After::KeepAlive),
         Finale::EndAndClose | Finale::Truncate => Ok(After::Close),

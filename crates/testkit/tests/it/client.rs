@@ -38,6 +38,11 @@ impl Response {
         String::from_utf8(self.chunks.concat()).unwrap()
     }
 
+    /// Returns the first header of this (lowercase) name.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        header(&self.head, name)
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.chunks.concat()).unwrap()
     }
@@ -52,15 +57,27 @@ pub(crate) fn get(server: &ScriptedServer, path: &str) -> Response {
 }
 
 pub(crate) fn request(address: SocketAddr, method: &str, path: &str, body: &str) -> Response {
+    request_with(address, method, path, &[], body)
+}
+
+pub(crate) fn request_with(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Response {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(SILENCE_MAX)).unwrap();
     let length = body.len();
-    write!(
-        stream,
+    let mut head = format!(
         "{method} {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\
-         Connection: close\r\n\r\n{body}"
-    )
-    .unwrap();
+         Connection: close\r\n"
+    );
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    write!(stream, "{head}\r\n{body}").unwrap();
     let (bytes, end) = read_to_end(&mut stream);
     parse(&bytes, end)
 }
@@ -94,7 +111,9 @@ fn parse(bytes: &[u8], end: End) -> Response {
     let (chunks, is_complete) = if head.contains("transfer-encoding: chunked") {
         unchunk(body)
     } else {
-        (vec![body.to_vec()], true)
+        let length = header(&head, "content-length").and_then(|length| length.parse().ok());
+        let is_complete = length.is_none_or(|length: usize| length == body.len());
+        (vec![body.to_vec()], is_complete)
     };
     let end = if is_complete { End::Complete } else { end };
     Response {
@@ -103,6 +122,11 @@ fn parse(bytes: &[u8], end: End) -> Response {
         chunks,
         end,
     }
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let mut headers = head.lines().filter_map(|line| line.split_once(": "));
+    headers.find_map(|(header, value)| (header == name).then_some(value))
 }
 
 /// Returns the HTTP chunks that came whole, and whether the last, empty one did.

@@ -7,6 +7,11 @@
 
 mod client;
 mod faults;
+mod mcp;
+mod mcp_client;
+mod mcp_faults;
+mod mcp_program;
+mod mcp_stdio;
 mod memory_store;
 mod process;
 mod program;
