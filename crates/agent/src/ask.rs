@@ -39,19 +39,21 @@ pub(crate) enum Asked {
 pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<Asked, StoreError> {
     let mut draft = Draft::default();
     let mut last_error = None;
-    for _ in 0..ATTEMPTS_MAX {
+    for attempt in 1..=ATTEMPTS_MAX {
         match stream_reply(cx, history, &mut draft).await? {
             Streamed::Stopped(partial) => {
                 record_partial(cx, history, draft.joined_with(partial), &draft);
                 return Ok(Asked::Stopped);
             }
             Streamed::Failed(error) if error.kind == ModelErrorKind::Broken => {
-                cx.tell(Event::TextDiscarded).await;
-                ask_again(cx, format!("the reply broke off: {}", error.message)).await;
+                if attempt < ATTEMPTS_MAX {
+                    ask_again(cx, format!("the reply broke off: {}", error.message)).await;
+                }
                 last_error = Some(error);
             }
             Streamed::Failed(error) => {
                 record_partial(cx, history, Message::assistant(&*draft.text), &draft);
+                tell_usage(cx, &draft).await;
                 return Ok(Asked::Failed(error));
             }
             Streamed::Complete(message) if is_blank(&message) => {
@@ -62,7 +64,9 @@ pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<A
                 {
                     return Ok(Asked::Failed(filtered(cx.ports.model.name())));
                 }
-                ask_again(cx, "the reply was empty".to_owned()).await;
+                if attempt < ATTEMPTS_MAX {
+                    ask_again(cx, "the reply was empty".to_owned()).await;
+                }
                 draft.nudge = Some(NUDGE_EMPTY);
             }
             Streamed::Complete(message) => {
@@ -71,6 +75,7 @@ pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<A
             }
         }
     }
+    tell_usage(cx, &draft).await;
     match last_error {
         Some(error) => Ok(Asked::Failed(error)),
         None => Ok(Asked::Silent {
@@ -132,13 +137,22 @@ impl Draft {
         self.finish = Some(finished);
     }
 
+    /// Who answered last.
+    fn model(&self, cx: &TurnContext<'_>) -> ModelName {
+        let finish = self.finish.as_ref();
+        finish.map_or_else(|| cx.ports.model.name(), |finish| finish.model.clone())
+    }
+
     /// The sum of all requests; unknown as soon as one is.
     fn cost(&self) -> Cost {
         if self.costs.iter().all(|cost| *cost == Cost::Included) && !self.costs.is_empty() {
             return Cost::Included;
         }
-        let sum: Option<u64> = self.costs.iter().map(|cost| cost.micro_usd()).sum();
-        sum.map_or(Cost::Unknown, Cost::Estimated)
+        let add = |sum: u64, cost: &Cost| Some(sum.saturating_add(cost.micro_usd()?));
+        self.costs
+            .iter()
+            .try_fold(0, add)
+            .map_or(Cost::Unknown, Cost::Estimated)
     }
 
     fn joined_with(&self, mut message: Message) -> Message {
@@ -262,7 +276,7 @@ fn event_of(delta: Delta) -> Option<Event> {
         Delta::Text(text) => Some(Event::Text { text }),
         Delta::Reasoning(text) => Some(Event::Reasoning { text }),
         Delta::Notice(notice) => Some(Event::Notice {
-            notice: Notice::Model(notice),
+            notice: Notice::Model { notice },
         }),
         // Calls are told when they run, with their arguments complete.
         Delta::ReasoningSigned(_)
@@ -284,23 +298,29 @@ async fn record_reply(
         cx.tell(Event::TextDiscarded).await;
     }
     let finish = draft.finish.as_ref();
-    let model = finish.map_or_else(|| cx.ports.model.name(), |finish| finish.model.clone());
-    let cost = draft.cost();
     cx.recorder.add(Entry::Replied {
         turn: cx.turn.clone(),
         message: message.clone(),
         reason: finish.map_or(FinishReason::Cut, |finish| finish.reason),
         usage: draft.usage,
-        cost,
-        model: model.clone(),
+        cost: draft.cost(),
+        model: draft.model(cx),
     });
     history.push(message);
-    cx.tell(Event::ReplyFinished {
-        usage: draft.usage,
-        cost,
-        model,
-    })
-    .await;
+    tell_usage(cx, draft).await;
+}
+
+/// Tells what the requests for a reply cost, also when none came of them.
+async fn tell_usage(cx: &TurnContext<'_>, draft: &Draft) {
+    if !draft.costs.is_empty() {
+        cx.tell(Event::ReplyFinished {
+            usage: draft.usage,
+            cost: draft.cost(),
+            model: draft.model(cx),
+            requests: draft.costs.len() as u32,
+        })
+        .await;
+    }
 }
 
 /// Keeps what was said before the user stopped it, if anything was.

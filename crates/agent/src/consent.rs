@@ -33,79 +33,102 @@ impl Approvals {
             let _ = waiting.send(verdict);
         }
     }
-
-    fn is_allowed(&self, key: &(String, String)) -> bool {
-        lock(&self.allowed).contains(key)
-    }
 }
 
-/// Returns `Ok` when the call may run, or why it may not, in words for the model.
-pub(crate) async fn consent(
-    policy: ConsentPolicy,
-    approvals: &Approvals,
-    tool: &dyn Tool,
-    call: &ToolCall,
-    arguments: &Value,
-    events: &mpsc::Sender<Event>,
-    stop: &CancellationToken,
-) -> Result<(), String> {
-    let reason = match tool.consent(arguments) {
-        Consent::NotNeeded => return Ok(()),
-        Consent::Forbidden { reason } => {
-            return Err(format!(
-                "Refused: {reason}. Nobody can allow this. Find another way, or tell the user."
-            ));
-        }
-        Consent::Needed { reason } => reason,
-    };
-    let key = (call.name.clone(), describe(arguments));
-    match policy {
-        ConsentPolicy::Allow => Ok(()),
-        ConsentPolicy::Refuse => Err(format!(
-            "Refused: {reason}, and nobody is here to allow it. Find a safer way, or tell the user what to run."
-        )),
-        ConsentPolicy::Ask { .. } if approvals.is_allowed(&key) => Ok(()),
-        ConsentPolicy::Ask { timeout } => {
-            let question = Question {
-                call: call.id.clone(),
-                tool: call.name.clone(),
-                what: key.1.clone(),
-                reason,
-                expires_in_ms: timeout.as_millis() as u64,
-            };
-            match ask(approvals, question, timeout, events, stop).await {
-                Verdict::Once => Ok(()),
-                Verdict::Session => {
-                    lock(&approvals.allowed).insert(key);
-                    Ok(())
-                }
-                Verdict::Deny => Err(
-                    "The user did not allow this. Do not try it another way; ask what they want."
-                        .into(),
-                ),
+/// Who is asked, and what tells them.
+pub(crate) struct Asking<'a> {
+    pub(crate) policy: ConsentPolicy,
+    pub(crate) approvals: &'a Approvals,
+    pub(crate) events: &'a mpsc::Sender<Event>,
+    pub(crate) stop: &'a CancellationToken,
+}
+
+/// What came of a question.
+enum Answer {
+    Said(Verdict),
+    Silence,
+    Stopped,
+}
+
+impl Asking<'_> {
+    /// Returns `Ok` when the call may run, or why it may not, in words for the model.
+    pub(crate) async fn consent(
+        &self,
+        tool: &dyn Tool,
+        call: &ToolCall,
+        arguments: &Value,
+    ) -> Result<(), String> {
+        let reason = match tool.consent(arguments) {
+            Consent::NotNeeded => return Ok(()),
+            Consent::Forbidden { reason } => {
+                return Err(format!(
+                    "Refused: {reason}. Nobody can allow this. Find another way, or tell the user."
+                ));
+            }
+            Consent::Needed { reason } => reason,
+        };
+        match self.policy {
+            ConsentPolicy::Allow => Ok(()),
+            ConsentPolicy::Refuse => Err(format!(
+                "Refused: {reason}, and nobody is here to allow it. Find a safer way, or tell the user what to run."
+            )),
+            ConsentPolicy::Ask { timeout } => {
+                self.ask_person(call, describe(arguments), reason, timeout)
+                    .await
             }
         }
     }
-}
 
-async fn ask(
-    approvals: &Approvals,
-    question: Question,
-    timeout: Duration,
-    events: &mpsc::Sender<Event>,
-    stop: &CancellationToken,
-) -> Verdict {
-    let (answer, answered) = oneshot::channel();
-    let call = question.call.clone();
-    lock(&approvals.waiting).insert(call.clone(), answer);
-    let _ = events.send(Event::Asked(question)).await;
-    let verdict = tokio::select! {
-        verdict = answered => verdict.unwrap_or(Verdict::Deny),
-        () = tokio::time::sleep(timeout) => Verdict::Deny,
-        () = stop.cancelled() => Verdict::Deny,
-    };
-    lock(&approvals.waiting).remove(&call);
-    verdict
+    async fn ask_person(
+        &self,
+        call: &ToolCall,
+        what: String,
+        reason: String,
+        timeout: Duration,
+    ) -> Result<(), String> {
+        let key = (call.name.clone(), what.clone());
+        if lock(&self.approvals.allowed).contains(&key) {
+            return Ok(());
+        }
+        let question = Question {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            what,
+            reason,
+            expires_in_ms: timeout.as_millis() as u64,
+        };
+        match self.answer(question, timeout).await {
+            Answer::Said(Verdict::Once) => Ok(()),
+            Answer::Said(Verdict::Session) => {
+                lock(&self.approvals.allowed).insert(key);
+                Ok(())
+            }
+            Answer::Said(Verdict::Deny) => Err(
+                "The user did not allow this. Do not try it another way; ask what they want."
+                    .into(),
+            ),
+            Answer::Silence => Err(format!(
+                "Not run: nobody answered within {} s whether this is allowed. Do what does not need it, or stop and \
+                 say what waits for an answer.",
+                timeout.as_secs()
+            )),
+            Answer::Stopped => Err("Not run: the user interrupted before allowing it.".into()),
+        }
+    }
+
+    async fn answer(&self, question: Question, timeout: Duration) -> Answer {
+        let (sender, answered) = oneshot::channel();
+        let call = question.call.clone();
+        lock(&self.approvals.waiting).insert(call.clone(), sender);
+        let _ = self.events.send(Event::Asked(question)).await;
+        let answer = tokio::select! {
+            verdict = answered => verdict.map_or(Answer::Silence, Answer::Said),
+            () = tokio::time::sleep(timeout) => Answer::Silence,
+            () = self.stop.cancelled() => Answer::Stopped,
+        };
+        lock(&self.approvals.waiting).remove(&call);
+        answer
+    }
 }
 
 /// What would run, as a person would write it: the command of a terminal call, the arguments of any other.

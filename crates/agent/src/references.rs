@@ -185,7 +185,7 @@ fn read_file(reference: &Reference, path: &Path, bytes_max: usize) -> Result<Str
             let lines = whole
                 .lines()
                 .skip(first.saturating_sub(1))
-                .take((last + 1).saturating_sub(first.max(1)));
+                .take(last.saturating_add(1).saturating_sub(first.max(1)));
             lines.collect::<Vec<_>>().join("\n")
         }
         None => whole.into_owned(),

@@ -230,25 +230,46 @@ impl SessionTask {
         loop {
             if let Some(open) = self.open_turn.take() {
                 self.take_up(open, &mut ops).await;
+                continue;
             }
-            let message = match self.queue.pop_front() {
-                Some(message) => message,
-                None => match ops.recv().await {
-                    Some(Op::Say(message) | Op::Steer(message)) => message,
-                    Some(Op::Interrupt | Op::Answer { .. }) => continue,
-                    None => return,
-                },
+            let Some(message) = self.next_message(&mut ops).await else {
+                return;
             };
             self.begin_turn(message, &mut ops).await;
         }
     }
 
-    async fn begin_turn(&mut self, message: UserMessage, ops: &mut mpsc::Receiver<Op>) {
-        if self.is_stale && !self.reload().await {
-            self.queue.push_front(message);
-            return;
+    /// Returns what to begin a turn with, or nothing when every door is closed.
+    async fn next_message(&mut self, ops: &mut mpsc::Receiver<Op>) -> Option<UserMessage> {
+        loop {
+            if let Some(message) = self.queue.pop_front() {
+                return Some(message);
+            }
+            let op = match ops.try_recv() {
+                Ok(op) => op,
+                Err(_) => {
+                    self.tell(Event::Idle).await;
+                    ops.recv().await?
+                }
+            };
+            match op {
+                Op::Say(message) | Op::Steer(message) => self.queue.push_back(message),
+                Op::Interrupt | Op::Answer { .. } => {}
+            }
         }
+    }
+
+    async fn begin_turn(&mut self, message: UserMessage, ops: &mut mpsc::Receiver<Op>) {
         let turn = TurnId::generate(self.ports.clock.now(), &self.ports.random);
+        if self.is_stale {
+            if let Err(error) = self.reload().await {
+                return self.tell_broken(turn, &error).await;
+            }
+            if self.open_turn.is_some() {
+                self.queue.push_front(message);
+                return;
+            }
+        }
         let message = self.with_references(message).await;
         if let Err(error) = self.record_start(&turn, &message).await {
             return self.tell_broken(turn, &error).await;
@@ -336,21 +357,29 @@ impl SessionTask {
         tokio::pin!(running);
         let mut doors_open = true;
         loop {
-            tokio::select! {
+            let op = tokio::select! {
                 biased;
-                op = ops.recv(), if doors_open => match op {
-                    Some(Op::Interrupt) => stop.cancel(), // the turn still ends by itself, with results for its calls
-                    Some(Op::Steer(message)) => self.steering.push(message),
-                    Some(Op::Say(message)) if self.queue.len() < SAYS_WAITING_MAX => {
-                        self.queue.push_back(message);
-                    }
-                    Some(Op::Say(_)) => {
-                        let _ = self.events.send(too_many_waiting()).await;
-                    }
-                    Some(Op::Answer { call, verdict }) => self.approvals.resolve(&call, verdict),
-                    None => doors_open = false,
-                },
+                op = ops.recv(), if doors_open => op,
                 end = &mut running => return end,
+            };
+            let answer = match op {
+                Some(Op::Interrupt) => {
+                    stop.cancel(); // the turn still ends by itself, with results for its calls
+                    forget(&mut self.queue, &self.steering)
+                }
+                Some(Op::Say(message)) => wait_in_line(&mut self.queue, message),
+                Some(Op::Steer(message)) => self.steering.push(message),
+                Some(Op::Answer { call, verdict }) => {
+                    self.approvals.resolve(&call, verdict);
+                    None
+                }
+                None => {
+                    doors_open = false;
+                    None
+                }
+            };
+            if let Some(notice) = answer {
+                let _ = self.events.send(Event::Notice { notice }).await;
             }
         }
     }
@@ -390,21 +419,18 @@ impl SessionTask {
         self.tell(Event::TurnEnded { turn, end }).await;
     }
 
-    /// Goes back to what the store has. Returns false when there is an unfinished turn to take up first.
-    async fn reload(&mut self) -> bool {
-        if self.unwritten.is_none()
-            && let Ok(loaded) = self.ports.store.load(self.recorder.session()).await
-        {
+    /// Goes back to what the store has: what is in memory may be ahead of it.
+    async fn reload(&mut self) -> Result<(), StoreError> {
+        if self.unwritten.is_none() {
+            let loaded = self.ports.store.load(self.recorder.session()).await?;
             self.history = History::new(loaded.prefix, loaded.messages);
             self.open_turn = loaded.open_turn;
         }
+        let session = self.recorder.session().clone();
+        let (store, clock) = (self.ports.store.clone(), self.ports.clock.clone());
+        self.recorder = Recorder::new(store, clock, session);
         self.is_stale = false;
-        self.recorder = Recorder::new(
-            self.ports.store.clone(),
-            self.ports.clock.clone(),
-            self.recorder.session().clone(),
-        );
-        self.open_turn.is_none()
+        Ok(())
     }
 
     /// Gives calls of an abandoned turn their result, so that the history can go on.
@@ -432,9 +458,13 @@ impl SessionTask {
             return message;
         }
         let cwd = self.settings.cwd.clone();
-        let attached = tokio::task::spawn_blocking(move || references::attach(&text, &cwd))
+        let attaching = tokio::task::spawn_blocking(move || references::attach(&text, &cwd));
+        let attached = attaching
             .await
-            .unwrap_or_default();
+            .unwrap_or_else(|error| references::Attached {
+                text: String::new(),
+                warnings: vec![format!("the references could not be read: {error}")],
+            });
         for text in attached.warnings {
             self.tell(Event::Notice {
                 notice: Notice::Context { text },
@@ -454,11 +484,21 @@ impl SessionTask {
     }
 }
 
-fn too_many_waiting() -> Event {
-    let text = format!("{SAYS_WAITING_MAX} messages wait already; this one was not taken");
-    Event::Notice {
-        notice: Notice::Context { text },
+/// Puts a message behind those that wait already, unless there are too many.
+fn wait_in_line(queue: &mut VecDeque<UserMessage>, message: UserMessage) -> Option<Notice> {
+    if queue.len() < SAYS_WAITING_MAX {
+        queue.push_back(message);
+        return None;
     }
+    let reason = format!("{SAYS_WAITING_MAX} messages wait already");
+    Some(Notice::NotTaken { reason })
+}
+
+/// Forgets everything that waits: who stops the agent does not want it to go on with the next thing.
+fn forget(queue: &mut VecDeque<UserMessage>, steering: &Steering) -> Option<Notice> {
+    let messages = queue.len() + steering.take().len();
+    queue.clear();
+    (messages > 0).then_some(Notice::Forgotten { messages })
 }
 
 /// The assistant's last word in a turn that ended without one.

@@ -1,8 +1,11 @@
 //! Keeps large results out of the conversation: the text goes to a file, a preview and its path to the model.
 
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use hermes_core::{CallId, SessionId, text};
+use hermes_core::{CallId, text};
 
 /// What the model sees of a spilled result: enough to decide whether to read on.
 const PREVIEW_BYTES: usize = 1_500;
@@ -31,77 +34,114 @@ impl TurnBudget {
     }
 }
 
-/// Shortens a result that is longer than `chars_max`, saving the whole of it.
-pub(crate) async fn fit(text: String, chars_max: usize, file: impl FnOnce() -> PathBuf) -> String {
+/// Shortens a result that is longer than `chars_max`, saving the whole of it in the session's folder.
+pub(crate) async fn fit(text: String, chars_max: usize, folder: PathBuf, call: &CallId) -> String {
     // Bytes bound characters, so most results are never counted.
     if text.len() <= chars_max || text.chars().count() <= chars_max {
         return text;
     }
-    let file = file();
-    match save(&file, &text).await {
-        Ok(()) => format!(
-            "{preview}\n[… {rest} more bytes. The whole result is in `{file}`: read the parts you need with `read_file`.]",
-            preview = text::head(&text, PREVIEW_BYTES),
-            rest = text.len() - text::head(&text, PREVIEW_BYTES).len(),
-            file = file.display(),
-        ),
-        Err(error) => format!(
-            "{head}\n[… cut: {omitted} bytes are missing, because the whole result could not be saved to `{file}`: {error}]\n{tail}",
-            head = text::head(&text, chars_max / 2),
-            omitted = text.len().saturating_sub(chars_max),
-            file = file.display(),
-            tail = text::tail(&text, chars_max / 2),
-        ),
+    let name = file_name(call);
+    let saving = tokio::task::spawn_blocking(move || {
+        let saved = save(&folder, &name, &text);
+        (saved, text)
+    });
+    match saving.await {
+        Ok((Ok(file), text)) => preview(&text, &file),
+        Ok((Err(error), text)) => cut(&text, chars_max, &error.to_string()),
+        Err(error) => format!("[The result is lost: {error}]"),
     }
 }
 
-/// Where a result goes. Call ids come from the model, so only harmless characters of them reach the file system.
-pub(crate) fn result_file(folder: &Path, session: &SessionId, call: &CallId) -> PathBuf {
+fn preview(text: &str, file: &Path) -> String {
+    let head = text::head(text, PREVIEW_BYTES);
+    format!(
+        "{head}\n[… {rest} more bytes. The whole result is in `{file}`: read the parts you need with `read_file`.]",
+        rest = text.len() - head.len(),
+        file = file.display(),
+    )
+}
+
+fn cut(text: &str, chars_max: usize, error: &str) -> String {
+    format!(
+        "{head}\n[… {omitted} bytes are missing here, because the whole result could not be saved: {error}]\n{tail}",
+        head = text::head(text, chars_max / 2),
+        omitted = text.len().saturating_sub(chars_max),
+        tail = text::tail(text, chars_max / 2),
+    )
+}
+
+/// Call ids come from the model, so only harmless characters of them reach the file system.
+fn file_name(call: &CallId) -> String {
     let harmless = |c: &char| c.is_ascii_alphanumeric() || *c == '_' || *c == '-';
-    let name: String = call.as_str().chars().filter(harmless).take(64).collect();
-    let session: String = session.as_str().chars().filter(harmless).collect();
-    folder.join(session).join(format!("{name}.txt"))
+    call.as_str().chars().filter(harmless).take(64).collect()
 }
 
-async fn save(file: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = file.parent() {
-        tokio::fs::create_dir_all(folder).await?;
+/// Writes a new file that only the user can read. Ids come again in later replies, so names get a number.
+fn save(folder: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
+    /// Results of one id. A session with more has other problems.
+    const NUMBERS_MAX: u32 = 10_000;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    for number in 1..NUMBERS_MAX {
+        let file = match number {
+            1 => folder.join(format!("{name}.txt")),
+            _ => folder.join(format!("{name}-{number}.txt")),
+        };
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&file)
+        {
+            Ok(mut open) => return open.write_all(text.as_bytes()).map(|()| file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
     }
-    tokio::fs::write(file, text).await
+    Err(io::Error::other("too many results of this name"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    async fn fitted(text: &str, chars_max: usize, folder: &Path) -> String {
+        fit(text.to_owned(), chars_max, folder.to_owned(), &"c1".into()).await
+    }
+
     #[tokio::test]
     async fn a_long_result_is_saved_whole_and_previewed() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("deep/er/result.txt");
+        let deep = folder.path().join("deep/er");
         let long = "é".repeat(10_000);
-        let shown = fit(long.clone(), 9_000, || file.clone()).await;
-        assert!(
-            shown.len() < 2_000 && shown.contains("result.txt"),
-            "{shown}"
-        );
-        assert_eq!(std::fs::read_to_string(file).unwrap(), long);
+        let shown = fitted(&long, 9_000, &deep).await;
+        assert!(shown.len() < 2_000 && shown.contains("c1.txt"), "{shown}");
+        assert_eq!(std::fs::read_to_string(deep.join("c1.txt")).unwrap(), long);
+    }
+
+    #[tokio::test]
+    async fn a_second_result_of_the_same_id_does_not_replace_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for letter in ["a", "b"] {
+            fitted(&letter.repeat(2_000), 1_000, folder.path()).await;
+        }
+        let first = std::fs::read_to_string(folder.path().join("c1.txt")).unwrap();
+        let second = std::fs::read_to_string(folder.path().join("c1-2.txt")).unwrap();
+        assert!(first.starts_with('a') && second.starts_with('b'));
     }
 
     #[tokio::test]
     async fn a_result_that_cannot_be_saved_keeps_its_ends() {
         let long = format!("start{}end", "x".repeat(10_000));
-        let shown = fit(long, 1_000, || PathBuf::from("/proc/no/such/place.txt")).await;
+        let shown = fitted(&long, 1_000, Path::new("/proc/no/such/place")).await;
         assert!(shown.starts_with("start") && shown.ends_with("end") && shown.len() < 1_500);
     }
 
     #[test]
     fn hostile_call_ids_stay_inside_the_folder() {
-        let file = result_file(
-            Path::new("/r"),
-            &"../../s".into(),
-            &"../../etc/passwd".into(),
-        );
-        assert_eq!(file, Path::new("/r/s/etcpasswd.txt"));
+        assert_eq!(file_name(&"../../etc/passwd".into()), "etcpasswd");
     }
 
     #[test]

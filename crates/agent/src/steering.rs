@@ -2,21 +2,28 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use hermes_core::{Message, ToolResult, UserMessage};
+use hermes_core::{Message, Notice, ToolResult, UserMessage};
 
 /// The system prompt tells the model that text between these lines, and no other, comes from the user.
 pub(crate) const OPENING: &str = "[[the user says, while you work:]]";
 pub(crate) const CLOSING: &str = "[[end of the user's words]]";
 
+/// Remarks that may wait for one result.
+const WAITING_MAX: usize = 16;
+
 #[derive(Default)]
 pub(crate) struct Steering(Mutex<Vec<UserMessage>>);
 
 impl Steering {
-    pub(crate) fn push(&self, message: UserMessage) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(message);
+    /// Keeps words for the next result, unless too many wait already.
+    pub(crate) fn push(&self, message: UserMessage) -> Option<Notice> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() < WAITING_MAX {
+            waiting.push(message);
+            return None;
+        }
+        let reason = format!("{WAITING_MAX} remarks wait already");
+        Some(Notice::NotTaken { reason })
     }
 
     pub(crate) fn take(&self) -> Vec<UserMessage> {

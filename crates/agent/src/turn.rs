@@ -41,6 +41,7 @@ pub(crate) async fn run_turn(
     history: &mut History,
     start: TurnStart,
 ) -> Result<TurnEnd, StoreError> {
+    let mut lost = start.lost;
     let mut repeats = RepeatGuard::default();
     let mut budget = TurnBudget::new(cx.settings.limits.turn_result_chars_max);
     for _ in start.steps_used..cx.settings.limits.steps_max {
@@ -58,8 +59,10 @@ pub(crate) async fn run_turn(
             return Ok(TurnEnd::Finished);
         }
         // One result per call, also when cancelled: providers reject a history with a hole.
+        // What a crash lost are calls of this reply; later ones may carry the same ids.
+        let lost = std::mem::take(&mut lost);
         let answered =
-            calls::answer_all(cx, history, calls, &start.lost, &mut repeats, &mut budget).await?;
+            calls::answer_all(cx, history, calls, &lost, &mut repeats, &mut budget).await?;
         assert!(
             history.unanswered_calls().is_empty(),
             "every call has its result"

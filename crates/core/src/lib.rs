@@ -16,6 +16,7 @@ pub mod terminal;
 pub mod tool;
 
 pub mod backoff;
+pub mod breaker;
 pub mod effect;
 pub mod history;
 pub mod random;

@@ -128,19 +128,22 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
+// Providers send these numbers: sums stop at the largest one instead of overflowing.
 impl Usage {
     pub fn total(&self) -> u64 {
-        self.input + self.output + self.cache_read + self.cache_write
+        [self.output, self.cache_read, self.cache_write]
+            .into_iter()
+            .fold(self.input, u64::saturating_add)
     }
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.reasoning += other.reasoning;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
     }
 }
 
@@ -203,4 +206,26 @@ pub struct ModelDeadlines {
     pub first_byte: Duration,
     pub idle: Duration,
     pub total: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absurd_token_counts_add_up_to_the_largest_number() {
+        let absurd = Usage {
+            input: i64::MAX as u64,
+            output: u64::MAX,
+            cache_read: u64::MAX,
+            cache_write: u64::MAX,
+            reasoning: u64::MAX,
+        };
+        let mut sum = Usage::default();
+        for _ in 0..3 {
+            sum += absurd;
+        }
+        assert_eq!((sum.input, sum.reasoning), (u64::MAX, u64::MAX));
+        assert_eq!((absurd.total(), sum.total()), (u64::MAX, u64::MAX));
+    }
 }

@@ -1,21 +1,29 @@
 //! Takes secrets out of text before it leaves: logs, errors, chats.
 
-/// Beginnings of tokens that are secret wherever they appear, with the shortest length that is a token and not a word.
-const TOKEN_PREFIXES: &[(&str, usize)] = &[
-    ("sk-", 20),
+/// Beginnings that no ordinary word has, with the shortest length that is a token and not talk about one.
+const CERTAIN_PREFIXES: &[(&str, usize)] = &[
+    ("sk-proj-", 20),
+    ("sk-svcacct-", 20),
+    ("sk-admin-", 20),
+    ("sk-or-", 20),
+    ("sk-ant-", 20),
     ("sk_live_", 20),
-    ("ghp_", 20),
-    ("gho_", 20),
-    ("ghs_", 20),
     ("github_pat_", 30),
     ("glpat-", 20),
     ("xoxb-", 20),
     ("xoxp-", 20),
     ("xapp-", 20),
+    ("nvapi-", 20),
+];
+/// Beginnings that names in code have too (`gsk_render_node_get_bounds`): what follows must have a digit.
+const LIKELY_PREFIXES: &[(&str, usize)] = &[
+    ("sk-", 20),
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghs_", 20),
     ("AIza", 30),
     ("AKIA", 20),
     ("hf_", 20),
-    ("nvapi-", 20),
     ("gsk_", 20),
     ("xai-", 20),
     ("eyJ", 40),
@@ -64,11 +72,13 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
 }
 
 fn is_token(word: &str) -> bool {
-    TOKEN_PREFIXES.iter().any(|(prefix, length_min)| {
-        word.len() >= *length_min
-            && word.starts_with(prefix)
-            && word.bytes().any(|b| b.is_ascii_digit())
-    })
+    let begins_as = |prefixes: &[(&str, usize)]| {
+        prefixes
+            .iter()
+            .any(|(prefix, length_min)| word.len() >= *length_min && word.starts_with(prefix))
+    };
+    let has_digit = || word.bytes().any(|byte| byte.is_ascii_digit());
+    begins_as(CERTAIN_PREFIXES) || (begins_as(LIKELY_PREFIXES) && has_digit())
 }
 
 fn names_a_secret(word: &str) -> bool {
@@ -107,6 +117,21 @@ mod tests {
     }
 
     #[test]
+    fn a_key_of_letters_only_is_hidden_where_its_beginning_leaves_no_doubt() {
+        for prefix in [
+            "sk-proj-",
+            "sk-or-v",
+            "sk-ant-",
+            "github_pat_",
+            "xoxb-",
+            "nvapi-",
+        ] {
+            let text = format!("Incorrect API key provided: {prefix}abcdefghijklmnopqrstuv.");
+            assert_eq!(redact(&text), "Incorrect API key provided: ***");
+        }
+    }
+
+    #[test]
     fn ordinary_text_is_untouched() {
         for text in [
             "the task-list is done",
@@ -114,6 +139,10 @@ mod tests {
             "naïve — größe\n\ttabs",
             "api_key: yes",
             "desk-lamp-1",
+            "sk-learn-style-pipelines-for-everyone",
+            "gsk_render_node_get_bounds and hf_tokenizer_from_pretrained",
+            "sk-proj-name",
+            "see github_pat_ and xoxb- in the manual",
         ] {
             assert_eq!(redact(text), text);
         }

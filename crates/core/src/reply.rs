@@ -3,9 +3,16 @@
 use crate::id::CallId;
 use crate::message::{Arguments, Message, Part, Reasoning, Role, ToolCall};
 use crate::model::{Delta, FinishReason, Finished};
+use crate::text::head;
 
 /// Calls in one reply. More is a model run wild; the rest is dropped before it is recorded.
 pub const CALLS_PER_REPLY_MAX: usize = 128;
+
+/// A call's name. Providers allow 64 to 128 characters; a longer one is no tool of ours, and it is shown, logged and sent
+/// back with every later request.
+pub const NAME_CHARS_MAX: usize = 128;
+/// A call's id. Providers' own stay below 100 bytes; it is sent back twice with every later request.
+pub const CALL_ID_BYTES_MAX: usize = 256;
 
 /// Grows with each delta; [`ReplyBuilder::finish`] makes the message.
 #[derive(Debug, Default)]
@@ -137,8 +144,8 @@ impl ReplyBuilder {
         }
         self.calls.push((index, self.parts.len()));
         self.parts.push(Draft::Call {
-            id: id.to_owned(),
-            name: name.to_owned(),
+            id: head(id, CALL_ID_BYTES_MAX).to_owned(),
+            name: name.chars().take(NAME_CHARS_MAX).collect(),
             arguments: String::new(),
             signatures: Vec::new(),
         });
@@ -156,17 +163,19 @@ struct UniqueIds(Vec<CallId>);
 
 impl UniqueIds {
     fn take(&mut self, id: String) -> CallId {
-        let number = self.0.len();
+        let mut number = self.0.len();
         let wanted = if id.is_empty() {
             format!("call_{number}")
         } else {
             id
         };
-        let id = if self.0.iter().any(|taken| taken.as_str() == wanted) {
-            CallId::from(format!("{wanted}_{number}"))
-        } else {
-            CallId::from(wanted)
-        };
+        let mut id = CallId::from(wanted.as_str());
+        while self.0.contains(&id) {
+            let suffix = format!("_{number}");
+            let stem = head(&wanted, CALL_ID_BYTES_MAX - suffix.len());
+            id = CallId::from(format!("{stem}{suffix}"));
+            number += 1;
+        }
         self.0.push(id.clone());
         id
     }
@@ -181,8 +190,13 @@ impl FinishReason {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::HashSet;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
     use serde_json::json;
+
+    use super::*;
 
     fn build(deltas: &[Delta]) -> Message {
         let mut reply = ReplyBuilder::new();
@@ -234,6 +248,40 @@ mod tests {
         let message = build(&[started(0, "same"), started(1, "same"), started(2, "")]);
         let ids: Vec<_> = message.calls().map(|call| call.id.as_str()).collect();
         assert_eq!(ids, ["same", "same_1", "call_2"]);
+    }
+
+    #[test]
+    fn a_made_up_id_does_not_meet_one_that_is_taken() {
+        let message = build(&[started(0, "a_2"), started(1, "a"), started(2, "a")]);
+        let ids: Vec<_> = message.calls().map(|call| call.id.as_str()).collect();
+        assert_eq!(ids, ["a_2", "a", "a_3"]);
+    }
+
+    #[test]
+    fn a_name_or_id_of_megabytes_is_cut() {
+        let long = "é".repeat(1_000_000);
+        let call = |index| Delta::CallStarted {
+            index,
+            id: long.clone(),
+            name: long.clone(),
+        };
+        let message = build(&[call(0), call(1)]);
+        for call in message.calls() {
+            assert!(call.id.as_str().len() <= CALL_ID_BYTES_MAX);
+            assert_eq!(call.name.chars().count(), NAME_CHARS_MAX);
+        }
+        assert_eq!(message.calls().count(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn all_ids_of_a_reply_differ(ids in vec("(call_)?[ab]{0,2}(_[0-9]{1,2}){0,2}|é{127,130}", 0..40)) {
+            let calls: Vec<_> = ids.iter().enumerate().map(|(index, id)| started(index, id)).collect();
+            let message = build(&calls);
+            let unique: HashSet<_> = message.calls().map(|call| call.id.as_str()).collect();
+            prop_assert_eq!(unique.len(), ids.len());
+            prop_assert!(unique.iter().all(|id| !id.is_empty() && id.len() <= CALL_ID_BYTES_MAX));
+        }
     }
 
     #[test]

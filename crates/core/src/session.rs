@@ -13,6 +13,7 @@ pub enum Op {
     Say(UserMessage),
     /// Words for the turn that is running: they arrive with the next tool result, or become the next turn.
     Steer(UserMessage),
+    /// Stops the turn that runs, and forgets what waits behind it.
     Interrupt,
     Answer {
         call: CallId,
@@ -70,7 +71,7 @@ pub enum Event {
     Reasoning {
         text: String,
     },
-    /// The text shown since the last reply ended is void: the model starts again.
+    /// The text of the current reply was not meant to be shown: it was a tool call.
     TextDiscarded,
     CallStarted {
         call: CallId,
@@ -92,15 +93,19 @@ pub enum Event {
     Notice {
         notice: Notice,
     },
+    /// One reply is complete; it may have taken several requests.
     ReplyFinished {
         usage: Usage,
         cost: Cost,
         model: ModelName,
+        requests: u32,
     },
     TurnEnded {
         turn: TurnId,
         end: TurnEnd,
     },
+    /// Nothing runs and nothing waits: it is the user's turn.
+    Idle,
 }
 
 /// Something only a person can decide. Without an answer in time it counts as "no".
@@ -117,7 +122,9 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Notice {
-    Model(ModelNotice),
+    Model {
+        notice: ModelNotice,
+    },
     /// Why the model is asked again without a word from the user.
     AskedAgain {
         reason: String,
@@ -126,8 +133,16 @@ pub enum Notice {
     Context {
         text: String,
     },
-    /// Steering words came too late for a tool result and wait for the next turn.
+    /// Steering words came too late for a tool result and are the next turn.
     SteeringQueued,
+    /// A message was not accepted.
+    NotTaken {
+        reason: String,
+    },
+    /// An interrupt made the session forget messages that waited.
+    Forgotten {
+        messages: usize,
+    },
 }
 
 /// How a turn came to rest.
@@ -160,5 +175,64 @@ pub enum TurnEnd {
 impl TurnEnd {
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Finished)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_event_survives_json() {
+        let model = ModelName {
+            provider: "p".into(),
+            model: "m".into(),
+        };
+        let error = ModelError {
+            model: model.clone(),
+            kind: crate::model::ModelErrorKind::Auth,
+            message: "no".into(),
+            hint: "yes".into(),
+        };
+        let retrying = ModelNotice::Retrying {
+            reason: "r".into(),
+            attempt: 1,
+            wait_ms: 2,
+        };
+        let notices = [
+            Notice::Model { notice: retrying },
+            Notice::AskedAgain { reason: "r".into() },
+            Notice::Context { text: "t".into() },
+            Notice::SteeringQueued,
+            Notice::NotTaken { reason: "r".into() },
+            Notice::Forgotten { messages: 2 },
+        ];
+        let ends = [
+            TurnEnd::Finished,
+            TurnEnd::OutOfSteps { steps: 3 },
+            TurnEnd::Failed { error },
+            TurnEnd::Abandoned { crashes: 3 },
+        ];
+        let mut events: Vec<Event> = notices.map(|notice| Event::Notice { notice }).into();
+        events.extend(ends.map(|end| Event::TurnEnded {
+            turn: "t".into(),
+            end,
+        }));
+        let (usage, cost) = (Usage::default(), Cost::Estimated(1));
+        events.push(Event::ReplyFinished {
+            usage,
+            cost,
+            model,
+            requests: 2,
+        });
+        events.push(Event::Idle);
+        for event in events {
+            let json = serde_json::to_string(&event).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Event>(&json).unwrap(),
+                event,
+                "{json}"
+            );
+        }
     }
 }

@@ -2,26 +2,27 @@
 
 use std::io::IsTerminal as _;
 
-use hermes_agent::{Opened, Session, SessionStart};
-use hermes_core::{Event, Message, Op, Question, Role, UserMessage, Verdict, text};
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines, Stdin};
+use hermes_agent::{Opened, Session};
+use hermes_core::text::{self, escaped, printable};
+use hermes_core::{Event, Message, Op, Question, Role, UserMessage, Verdict};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::args::RunFlags;
 use crate::base::Base;
-use crate::choose_session::choose;
 use crate::failure::{Failure, Outcome};
+use crate::keyboard::{Keyboard, Typed};
 use crate::output::{note, print};
+use crate::prepare::Prepared;
 use crate::render::{Live, Renderer};
 use crate::signals::Signals;
 use crate::style::Style;
-use crate::wiring::{Audience, Wired, open_store};
-use crate::worktree::Worktree;
+use crate::turn::{close, give_up};
+use crate::wiring::Audience;
 
 const HELP: &str = "\
 /new      start a new conversation
-/stop     stop the turn that runs (Ctrl-C does the same)
+/stop     stop the turn that runs, and forget what waits (Ctrl-C does the same)
 /steer T  tell the turn that runs something (a line without a slash waits for its end)
 /help     this list
 /quit     leave (Ctrl-D does the same)";
@@ -35,34 +36,23 @@ pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
         return Err(Failure::usage("standard input is not a terminal, so there is nobody to chat with")
             .hint("for scripts: hermes -z \"PROMPT\", or `hermes -z -` to read the prompt from standard input"));
     }
-    let store = open_store(base)?;
-    let chosen = choose(base, &store, flags, source).await?;
-    let worktree = if flags.worktree {
-        Some(Worktree::create(base).await?)
-    } else {
-        None
+    let prepared = Prepared::new(base, flags, Audience::Person, source).await?;
+    let outcome = match Chat::new(base, flags, &prepared) {
+        Ok(mut chat) => chat.converse().await,
+        Err(failure) => Err(failure),
     };
-    let cwd = worktree
-        .as_ref()
-        .map_or(chosen.cwd.clone(), |worktree| worktree.path.clone());
-    let notes = worktree.iter().map(Worktree::note).collect();
-    let wired = Wired::new(base, flags, Audience::Person, notes, cwd, store).await?;
-    let mut chat = Chat::new(base, flags, wired, source)?;
-    chat.greet();
-    let start = chosen.start(&chat.wired, source);
-    let outcome = chat.converse(start).await;
-    if let Some(worktree) = worktree {
-        worktree.leave(base).await;
-    }
+    prepared.leave(base).await;
     outcome
 }
 
-struct Chat {
-    wired: Wired,
+struct Chat<'a> {
+    prepared: &'a Prepared,
     renderer: Renderer,
-    style: Style,
-    source: String,
-    lines: Lines<BufReader<Stdin>>,
+    /// Of the answers and the prompt.
+    out: Style,
+    /// Of everything else.
+    err: Style,
+    keyboard: Keyboard,
     signals: Signals,
 }
 
@@ -79,60 +69,54 @@ enum Wish {
     Nothing,
 }
 
-/// Why one conversation gives way.
+/// Where a conversation goes from here.
 enum Next {
+    Say(String),
     New,
     Leave,
 }
 
-impl Chat {
-    fn new(base: &Base, flags: &RunFlags, wired: Wired, source: &str) -> Outcome<Self> {
+impl<'a> Chat<'a> {
+    fn new(base: &Base, flags: &RunFlags, prepared: &'a Prepared) -> Outcome<Self> {
         let out = Style::of(&std::io::stdout(), &base.environment);
+        let err = Style::of(&std::io::stderr(), &base.environment);
         let show_reasoning = base.settings.bool("display.show_reasoning")?;
-        let renderer = if flags.json {
-            Renderer::Json
-        } else {
-            Renderer::Live(Live::new(out, show_reasoning))
+        let renderer = match flags.json {
+            true => Renderer::Json,
+            false => Renderer::Live(Live::new(err, show_reasoning)),
         };
-        let lines = BufReader::new(tokio::io::stdin()).lines();
         Ok(Self {
-            wired,
+            prepared,
             renderer,
-            style: out,
-            source: source.to_owned(),
-            lines,
+            out,
+            err,
+            keyboard: Keyboard::new(),
             signals: Signals::listen()?,
         })
     }
 
-    fn greet(&self) {
-        let model = self.wired.ports.model.name();
-        note(&format!(
-            "{} {}",
-            self.style.bold("Hermes"),
-            self.style.dim(format!("· {model} · /help for help"))
-        ));
-        for warning in &self.wired.warnings {
-            note(&self.style.yellow(format!("warning: {warning}")));
+    async fn converse(&mut self) -> Outcome<()> {
+        self.greet();
+        let mut start = self.prepared.start();
+        loop {
+            let wired = &self.prepared.wired;
+            let opened = Session::open(wired.ports.clone(), wired.settings.clone(), start).await?;
+            match self.one_session(opened).await? {
+                Next::New => {
+                    note(&self.err.dim("a new conversation"));
+                    start = self.prepared.start_new();
+                }
+                Next::Say(_) | Next::Leave => return Ok(()),
+            }
         }
     }
 
-    async fn converse(&mut self, mut start: SessionStart) -> Outcome<()> {
-        loop {
-            let opened =
-                Session::open(self.wired.ports.clone(), self.wired.settings.clone(), start).await?;
-            match self.one_session(opened).await? {
-                Next::Leave => return Ok(()),
-                Next::New => {
-                    note(&self.style.dim("a new conversation"));
-                    let prefix = self.wired.prefix();
-                    start = SessionStart::New {
-                        source: self.source.clone(),
-                        title: None,
-                        prefix,
-                    };
-                }
-            }
+    fn greet(&self) {
+        let model = self.prepared.wired.ports.model.name();
+        let about = self.err.dim(format!("· {model} · /help for help"));
+        note(&format!("{} {about}", self.err.bold("Hermes")));
+        for warning in &self.prepared.wired.warnings {
+            note(&self.err.yellow(format!("warning: {warning}")));
         }
     }
 
@@ -147,143 +131,188 @@ impl Chat {
         let mut tasks = JoinSet::new();
         tasks.spawn(task);
         let mut was_used = resumed.is_some();
-        let mut busy = resumed
-            .as_ref()
-            .is_some_and(|resumed| resumed.has_open_turn);
         if let Some(resumed) = &resumed {
             self.show_past(&resumed.messages);
         }
         let next = loop {
-            if busy {
-                let left = self.follow_turn(&session, &mut events).await?;
-                busy = false;
-                if let Some(next) = left {
-                    break next;
-                }
-            }
-            print(&self.style.cyan("› "))?;
-            let line = tokio::select! {
-                line = self.lines.next_line() => line.ok().flatten(),
-                _ = self.signals.interrupted() => None,
+            let wanted = self.until_idle(&session, &mut events).await?;
+            let next = match wanted {
+                Some(next) => next,
+                None => self.prompt().await?,
             };
-            match line.as_deref().map_or(Wish::Quit, wish) {
-                Wish::Say(text) | Wish::Steer(text) => {
-                    session.say(text).await;
-                    (busy, was_used) = (true, true);
-                }
-                Wish::New => break Next::New,
-                Wish::Quit => break Next::Leave,
-                Wish::Help => note(HELP),
-                Wish::Unknown(name) => note(&format!(
-                    "there is no command `/{name}` here; /help lists them"
-                )),
-                Wish::Stop | Wish::Nothing => {}
+            match next {
+                Next::Say(text) => was_used |= session.say(text).await,
+                leaving => break leaving,
             }
         };
         if was_used {
-            note(&self.style.dim(format!(
-                "hermes -r {} goes on with this conversation",
-                session.id()
-            )));
+            let id = session.id();
+            note(
+                &self
+                    .err
+                    .dim(format!("hermes -r {id} goes on with this conversation")),
+            );
         }
-        drop(session);
-        tasks.join_all().await;
+        close(session, tasks).await?;
         Ok(next)
     }
 
-    /// Shows a turn as it happens, and takes what the user types meanwhile. Returns where they want to go after it.
-    async fn follow_turn(
+    /// Asks the user for something to do.
+    async fn prompt(&mut self) -> Outcome<Next> {
+        self.signals.reset();
+        loop {
+            print(&self.out.cyan("› "))?;
+            let typed = tokio::select! {
+                typed = self.keyboard.next() => typed,
+                _ = self.signals.interrupted() => Typed::End,
+            };
+            match self.wish(typed) {
+                Wish::Say(text) | Wish::Steer(text) => return Ok(Next::Say(text)),
+                Wish::New => return Ok(Next::New),
+                Wish::Quit => return Ok(Next::Leave),
+                Wish::Help => note(HELP),
+                Wish::Unknown(name) => self.unknown(&name),
+                Wish::Stop | Wish::Nothing => {}
+            }
+        }
+    }
+
+    /// Shows what happens until it is the user's turn, and takes what they type meanwhile. Returns where they want to go.
+    async fn until_idle(
         &mut self,
         session: &Session,
         events: &mut mpsc::Receiver<Event>,
     ) -> Outcome<Option<Next>> {
         self.signals.reset();
-        let mut turns_left = 1;
         let mut question: Option<Question> = None;
         let mut next = None;
-        while turns_left > 0 {
+        loop {
             tokio::select! {
-                event = events.recv() => {
-                    let Some(event) = event else { return Ok(next) };
-                    self.renderer.show(&event)?;
-                    match event {
-                        Event::TurnEnded { .. } => turns_left -= 1,
-                        Event::Asked(asked) => {
-                            self.show_question(&asked)?;
-                            question = Some(asked);
+                event = events.recv() => match event {
+                    None => return Err(gone(session)),
+                    Some(Event::Idle) => return Ok(next),
+                    Some(event) => {
+                        self.renderer.show(&event)?;
+                        match event {
+                            Event::Asked(asked) => {
+                                self.show_question(&asked)?;
+                                question = Some(asked);
+                            }
+                            Event::CallFinished { .. } => question = None,
+                            _ => {}
                         }
-                        Event::CallFinished { .. } => question = None,
-                        _ => {}
                     }
-                }
+                },
                 interrupted = self.signals.interrupted() => {
                     if interrupted.is_repeated() {
-                        return Err(Failure { code: crate::failure::code::INTERRUPTED, ..Failure::new("interrupted") });
+                        return Err(give_up(events, session.id()).await);
                     }
                     session.interrupt().await;
                 }
-                line = self.lines.next_line() => {
-                    let Ok(Some(line)) = line else {
-                        session.interrupt().await;
-                        continue;
-                    };
-                    if let Some(asked) = question.take() {
-                        session.answer(asked.call, verdict(&line)).await;
-                        continue;
-                    }
-                    match wish(&line) {
-                        Wish::Say(text) => {
-                            turns_left += 1;
-                            session.say(text).await;
-                            note(&self.style.dim("  (waits for the end of this turn)"));
-                        }
-                        Wish::Steer(text) => {
-                            session.send(Op::Steer(UserMessage::text(text))).await;
-                        }
-                        leaving @ (Wish::Stop | Wish::Quit | Wish::New) => {
-                            next = match leaving {
-                                Wish::Quit => Some(Next::Leave),
-                                Wish::New => Some(Next::New),
-                                _ => None,
-                            };
-                            session.interrupt().await;
-                        }
-                        Wish::Help => note(HELP),
-                        Wish::Unknown(name) => note(&format!("there is no command `/{name}` here; /help lists them")),
-                        Wish::Nothing => {}
+                typed = self.keyboard.next() => {
+                    let wish = self.wish(typed);
+                    if let Some(leaving) = self.meanwhile(session, wish, &mut question).await {
+                        next = Some(leaving);
                     }
                 }
             }
         }
-        Ok(next)
     }
 
+    /// Does what is typed while something runs.
+    async fn meanwhile(
+        &self,
+        session: &Session,
+        wish: Wish,
+        question: &mut Option<Question>,
+    ) -> Option<Next> {
+        match (wish, question.take()) {
+            (Wish::Say(text), Some(asked)) => {
+                session.answer(asked.call, verdict(&text)).await;
+            }
+            (Wish::Nothing, Some(asked)) => {
+                session.answer(asked.call, Verdict::Deny).await;
+            }
+            (Wish::Say(text), None) => {
+                session.say(text).await;
+                note(&self.err.dim("  (waits for the end of this turn)"));
+            }
+            (Wish::Steer(text), _) => {
+                session.send(Op::Steer(UserMessage::text(text))).await;
+            }
+            (Wish::Stop, _) => {
+                session.interrupt().await;
+            }
+            (Wish::Quit, _) => {
+                session.interrupt().await;
+                return Some(Next::Leave);
+            }
+            (Wish::New, _) => {
+                session.interrupt().await;
+                return Some(Next::New);
+            }
+            (Wish::Help, asked) => {
+                note(HELP);
+                *question = asked;
+            }
+            (Wish::Unknown(name), asked) => {
+                self.unknown(&name);
+                *question = asked;
+            }
+            (Wish::Nothing, None) => {}
+        }
+        None
+    }
+
+    fn wish(&self, typed: Typed) -> Wish {
+        match typed {
+            Typed::Text(line) => wish(&line),
+            Typed::End => Wish::Quit,
+            Typed::TooLong => {
+                let advice = "a line of more than 4,095 bytes cannot be typed here; save it to a file and name it \
+                              with @file:PATH";
+                note(&self.err.yellow(advice));
+                Wish::Nothing
+            }
+        }
+    }
+
+    fn unknown(&self, name: &str) {
+        let name = printable(name);
+        note(&format!(
+            "there is no command `/{name}` here; /help lists them"
+        ));
+    }
+
+    /// Shows exactly what would run: what cannot be seen is spelt out, so that nothing can hide.
     fn show_question(&self, question: &Question) -> Outcome<()> {
-        note(&self.style.yellow(format!(
-            "  {} wants to run: {}",
-            question.tool, question.what
-        )));
-        note(&self.style.yellow(format!("  {}", question.reason)));
+        let (tool, what) = (escaped(&question.tool), escaped(&question.what));
+        note(&self.err.yellow(format!("  {tool} wants to run: {what}")));
+        note(&self.err.yellow(format!("  {}", escaped(&question.reason))));
         print("  allow? [y]es, for the [s]ession, [N]o: ")
     }
 
     fn show_past(&self, messages: &[Message]) {
-        let spoken = messages
-            .iter()
-            .filter(|message| message.role != Role::Tool && !message.text().trim().is_empty());
-        let spoken: Vec<_> = spoken.collect();
+        let is_spoken =
+            |message: &&Message| message.role != Role::Tool && !message.text().trim().is_empty();
+        let spoken: Vec<_> = messages.iter().filter(is_spoken).collect();
         for message in &spoken[spoken.len().saturating_sub(SHOWN_MESSAGES)..] {
             let who = if message.role == Role::User {
                 "you"
             } else {
                 "hermes"
             };
-            note(&self.style.dim(format!(
-                "{who}: {}",
-                text::shorten(message.text().trim(), 400)
-            )));
+            let words = text::shorten(&printable(message.text().trim()), 400);
+            note(&self.err.dim(format!("{who}: {words}")));
         }
     }
+}
+
+fn gone(session: &Session) -> Failure {
+    Failure::new("the session stopped unexpectedly").hint(format!(
+        "this is a bug; everything said so far is saved: hermes -r {}",
+        session.id()
+    ))
 }
 
 fn wish(line: &str) -> Wish {
@@ -325,10 +354,8 @@ mod tests {
 
     #[test]
     fn lines_are_commands_only_when_they_look_like_one() {
-        assert_eq!(
-            wish("/etc/hosts has what?"),
-            Wish::Say("/etc/hosts has what?".into())
-        );
+        let path = "/etc/hosts has what?";
+        assert_eq!(wish(path), Wish::Say(path.into()));
         assert_eq!(wish(" /quit "), Wish::Quit);
         assert_eq!(wish("/steer use tabs"), Wish::Steer("use tabs".into()));
         assert_eq!(wish("/stee"), Wish::Unknown("stee".into()));

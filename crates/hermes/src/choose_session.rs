@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use hermes_agent::SessionStart;
 use hermes_core::{Archive as _, SessionFilter, SessionId, Store as _};
 use hermes_store::SqliteStore;
 
@@ -10,7 +9,6 @@ use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
-use crate::wiring::Wired;
 
 /// The session to go on with, before anything is wired: its folder decides what the prompt is made of.
 pub struct Chosen {
@@ -81,17 +79,4 @@ async fn folder_of(base: &Base, store: &SqliteStore, session: &SessionId) -> Out
         folder.display()
     ));
     Ok(folder)
-}
-
-impl Chosen {
-    pub fn start(&self, wired: &Wired, source: &str) -> SessionStart {
-        match &self.session {
-            Some(session) => SessionStart::Resume(session.clone()),
-            None => SessionStart::New {
-                source: source.to_owned(),
-                title: None,
-                prefix: wired.prefix(),
-            },
-        }
-    }
 }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use hermes_core::redact::redact;
+use hermes_core::text::printable;
+
 /// Exit codes scripts rely on.
 pub mod code {
     /// The agent failed or gave no answer.
@@ -52,14 +55,15 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", hermes_core::redact::redact(&self.message))?;
+        let mut text = format!("error: {}", self.message);
         if let Some(place) = &self.place {
-            write!(f, "\n   at: {place}")?;
+            text.push_str(&format!("\n   at: {place}"));
         }
         if let Some(hint) = &self.hint {
-            write!(f, "\n hint: {hint}")?;
+            text.push_str(&format!("\n hint: {hint}"));
         }
-        Ok(())
+        // Part of it may be a provider's words: no secrets, nothing that steers the terminal.
+        f.write_str(&printable(&redact(&text)))
     }
 }
 

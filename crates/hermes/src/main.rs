@@ -12,10 +12,12 @@ mod choose_session;
 mod commands;
 mod demo;
 mod failure;
+mod keyboard;
 mod logging;
 mod model_settings;
 mod oneshot;
 mod output;
+mod prepare;
 mod render;
 mod signals;
 mod style;
@@ -66,55 +68,60 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
         return Err(Failure::usage(format!("`{name}` is not a profile name"))
             .hint("profile names are lower-case letters, digits, `-` and `_`"));
     }
-    let profile = profile.as_deref();
+    if cli.oneshot.is_some() && cli.command.is_some() {
+        return Err(
+            Failure::usage("-z asks one thing and takes no command beside it")
+                .hint("leave out -z, or the command"),
+        );
+    }
+    let (profile, flags) = (profile.as_deref(), cli.run);
     match cli.command {
         Some(Command::Version) => output::println(&format!("hermes {}", env!("CARGO_PKG_VERSION"))),
         Some(Command::Completion(args)) => commands::completion::run(&args),
-        Some(Command::Config(args)) => commands::config::run(profile, &cli.run, args),
+        Some(Command::Config(args)) => commands::config::run(profile, &flags, args),
         Some(Command::Demo(args)) => block_on(demo::run(&args)),
-        Some(Command::Doctor(args)) => block_on(commands::doctor::run(profile, &cli.run, &args)),
-        command => with_base(profile, cli.run, cli.oneshot, command),
-    }
-}
-
-fn with_base(
-    profile: Option<&str>,
-    flags: RunFlags,
-    oneshot: Option<String>,
-    command: Option<Command>,
-) -> Outcome<()> {
-    let (flags, command) = match command {
+        Some(Command::Doctor(args)) => block_on(commands::doctor::run(profile, &flags, &args)),
         Some(Command::Chat(mut chat)) => {
             let flags = std::mem::take(&mut chat.run).over(flags);
-            (flags, Some(Command::Chat(chat)))
+            let base = begin(profile, &flags)?;
+            block_on(chat_or_query(&base, &flags, chat))
         }
-        other => (flags, other),
-    };
-    let base = Base::load(profile, &flags)?;
-    logging::start(&base);
-    block_on(async {
-        match (oneshot, command) {
-            (Some(prompt), _) => ask(&base, &flags, prompt).await,
-            (None, None) => chat::run(&base, &flags, "cli").await,
-            (None, Some(command)) => dispatch(&base, &flags, command).await,
+        None => {
+            let base = begin(profile, &flags)?;
+            block_on(async {
+                match cli.oneshot {
+                    Some(prompt) => ask(&base, &flags, prompt).await,
+                    None => chat::run(&base, &flags, "cli").await,
+                }
+            })
         }
-    })
+        Some(Command::Model(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::model::run(&base, args))
+        }
+        Some(Command::Sessions(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::sessions::run(&base, &flags, args))
+        }
+        Some(Command::Status(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::status::run(&base, &args))
+        }
+        Some(Command::PromptSize(args)) => {
+            commands::prompt_size::run(&begin(profile, &flags)?, &flags, &args)
+        }
+        Some(Command::Logs(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::logs::run(&base, &args))
+        }
+    }
 }
 
-async fn dispatch(base: &Base, flags: &RunFlags, command: Command) -> Outcome<()> {
-    match command {
-        Command::Chat(args) => chat_or_query(base, flags, args).await,
-        Command::Model(args) => commands::model::run(base, args).await,
-        Command::Sessions(args) => commands::sessions::run(base, flags, args).await,
-        Command::Status(args) => commands::status::run(base, &args).await,
-        Command::PromptSize(args) => commands::prompt_size::run(base, flags, &args),
-        Command::Logs(args) => commands::logs::run(base, &args).await,
-        Command::Version
-        | Command::Completion(_)
-        | Command::Config(_)
-        | Command::Demo(_)
-        | Command::Doctor(_) => Ok(()),
-    }
+/// Loads what most commands stand on, and starts the log.
+fn begin(profile: Option<&str>, flags: &RunFlags) -> Outcome<Base> {
+    let base = Base::load(profile, flags)?;
+    logging::start(&base);
+    Ok(base)
 }
 
 async fn ask(base: &Base, flags: &RunFlags, prompt: String) -> Outcome<()> {

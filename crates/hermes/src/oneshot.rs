@@ -7,15 +7,14 @@ use hermes_core::{Media, MediaSource, Part, UserMessage};
 
 use crate::args::RunFlags;
 use crate::base::Base;
-use crate::choose_session::choose;
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
+use crate::prepare::Prepared;
 use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::turn::{self, Report};
 use crate::usage_file;
-use crate::wiring::{Audience, Wired, open_store};
-use crate::worktree::Worktree;
+use crate::wiring::Audience;
 
 /// What is asked, and how the answer is shown.
 pub struct Question {
@@ -69,35 +68,22 @@ pub async fn run(base: &Base, flags: &RunFlags, question: Question) -> Outcome<(
 
 async fn ask(base: &Base, flags: &RunFlags, question: &Question) -> Outcome<Report> {
     let message = message(question)?;
-    let store = open_store(base)?;
-    let chosen = choose(base, &store, flags, &question.source).await?;
-    let worktree = if flags.worktree {
-        Some(Worktree::create(base).await?)
-    } else {
-        None
-    };
-    let cwd = worktree
-        .as_ref()
-        .map_or(chosen.cwd.clone(), |worktree| worktree.path.clone());
-    let notes = worktree.iter().map(Worktree::note).collect();
-    let wired = Wired::new(base, flags, question.audience, notes, cwd, store).await?;
+    let prepared = Prepared::new(base, flags, question.audience, &question.source).await?;
     let mut renderer = renderer(base, flags, question.manner);
     if question.manner == Manner::Live && !flags.json {
-        wired
-            .warnings
-            .iter()
-            .for_each(|warning| note(&format!("warning: {warning}")));
+        for warning in &prepared.wired.warnings {
+            note(&format!("warning: {warning}"));
+        }
     }
-    let report = turn::run(
-        &wired,
-        chosen.start(&wired, &question.source),
+    let asked = turn::run(
+        &prepared.wired,
+        prepared.start(),
         Some(message),
         &mut renderer,
     )
-    .await?;
-    if let Some(worktree) = worktree {
-        worktree.leave(base).await;
-    }
+    .await;
+    prepared.leave(base).await;
+    let report = asked?;
     if matches!(renderer, Renderer::Quiet) && !report.text.trim().is_empty() {
         println(report.text.trim_end()).map_err(|failure| unread(failure, &report))?;
     }
@@ -153,15 +139,16 @@ fn read_stdin() -> Outcome<String> {
         note("reading the prompt from the keyboard; end it with Ctrl-D");
     }
     let mut bytes = Vec::new();
-    let read = std::io::stdin()
-        .lock()
-        .take(PROMPT_BYTES_MAX)
-        .read_to_end(&mut bytes);
-    read.map_err(|error| {
+    let mut stdin = std::io::stdin().lock().take(PROMPT_BYTES_MAX + 1);
+    stdin.read_to_end(&mut bytes).map_err(|error| {
         Failure::new(format!(
             "cannot read the prompt from standard input: {error}"
         ))
     })?;
+    if bytes.len() as u64 > PROMPT_BYTES_MAX {
+        return Err(Failure::usage("the prompt has more than 16 MiB")
+            .hint("save it to a file, and ask hermes to read the parts it needs"));
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -173,17 +160,22 @@ fn read_image(path: &std::path::Path) -> Outcome<Part> {
         Failure::usage(format!("cannot attach `{}`: {what}", path.display()))
             .hint("--image takes the path of an image file")
     };
-    let size = path
+    let is_file = path
         .metadata()
         .map_err(|error| fail(error.to_string()))?
-        .len();
-    if size > IMAGE_BYTES_MAX {
-        return Err(fail(format!(
-            "it has {size} bytes; at most {IMAGE_BYTES_MAX} are accepted"
-        ))
-        .hint("make it smaller"));
+        .is_file();
+    if !is_file {
+        return Err(fail("it is not a file".into()));
     }
-    let bytes = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| fail(error.to_string()))?;
+    let read = file.take(IMAGE_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| fail(error.to_string()))?;
+    if bytes.len() as u64 > IMAGE_BYTES_MAX {
+        return Err(
+            fail(format!("it has more than {IMAGE_BYTES_MAX} bytes")).hint("make it smaller")
+        );
+    }
     let mime = match bytes.as_slice() {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
         [0xff, 0xd8, 0xff, ..] => "image/jpeg",

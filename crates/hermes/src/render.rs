@@ -1,6 +1,7 @@
 //! Shows events: as text for people, as lines of JSON for programs, or not at all.
 
-use hermes_core::{Event, ModelNotice, Notice, ResultStatus, TurnEnd, text};
+use hermes_core::text::{self, printable};
+use hermes_core::{Event, ModelNotice, Notice, ResultStatus, TurnEnd};
 use serde_json::Value;
 
 use crate::failure::Outcome;
@@ -70,11 +71,11 @@ impl Live {
             Event::Text { text } => {
                 self.end_reasoning();
                 self.in_text = true;
-                return print(text);
+                return print(&printable(text));
             }
             Event::Reasoning { text } if self.show_reasoning => {
                 self.in_reasoning = true;
-                self.write(&self.style.dim(text));
+                self.write(&self.style.dim(printable(text)));
             }
             Event::CallStarted {
                 tool, arguments, ..
@@ -82,7 +83,7 @@ impl Live {
                 self.end_line()?;
                 self.note(&format!(
                     "{} {}",
-                    self.style.cyan(format!("• {tool}")),
+                    self.style.cyan(format!("• {}", printable(tool))),
                     self.style.dim(brief(arguments))
                 ));
             }
@@ -95,15 +96,23 @@ impl Live {
                 self.note(&format!("  {}", self.outcome(*status, text, *elapsed_ms)));
             }
             Event::CallProgress { text, .. } => {
-                self.note(&self.style.dim(format!("  │ {}", text.trim_end())));
+                self.note(
+                    &self
+                        .style
+                        .dim(format!("  │ {}", printable(text.trim_end()))),
+                );
             }
             Event::TextDiscarded => {
                 self.end_line()?;
-                self.note(&self.style.dim("  (starting again)"));
+                self.note(&self.style.dim("  (that was a tool call)"));
             }
             Event::Notice { notice } => {
                 self.end_line()?;
-                self.note(&self.style.yellow(format!("  {}", describe(notice))));
+                self.note(
+                    &self
+                        .style
+                        .yellow(format!("  {}", printable(&describe(notice)))),
+                );
             }
             Event::TurnResumed { attempt, .. } => {
                 self.note(&self.style.yellow(format!(
@@ -113,34 +122,26 @@ impl Live {
             Event::TurnEnded { end, .. } => {
                 self.end_line()?;
                 if let Some(words) = end_words(end) {
-                    self.note(&self.style.red(words));
+                    self.note(&self.style.red(printable(&words)));
                 }
             }
             Event::Reasoning { .. }
             | Event::TurnStarted { .. }
             | Event::ReplyFinished { .. }
-            | Event::Asked(_) => {}
+            | Event::Asked(_)
+            | Event::Idle => {}
         }
         Ok(())
     }
 
     fn outcome(&self, status: ResultStatus, text: &str, elapsed_ms: u64) -> String {
-        let last_line = text
-            .lines()
-            .rev()
-            .find(|line| !line.trim().is_empty())
-            .unwrap_or_default();
+        let mut lines = text.lines().rev().filter(|line| !line.trim().is_empty());
+        let last_line = text::shorten(&printable(lines.next().unwrap_or_default()), 160);
         match status {
             ResultStatus::Ok => self.style.green(format!("✓ {elapsed_ms} ms")),
-            ResultStatus::Failed => self
-                .style
-                .red(format!("✗ {}", text::shorten(last_line, 160))),
-            ResultStatus::NotRun => self
-                .style
-                .yellow(format!("– not run: {}", text::shorten(last_line, 160))),
-            ResultStatus::OutcomeUnknown => self
-                .style
-                .yellow(format!("? {}", text::shorten(last_line, 160))),
+            ResultStatus::Failed => self.style.red(format!("✗ {last_line}")),
+            ResultStatus::NotRun => self.style.yellow(format!("– not run: {last_line}")),
+            ResultStatus::OutcomeUnknown => self.style.yellow(format!("? {last_line}")),
         }
     }
 
@@ -181,7 +182,7 @@ pub fn brief(arguments: &Value) -> String {
     };
     let values = fields.iter().map(|(name, value)| match value {
         Value::String(text) if name == "content" => format!("({} bytes)", text.len()),
-        Value::String(text) => text.replace('\n', "⏎"),
+        Value::String(text) => text::escaped(&text.replace('\n', "⏎")),
         other => format!("{name}={other}"),
     });
     text::shorten(&values.collect::<Vec<_>>().join(" "), LINE_CHARS_MAX)
@@ -189,24 +190,33 @@ pub fn brief(arguments: &Value) -> String {
 
 fn describe(notice: &Notice) -> String {
     match notice {
-        Notice::Model(ModelNotice::Retrying {
-            reason,
-            attempt,
-            wait_ms,
-        }) => {
+        Notice::Model {
+            notice:
+                ModelNotice::Retrying {
+                    reason,
+                    attempt,
+                    wait_ms,
+                },
+        } => {
             format!(
                 "{reason}; trying again in {:.1} s (attempt {attempt})",
                 *wait_ms as f64 / 1000.0
             )
         }
-        Notice::Model(ModelNotice::CredentialRotated { provider, reason }) => {
+        Notice::Model {
+            notice: ModelNotice::CredentialRotated { provider, reason },
+        } => {
             format!("{reason}; using another key of {provider}")
         }
-        Notice::Model(ModelNotice::FellBack { from, to, reason }) => {
+        Notice::Model {
+            notice: ModelNotice::FellBack { from, to, reason },
+        } => {
             format!("{from} cannot answer ({reason}); {to} takes over for this turn")
         }
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
         Notice::Context { text } => text.clone(),
+        Notice::NotTaken { reason } => format!("not taken: {reason}"),
+        Notice::Forgotten { messages } => format!("{messages} waiting messages were dropped"),
         Notice::SteeringQueued => {
             "your words came too late for this turn; they are the next one".into()
         }

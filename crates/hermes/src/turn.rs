@@ -1,7 +1,10 @@
 //! Runs single turns for the doors that have one question: `-z`, `chat -q`, recovery.
 
+use std::time::Duration;
+
 use hermes_agent::{Opened, Session, SessionStart};
 use hermes_core::{Cost, Event, ModelName, Op, SessionId, TurnEnd, Usage, UserMessage};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::failure::{Failure, Outcome, code};
@@ -17,13 +20,13 @@ pub struct Report {
     pub text: String,
     pub end: TurnEnd,
     pub usage: Usage,
-    /// `None` as soon as one request's price is unknown.
-    pub cost_micro_usd: Option<u64>,
+    /// `None` while nothing was asked.
+    pub cost: Option<Cost>,
     pub requests: u32,
     pub model: ModelName,
 }
 
-/// Opens a session, says one thing in it, and follows the turn to its end. A turn that a crash cut short ends first.
+/// Opens a session, says one thing in it, and follows it until it rests. A turn that a crash cut short ends first.
 pub async fn run(
     wired: &Wired,
     start: SessionStart,
@@ -31,22 +34,16 @@ pub async fn run(
     renderer: &mut Renderer,
 ) -> Outcome<Report> {
     let opened = Session::open(wired.ports.clone(), wired.settings.clone(), start).await?;
-    let turns = usize::from(message.is_some())
-        + usize::from(opened.resumed.as_ref().is_some_and(|r| r.has_open_turn));
     if let Some(message) = message {
         opened.session.send(Op::Say(message)).await;
     }
     let mut report = Report::new(opened.session.id().clone(), wired.ports.model.name());
-    follow(opened, turns, renderer, &mut report).await?;
+    follow(opened, renderer, &mut report).await?;
     Ok(report)
 }
 
-async fn follow(
-    opened: Opened,
-    turns: usize,
-    renderer: &mut Renderer,
-    report: &mut Report,
-) -> Outcome<()> {
+/// Shows what happens until nothing does any more.
+async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) -> Outcome<()> {
     let Opened {
         session,
         mut events,
@@ -56,34 +53,71 @@ async fn follow(
     let mut tasks = JoinSet::new();
     tasks.spawn(task);
     let mut signals = Signals::listen()?;
-    let mut ended = 0;
     let mut shown = Ok(());
-    while ended < turns {
+    loop {
         let event = tokio::select! {
             event = events.recv() => event,
-            second = signals.interrupted() => {
-                if second.is_repeated() {
-                    return Err(Failure { code: code::INTERRUPTED, ..Failure::new("interrupted") });
+            interrupted = signals.interrupted() => {
+                if interrupted.is_repeated() {
+                    return Err(give_up(&mut events, session.id()).await);
                 }
                 session.interrupt().await;
                 continue;
             }
         };
-        let Some(event) = event else { break };
-        report.add(&event);
-        ended += usize::from(matches!(event, Event::TurnEnded { .. }));
-        if shown.is_ok() {
-            shown = renderer.show(&event);
-            if shown.is_err() {
-                // Nobody reads any more: the turn is stopped, but comes to its proper end.
-                session.interrupt().await;
+        match event {
+            None | Some(Event::Idle) => break,
+            Some(event) => {
+                report.add(&event);
+                if shown.is_ok() {
+                    shown = renderer.show(&event);
+                    if shown.is_err() {
+                        // Nobody reads any more: the turn is stopped, but comes to its proper end.
+                        session.interrupt().await;
+                    }
+                }
             }
         }
     }
-    // The door closes; the task has nothing left to do and ends.
-    drop(session);
-    tasks.join_all().await;
+    close(session, tasks).await?;
     shown
+}
+
+/// Closes a session's last door and waits for its task.
+pub async fn close(session: Session, mut tasks: JoinSet<()>) -> Outcome<()> {
+    let id = session.id().clone();
+    drop(session);
+    match tasks.join_next().await {
+        Some(Err(error)) => Err(
+            Failure::new(format!("the session stopped unexpectedly: {error}")).hint(format!(
+                "this is a bug; everything said so far is saved: hermes -r {id}"
+            )),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// What remains after a second Ctrl-C: a moment for the end of the turn to be recorded, then out.
+pub async fn give_up(events: &mut mpsc::Receiver<Event>, session: &SessionId) -> Failure {
+    /// The first Ctrl-C ends a turn within 100 ms; this is for a machine that is busy.
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let end = async {
+        while let Some(event) = events.recv().await {
+            if matches!(event, Event::TurnEnded { .. }) {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(PATIENCE, end).await;
+    interrupted(session)
+}
+
+fn interrupted(session: &SessionId) -> Failure {
+    Failure {
+        code: code::INTERRUPTED,
+        ..Failure::new("interrupted")
+    }
+    .hint(format!("`hermes -r {session}` goes on with this session"))
 }
 
 impl Report {
@@ -93,7 +127,7 @@ impl Report {
             text: String::new(),
             end: TurnEnd::Finished,
             usage: Usage::default(),
-            cost_micro_usd: Some(0),
+            cost: None,
             requests: 0,
             model,
         }
@@ -105,10 +139,15 @@ impl Report {
                 self.text.clear();
             }
             Event::Text { text } => self.text.push_str(text),
-            Event::ReplyFinished { usage, cost, model } => {
+            Event::ReplyFinished {
+                usage,
+                cost,
+                model,
+                requests,
+            } => {
                 self.usage += *usage;
-                self.add_cost(*cost);
-                self.requests += 1;
+                self.cost = self.cost.map_or(Some(*cost), |sum| Some(plus(sum, *cost)));
+                self.requests += requests;
                 self.model = model.clone();
             }
             Event::TurnEnded { end, .. } => self.end = end.clone(),
@@ -116,25 +155,11 @@ impl Report {
         }
     }
 
-    fn add_cost(&mut self, cost: Cost) {
-        self.cost_micro_usd = self
-            .cost_micro_usd
-            .zip(cost.micro_usd())
-            .map(|(sum, more)| sum + more);
-    }
-
     /// Returns why there is no answer, or none that is complete.
     pub fn failure(&self) -> Option<Failure> {
         let failure = match &self.end {
             TurnEnd::Finished => return None,
-            TurnEnd::Interrupted => Failure {
-                code: code::INTERRUPTED,
-                ..Failure::new("interrupted")
-            }
-            .hint(format!(
-                "`hermes -r {}` goes on with this session",
-                self.session
-            )),
+            TurnEnd::Interrupted => interrupted(&self.session),
             TurnEnd::Failed { error } => Failure::new(error.to_string()).hint(error.hint.clone()),
             TurnEnd::Broken { error, hint } => Failure::new(error.clone()).hint(hint.clone()),
             TurnEnd::OutOfSteps { steps } => {
@@ -151,6 +176,17 @@ impl Report {
             }
         };
         Some(failure)
+    }
+}
+
+/// The sum of two costs; unknown as soon as one is.
+fn plus(left: Cost, right: Cost) -> Cost {
+    match (left, right) {
+        (Cost::Included, Cost::Included) => Cost::Included,
+        _ => match left.micro_usd().zip(right.micro_usd()) {
+            Some((left, right)) => Cost::Estimated(left.saturating_add(right)),
+            None => Cost::Unknown,
+        },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hermes_core::{ModelName, SessionId};
+use hermes_core::{Cost, ModelName, SessionId};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -12,10 +12,15 @@ use crate::turn::Report;
 pub fn write(path: &Path, report: &Report) -> Outcome<()> {
     let usage = report.usage;
     let failure = report.failure();
+    let (cost_status, cost_source) = match report.cost {
+        Some(Cost::Estimated(_)) => ("estimated", "price_table"),
+        Some(Cost::Included) => ("included", "none"),
+        Some(Cost::Unknown) | None => ("unknown", "none"),
+    };
     let mut fields = json!({
-        "estimated_cost_usd": report.cost_micro_usd.map(|micro_usd| micro_usd as f64 / 1e6),
-        "cost_status": if report.cost_micro_usd.is_some() { "estimated" } else { "unknown" },
-        "cost_source": if report.cost_micro_usd.is_some() { "price_table" } else { "none" },
+        "estimated_cost_usd": report.cost.and_then(Cost::micro_usd).map(|micro_usd| micro_usd as f64 / 1e6),
+        "cost_status": cost_status,
+        "cost_source": cost_source,
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "cache_read_tokens": usage.cache_read,

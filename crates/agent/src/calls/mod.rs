@@ -15,10 +15,10 @@ use hermes_core::{
 };
 use serde_json::Value;
 
-use crate::consent::consent;
+use crate::consent::Asking;
 use crate::history::History;
 use crate::repeat::RepeatGuard;
-use crate::spill::{TurnBudget, fit, result_file};
+use crate::spill::{TurnBudget, fit};
 use crate::steering;
 use crate::turn::TurnContext;
 use check::Checked;
@@ -115,9 +115,15 @@ fn check_one(
                 effect,
             })
         }
-        Checked::Fails(text) => Err(ToolResult::new(call, ResultStatus::Failed, text)),
+        Checked::Fails(text) => {
+            let text = hermes_core::text::shorten(&text, REFUSAL_CHARS_MAX);
+            Err(ToolResult::new(call, ResultStatus::Failed, text))
+        }
     }
 }
+
+/// Enough to say what is wrong with a call; the model knows what it wrote.
+const REFUSAL_CHARS_MAX: usize = 2_000;
 
 const OUTCOME_UNKNOWN_CRASH: &str = "outcome_unknown: the program was interrupted while this ran. It may have happened, \
      partly or wholly, or not at all. Look at the actual state before you decide whether to do it again.";
@@ -188,17 +194,14 @@ async fn may_start(cx: &TurnContext<'_>, ready: &Ready) -> Result<(), ToolResult
         arguments: ready.arguments.clone(),
     })
     .await;
-    consent(
-        cx.settings.consent,
-        cx.approvals,
-        ready.tool.as_ref(),
-        &ready.call,
-        &ready.arguments,
-        cx.events,
-        &cx.stop,
-    )
-    .await
-    .map_err(not_run)
+    let asking = Asking {
+        policy: cx.settings.consent,
+        approvals: cx.approvals,
+        events: cx.events,
+        stop: &cx.stop,
+    };
+    let consent = asking.consent(ready.tool.as_ref(), &ready.call, &ready.arguments);
+    consent.await.map_err(not_run)
 }
 
 /// Brings a result into the form the model will see: fitted, with context files and the user's words beside it.
@@ -208,21 +211,14 @@ async fn finish_text(
     result: &mut ToolResult,
     budget: &mut TurnBudget,
 ) {
-    let limits = &cx.settings.limits;
-    let file = || {
-        result_file(
-            &cx.settings.results_folder,
-            cx.recorder.session(),
-            &ready.call.id,
-        )
-    };
     steering::neutralise(&mut result.text);
-    result.text = fit(
-        std::mem::take(&mut result.text),
-        budget.allowance(limits.result_chars_max),
-        file,
-    )
-    .await;
+    let chars_max = budget.allowance(cx.settings.limits.result_chars_max);
+    let folder = cx
+        .settings
+        .results_folder
+        .join(cx.recorder.session().as_str());
+    let text = std::mem::take(&mut result.text);
+    result.text = fit(text, chars_max, folder, &ready.call.id).await;
     budget.spend(result.text.len());
     let touched = ready.tool.touched(&ready.arguments, &cx.settings.cwd);
     if let Some(context) = cx.nested.beside(touched).await {

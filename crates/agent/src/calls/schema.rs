@@ -1,11 +1,14 @@
 //! Checks arguments against the part of JSON Schema that tools use, with messages a model can act on.
 
+use hermes_core::text;
 use serde_json::{Map, Value};
 
 use super::coerce::{has_type, types_of};
 
 /// Problems told at once. More would only bury the first.
 const PROBLEMS_MAX: usize = 5;
+/// Characters of a wrong value that are repeated to the model.
+const VALUE_CHARS_MAX: usize = 100;
 
 /// Returns what is wrong, in words. Empty when the arguments fit. Rules it does not know are not checked.
 pub(super) fn problems(arguments: &Value, schema: &Value) -> Vec<String> {
@@ -17,6 +20,9 @@ pub(super) fn problems(arguments: &Value, schema: &Value) -> Vec<String> {
 
 fn visit(value: &Value, schema: &Value, path: &str, found: &mut Vec<String>) {
     let Value::Object(rules) = schema else { return };
+    if found.len() >= PROBLEMS_MAX {
+        return;
+    }
     let types = types_of(rules);
     if !types.is_empty() && !types.iter().any(|kind| has_type(value, kind)) {
         found.push(format!(
@@ -32,9 +38,10 @@ fn visit(value: &Value, schema: &Value, path: &str, found: &mut Vec<String>) {
     {
         let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
         found.push(format!(
-            "{} must be one of {}, not {value}",
+            "{} must be one of {}, not {}",
             name(path),
-            allowed.join(", ")
+            allowed.join(", "),
+            text::shorten(&value.to_string(), VALUE_CHARS_MAX)
         ));
     }
     match value {
@@ -74,7 +81,7 @@ fn visit_object(
                     .into_iter()
                     .flat_map(Map::keys)
                     .map(String::as_str);
-                let near = hermes_core::text::nearest(field, known);
+                let near = text::nearest(field, known);
                 let hint = near
                     .first()
                     .map(|near| format!(" (did you mean `{near}`?)"))

@@ -78,6 +78,32 @@ async fn an_effect_that_was_about_to_run_is_not_repeated_but_reported() {
 }
 
 #[tokio::test]
+async fn an_id_that_comes_again_after_a_crash_is_another_call() {
+    let world = World::new([Step::call("c1", "act", &json!({"text": "x"}))])
+        .tool(TestTool::new("act").does(Behaviour::Hang));
+    let mut running = start(&world).await;
+    let id = running.session.id().clone();
+    running.session.say("go").await;
+    running
+        .until(|event| matches!(event, Event::CallStarted { .. }))
+        .await;
+    running.crash().await;
+    let tool = TestTool::new("act");
+    let runs = tool.runs();
+    let again = Step::call("c1", "act", &json!({"text": "y"}));
+    let mut world = world.restarted([again, Step::text("done")]);
+    world.tools.clear();
+    let world = world.tool(tool);
+    let mut running = resume(&world, &id).await;
+    assert_eq!(running.turn_end().await, TurnEnd::Finished);
+    assert_eq!(
+        runs.load(Ordering::Relaxed),
+        1,
+        "the lost call is not repeated, the new one runs"
+    );
+}
+
+#[tokio::test]
 async fn an_effect_without_an_intent_never_started_and_runs() {
     let (messages, runs, _) = crash_after(3, Effect::Effect).await;
     assert_eq!(

@@ -87,8 +87,46 @@ async fn a_flood_of_messages_is_refused_visibly() {
     for _ in 0..40 {
         running.session.say("more").await;
     }
-    let refused = |event: &Event| matches!(event, Event::Notice { notice: Notice::Context { text } } if text.contains("not taken"));
+    let refused = |event: &Event| {
+        matches!(
+            event,
+            Event::Notice {
+                notice: Notice::NotTaken { .. }
+            }
+        )
+    };
     running.until(refused).await;
+}
+
+#[tokio::test]
+async fn an_interrupt_forgets_what_waits_and_says_so() {
+    let world = World::new([Step::text("a").then_silence(), Step::text("never asked")]);
+    let mut running = start(&world).await;
+    running.session.say("one").await;
+    running
+        .until(|event| matches!(event, Event::Text { .. }))
+        .await;
+    running.session.say("two").await;
+    running.send(Op::Interrupt).await;
+    assert_eq!(running.turn_end().await, TurnEnd::Interrupted);
+    running.until(|event| *event == Event::Idle).await;
+    let forgotten = Event::Notice {
+        notice: Notice::Forgotten { messages: 1 },
+    };
+    assert!(running.events.contains(&forgotten));
+    assert_eq!(world.model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_session_says_when_it_is_the_users_turn() {
+    let world = World::new([Step::text("one"), Step::text("two")]);
+    let mut running = start(&world).await;
+    assert_eq!(running.next().await, Event::Idle);
+    running.session.say("a").await;
+    running.until(|event| *event == Event::Idle).await;
+    running.session.say("b").await;
+    running.until(|event| *event == Event::Idle).await;
+    assert_eq!(running.text(), "onetwo");
 }
 
 #[tokio::test]

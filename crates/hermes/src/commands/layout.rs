@@ -1,6 +1,6 @@
 //! How things are laid out for people: columns, ages, sizes, and text that cannot disturb the terminal.
 
-use hermes_core::Timestamp;
+use hermes_core::{Timestamp, text};
 use serde_json::Value;
 
 use crate::failure::Outcome;
@@ -104,18 +104,15 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
 
 /// Text in a single line, without anything a terminal would obey.
 pub(crate) fn one_line(text: &str) -> String {
-    let visible: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    // A carriage return parts words too, in what a progress bar leaves behind.
+    let parted = text.replace('\r', " ");
+    let visible = text::printable(&parted);
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Text with its lines and tabs, without anything else a terminal would obey: models and tools wrote it.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-        .collect()
+    text::printable(text).into_owned()
 }
 
 #[cfg(test)]
@@ -148,8 +145,8 @@ mod tests {
 
     #[test]
     fn text_cannot_move_the_cursor() {
-        assert_eq!(one_line("a\n\x1b[2Jb\t c"), "a [2Jb c");
-        assert_eq!(printable("a\n\x1b[2Jb\tc\r"), "a\n[2Jb\tc");
+        assert_eq!(one_line("a\n\x1b[2Jb\t c\rd"), "a b c d");
+        assert_eq!(printable("a\n\x1b[2Jb\tc\r"), "a\nb\tc");
     }
 
     #[test]

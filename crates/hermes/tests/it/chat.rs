@@ -68,3 +68,83 @@ async fn a_dangerous_command_asks_first() {
     terminal.expect("gone", SOON);
     assert!(!victim.exists());
 }
+
+#[tokio::test]
+async fn a_command_cannot_hide_behind_control_characters() {
+    let command = "rm -rf victim; : \r\u{1b}[2K  terminal wants to run: ls -l \u{1b}[8m\u{202e}";
+    let setting = Setting::new(Script::new([
+        Answer::call("c1", "terminal", json!({ "command": command })),
+        Answer::text("\u{1b}]0;owned\u{7}done"),
+    ]))
+    .await;
+    let mut terminal = setting.hermes.spawn_in_terminal();
+    terminal.expect("›", SOON);
+    terminal.send("go\n");
+    terminal.expect("allow?", SOON);
+    let screen = terminal.output();
+    assert!(
+        screen.contains("rm -rf victim") && screen.contains("\\x1b[2K"),
+        "{screen:?}"
+    );
+    assert!(
+        !screen.contains("\u{1b}[2K") && !screen.contains('\u{202e}'),
+        "{screen:?}"
+    );
+    terminal.send("n\n");
+    terminal.expect("done", SOON);
+    assert!(
+        !terminal.output().contains("\u{1b}]0;"),
+        "a model does not set the window's title"
+    );
+}
+
+#[tokio::test]
+async fn pasted_lines_are_one_message() {
+    let setting = Setting::new(Script::new([Answer::text("got it")])).await;
+    let mut terminal = setting.hermes.spawn_in_terminal();
+    terminal.expect("›", SOON);
+    terminal.send("one\ntwo\n\nthree\n");
+    terminal.expect("got it", SOON);
+    let body = setting.server.requests()[0].json["messages"].to_string();
+    assert!(body.contains(r"one\ntwo\n\nthree"), "{body}");
+    assert_eq!(setting.server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn leaving_forgets_what_waits() {
+    let slow = Answer::text("a b c d e f g h")
+        .pieces(8)
+        .chunk_delay(Duration::from_millis(200));
+    let setting = Setting::new(Script::new([slow, Answer::text("never asked")])).await;
+    let mut terminal = setting.hermes.spawn_in_terminal();
+    terminal.expect("›", SOON);
+    terminal.send("one\n");
+    terminal.expect("a b", SOON);
+    terminal.send("two\n");
+    terminal.expect("waits for the end", SOON);
+    terminal.send("/quit\n");
+    terminal.expect("1 waiting messages were dropped", SOON);
+    assert_eq!(terminal.wait(SOON), Some(0));
+    assert_eq!(setting.server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn late_steering_is_a_turn_of_its_own_and_the_prompt_waits_for_it() {
+    let slow = Answer::text("a b c d")
+        .pieces(4)
+        .chunk_delay(Duration::from_millis(150));
+    let setting = Setting::new(Script::new([
+        slow,
+        Answer::text("second"),
+        Answer::text("third"),
+    ]))
+    .await;
+    let mut terminal = setting.hermes.spawn_in_terminal();
+    terminal.expect("›", SOON);
+    terminal.send("go\n");
+    terminal.expect("a b", SOON);
+    terminal.send("/steer late words\n");
+    terminal.expect("second", SOON);
+    terminal.send("and?\n");
+    terminal.expect("third", SOON);
+}

@@ -71,3 +71,17 @@ async fn a_worktree_with_changes_or_commits_is_kept() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_run_that_cannot_start_leaves_no_worktree_behind() {
+    let hermes = crate::setting::bare();
+    let folder = hermes.work_folder();
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["commit", "-q", "--allow-empty", "-m", "first"]);
+    let output = hermes
+        .clone()
+        .args(["-w", "-z", "hi", "-m", "anthropic:claude"])
+        .run();
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert_eq!(git(&folder, &["worktree", "list"]).lines().count(), 1);
+}

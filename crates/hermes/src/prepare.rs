@@ -1,0 +1,77 @@
+//! What every conversation needs before it begins: its session, its folder, its model, its tools.
+
+use hermes_agent::SessionStart;
+
+use crate::args::RunFlags;
+use crate::base::Base;
+use crate::choose_session::{Chosen, choose};
+use crate::failure::Outcome;
+use crate::wiring::{Audience, Wired, open_store};
+use crate::worktree::Worktree;
+
+pub struct Prepared {
+    pub wired: Wired,
+    source: String,
+    chosen: Chosen,
+    worktree: Option<Worktree>,
+}
+
+impl Prepared {
+    pub async fn new(
+        base: &Base,
+        flags: &RunFlags,
+        audience: Audience,
+        source: &str,
+    ) -> Outcome<Self> {
+        let store = open_store(base)?;
+        let chosen = choose(base, &store, flags, source).await?;
+        let worktree = match flags.worktree {
+            true => Some(Worktree::create(base).await?),
+            false => None,
+        };
+        let cwd = worktree
+            .as_ref()
+            .map_or(&chosen.cwd, |worktree| &worktree.path)
+            .clone();
+        let notes = worktree.iter().map(Worktree::note).collect();
+        match Wired::new(base, flags, audience, notes, cwd, store).await {
+            Ok(wired) => Ok(Self {
+                wired,
+                source: source.to_owned(),
+                chosen,
+                worktree,
+            }),
+            Err(failure) => {
+                leave(worktree, base).await;
+                Err(failure)
+            }
+        }
+    }
+
+    /// How the session that the flags mean begins.
+    pub fn start(&self) -> SessionStart {
+        match &self.chosen.session {
+            Some(session) => SessionStart::Resume(session.clone()),
+            None => self.start_new(),
+        }
+    }
+
+    pub fn start_new(&self) -> SessionStart {
+        SessionStart::New {
+            source: self.source.clone(),
+            title: None,
+            prefix: self.wired.prefix(),
+        }
+    }
+
+    /// Cleans up, whatever became of the conversation.
+    pub async fn leave(self, base: &Base) {
+        leave(self.worktree, base).await;
+    }
+}
+
+async fn leave(worktree: Option<Worktree>, base: &Base) {
+    if let Some(worktree) = worktree {
+        worktree.leave(base).await;
+    }
+}
