@@ -1,9 +1,9 @@
 //! Reading and writing small text files so that neither a crash nor a full disk leaves half of one behind.
 
 use std::{
-    fs::{self, File, OpenOptions, Permissions},
+    fs::{self, File, FileType, OpenOptions, Permissions},
     io::{self, Read, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -17,8 +17,8 @@ const TEMPORARY_NAMES_MAX: u32 = 64;
 /// A settings file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("`{}` is a directory where a file is expected", path.display())]
-    Directory { path: PathBuf },
+    #[error("`{}` is {found} where a file is expected", path.display())]
+    NotAFile { path: PathBuf, found: &'static str },
     #[error("`{}` is not UTF-8 text (first bad byte at offset {offset})", path.display())]
     NotText { path: PathBuf, offset: usize },
     #[error("`{}` is larger than {FILE_BYTES_MAX} bytes", path.display())]
@@ -31,7 +31,7 @@ impl ReadError {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Directory { .. } => "move the directory aside",
+            Self::NotAFile { .. } => "move it aside",
             Self::NotText { .. } => "save the file as UTF-8",
             Self::TooLarge { .. } => "this is hardly a settings file; move it aside",
             Self::Io { .. } => "check the permissions with `hermes doctor`",
@@ -61,30 +61,48 @@ impl WriteError {
 
 /// Reads a text file; `None` when there is none.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
-    let io_error = |source| ReadError::Io {
-        path: path.to_path_buf(),
-        source,
-    };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(io_error(error)),
-    };
-    let mut bytes = Vec::new();
-    match file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes) {
-        Ok(length) if length as u64 > FILE_BYTES_MAX => Err(ReadError::TooLarge {
+    match read_bytes(path) {
+        Ok(bytes) if bytes.len() as u64 > FILE_BYTES_MAX => Err(ReadError::TooLarge {
             path: path.to_path_buf(),
         }),
-        Ok(_) => String::from_utf8(bytes)
+        Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
             .map_err(|error| ReadError::NotText {
                 path: path.to_path_buf(),
                 offset: error.utf8_error().valid_up_to(),
             }),
-        Err(error) if error.kind() == io::ErrorKind::IsADirectory => Err(ReadError::Directory {
+        Err(ReadError::Io { source, .. }) if is_absent(&source) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads one byte more than a file may have, so that the caller can tell.
+fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
+    let io_error = |source| ReadError::Io {
+        path: path.to_path_buf(),
+        source,
+    };
+    // Asked before opening, because that alone would wait for a pipe's other end.
+    let file_type = fs::metadata(path).map_err(io_error)?.file_type();
+    if !file_type.is_file() {
+        return Err(ReadError::NotAFile {
             path: path.to_path_buf(),
-        }),
-        Err(error) => Err(io_error(error)),
+            found: name_of(file_type),
+        });
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(io_error)?;
+    Ok(bytes)
+}
+
+fn name_of(file_type: FileType) -> &'static str {
+    match file_type {
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_fifo() => "a named pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
     }
 }
 

@@ -28,6 +28,8 @@ and say plainly when you are unsure or when something went wrong. Ask only when 
 you would do. Keep replies as short as the question allows.
 ";
 
+const NAME_RULE: &str = "use a name of up to 64 lowercase letters, digits, `_` and `-`";
+
 /// A resolved home folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
@@ -75,19 +77,13 @@ impl HomeError {
         match self {
             Self::Unknown => "set `HERMES_HOME` to the folder Hermes should use".to_owned(),
             Self::NoSuchProfile {
-                name, chosen_by, ..
-            } => {
-                let create = format!("create it with `hermes profile create {name}`");
-                match chosen_by {
-                    ChosenBy::Flag => create,
-                    ChosenBy::Variable => format!("{create}, or unset `HERMES_HOME`"),
-                    ChosenBy::StickyFile => {
-                        format!("{create}, or go back with `hermes -p default profile use default`")
-                    }
-                }
-            }
+                name,
+                root,
+                existing,
+                chosen_by,
+            } => ways_to_a_profile(name, root, existing, *chosen_by).join(", or "),
             Self::BadProfileName { .. } => {
-                "use up to 64 lowercase letters, digits, `_` and `-`, and no word that means something else".to_owned()
+                format!("{NAME_RULE}, and no word that means something else")
             }
             Self::ProfileExists { name } => format!("use it with `hermes -p {name}`"),
             Self::Write(error) => error.hint().to_owned(),
@@ -99,6 +95,34 @@ impl HomeError {
             }
         }
     }
+}
+
+fn ways_to_a_profile(
+    name: &str,
+    root: &Path,
+    existing: &[String],
+    chosen_by: ChosenBy,
+) -> Vec<String> {
+    let mut ways = Vec::new();
+    if !existing.is_empty() {
+        ways.push("name one that exists".to_owned());
+    }
+    ways.push(match is_profile_name(name) {
+        true => {
+            let folder = root.join(profile::PROFILES).join(name);
+            format!("create the folder `{}`", folder.display())
+        }
+        false => NAME_RULE.to_owned(),
+    });
+    match chosen_by {
+        ChosenBy::Flag => {}
+        ChosenBy::Variable => ways.push("unset `HERMES_HOME`".to_owned()),
+        ChosenBy::StickyFile => {
+            let file = root.join(profile::STICKY_FILE);
+            ways.push(format!("remove `{}`", file.display()));
+        }
+    }
+    ways
 }
 
 fn list(profiles: &[String]) -> String {

@@ -24,6 +24,8 @@ mod config_file;
 mod dotenv;
 mod permissions;
 
+mod auth_file;
+
 mod aliases;
 mod disk;
 mod expand;
@@ -32,6 +34,7 @@ mod mask;
 mod suggest;
 mod yaml;
 
+pub use auth_file::stored_keys;
 pub use change::{ChangeError, Changed, set, unset};
 pub use config_file::ConfigFile;
 pub use disk::{ReadError, WriteError};

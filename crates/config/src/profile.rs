@@ -9,7 +9,7 @@ pub(crate) const PROFILES: &str = "profiles";
 /// The name that means the root home.
 pub(crate) const DEFAULT: &str = "default";
 /// The file in the root home that holds the sticky choice.
-const STICKY_FILE: &str = "active_profile";
+pub(crate) const STICKY_FILE: &str = "active_profile";
 /// Names that would be confused with something else.
 const RESERVED_NAMES: [&str; 6] = ["hermes", DEFAULT, "test", "tmp", "root", "sudo"];
 /// Longest name of a profile, in characters.
@@ -115,7 +115,7 @@ pub(crate) fn name_of_home(directory: &Path) -> Option<&str> {
 
 /// Returns the profile that the root home names for every start; `None` for the default one.
 pub(crate) fn sticky_choice(root: &Path) -> Option<String> {
-    let text = fs::read_to_string(root.join(STICKY_FILE)).ok()?;
+    let text = disk::read_text(&root.join(STICKY_FILE)).ok()??;
     let name = text.trim_start_matches('\u{feff}').trim();
     (!name.is_empty() && name != DEFAULT).then(|| name.to_owned())
 }

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use hermes_config::{Settings, Source};
 use hermes_core::Secret;
+use hermes_llm::Strategy;
 use hermes_llm::settings::{DeadlineSettings, Endpoint, ModelChoice, ModelSettings};
 use serde_json::{Map, Value};
 
-use crate::failure::Outcome;
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
 
 /// Reads everything about models.
-pub fn model_settings(settings: &Settings) -> Outcome<ModelSettings> {
+pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
+    let settings = &base.settings;
     let text = |key: &str| settings.optional_string(key);
     let mut choice = ModelChoice {
         provider: text("model.provider")?,
@@ -29,7 +32,7 @@ pub fn model_settings(settings: &Settings) -> Outcome<ModelSettings> {
         };
     }
     Ok(ModelSettings {
-        choice,
+        choice: choice.clone(),
         context_length: settings.optional_u64("model.context_length")?,
         max_tokens: settings
             .optional_u64("model.max_tokens")?
@@ -39,10 +42,25 @@ pub fn model_settings(settings: &Settings) -> Outcome<ModelSettings> {
         extra_body: Map::new(),
         endpoints: endpoints(settings),
         fallbacks: fallbacks(settings),
-        stored_keys: BTreeMap::new(),
-        strategy: hermes_llm::Strategy::default(),
+        stored_keys: hermes_config::stored_keys(&base.home)?.unwrap_or_default(),
+        strategy: strategy(settings, choice.provider.as_deref())?,
         deadlines: DeadlineSettings::default(),
         attempts_max: Some(settings.u64("agent.api_max_retries")?.clamp(1, 20) as u32),
+    })
+}
+
+/// How the keys of a provider take turns.
+fn strategy(settings: &Settings, provider: Option<&str>) -> Outcome<Strategy> {
+    let Some(provider) = provider else {
+        return Ok(Strategy::default());
+    };
+    let key = format!("credential_pool_strategies.{provider}");
+    let Some(name) = settings.optional_string(&key)? else {
+        return Ok(Strategy::default());
+    };
+    Strategy::parse(&name).ok_or_else(|| {
+        Failure::new(format!("`{key}` is `{name}`, which is no strategy"))
+            .hint("strategies are fill_first, round_robin, least_used and random")
     })
 }
 

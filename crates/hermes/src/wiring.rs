@@ -107,7 +107,7 @@ pub fn open_store(base: &Base) -> Outcome<SqliteStore> {
 }
 
 async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
-    let mut settings = model_settings(&base.settings)?;
+    let mut settings = model_settings(base)?;
     let environment = |name: &str| base.variable(name);
     let resolved = match hermes_llm::resolve(&settings, &environment) {
         Err(ResolveError::NoProvider) => {

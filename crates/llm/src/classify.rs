@@ -5,8 +5,11 @@ use std::time::Duration;
 use hermes_core::ModelErrorKind;
 use serde_json::Value;
 
-/// The longest wait a provider may ask of us. One that wants more is asked again anyway, and says no again.
-pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
+/// The longest wait in the middle of a turn. Whoever wants more says "not now": somebody else may answer, and the user
+/// would rather know than sit before a silent terminal.
+const WAIT_MAX: Duration = Duration::from_secs(600);
+/// The longest wait we tell apart from never. Added to a clock it cannot overflow.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(365 * 86_400);
 
 /// A failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +50,11 @@ impl Failure {
         }
     }
 
+    /// Returns whether the provider wants a wait that is not worth beginning.
+    pub(crate) fn asks_too_much(&self) -> bool {
+        self.retry_after.is_some_and(|wait| wait > WAIT_MAX)
+    }
+
     pub(crate) fn with_hint(self, hint: &'static str) -> Self {
         Self {
             hint: Some(hint),
@@ -75,11 +83,17 @@ pub(crate) fn refusal(refusal: Refusal<'_>) -> Failure {
     } else {
         format!("{message} (HTTP status {})", refusal.status)
     };
+    let retry_after = retry_after(refusal);
+    // In front, because the end of a long message is cut.
+    let message = match retry_after {
+        Some(wait) if wait > WAIT_MAX => format!("asks to wait {}: {message}", in_words(wait)),
+        _ => message,
+    };
     Failure {
         kind,
         message,
         remedy,
-        retry_after: retry_after(refusal),
+        retry_after,
         hint: None,
     }
 }
@@ -244,7 +258,7 @@ pub(crate) fn message_of(body: &str) -> String {
     found.map_or_else(|| body.trim().to_owned(), str::to_owned)
 }
 
-/// Reads how long to wait, in whichever way the server said it. More than [`RETRY_AFTER_MAX`] is cut to it.
+/// Reads how long to wait, in whichever way the server said it. More than [`RETRY_AFTER_MAX`] is that.
 fn retry_after(refusal: Refusal<'_>) -> Option<Duration> {
     let millis = refusal
         .retry_after_ms
@@ -262,7 +276,23 @@ fn retry_after(refusal: Refusal<'_>) -> Option<Duration> {
 }
 
 fn seconds(secs: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(secs).ok()
+    let secs_max = RETRY_AFTER_MAX.as_secs_f64();
+    (secs >= 0.0).then(|| Duration::from_secs_f64(secs.min(secs_max)))
+}
+
+/// Says a long wait in its two largest units, rounded down: `27 h 46 min`, `3 d 3 h`.
+fn in_words(wait: Duration) -> String {
+    let minutes = wait.as_secs() / 60;
+    let (large, small) = match minutes {
+        0..60 => return format!("{minutes} min"),
+        // "27 h" is easier to add to the time of day than "1 d 3 h".
+        60..2880 => ((minutes / 60, "h"), (minutes % 60, "min")),
+        _ => ((minutes / 1440, "d"), (minutes % 1440 / 60, "h")),
+    };
+    match small {
+        (0, _) => format!("{} {}", large.0, large.1),
+        (number, unit) => format!("{} {} {number} {unit}", large.0, large.1),
+    }
 }
 
 fn gemini_retry_delay(body: &str) -> Option<Duration> {
@@ -591,7 +621,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_is_read_in_every_form_and_has_a_cap() {
+    fn the_wait_is_read_in_every_form() {
         let wait = |refusal| retry_after(refusal);
         let base = Refusal::default();
         let secs = |secs| Some(Duration::from_secs(secs));
@@ -602,7 +632,9 @@ mod tests {
         };
         assert_eq!(wait(header("7")), secs(7));
         assert_eq!(wait(header("1.5")), Some(Duration::from_millis(1500)));
-        assert_eq!(wait(header("86400")), Some(RETRY_AFTER_MAX));
+        assert_eq!(wait(header("86400")), secs(86_400));
+        assert_eq!(wait(header("1e18")), Some(RETRY_AFTER_MAX));
+        assert_eq!(wait(header("nan")), None);
         assert_eq!(wait(header("-3")), None);
         assert_eq!(wait(header("soon")), None);
         let millis = Refusal {
@@ -625,6 +657,30 @@ mod tests {
             ..base
         };
         assert_eq!(wait(gemini), secs(34));
+    }
+
+    #[test]
+    fn a_wait_that_is_too_long_is_part_of_the_message() {
+        let check = |text: &str, expected: &str| {
+            let failure = refusal(Refusal {
+                status: 429,
+                body: "slow down",
+                retry_after: Some(text),
+                ..Refusal::default()
+            });
+            let begin = failure.message.strip_suffix("slow down (HTTP status 429)");
+            assert_eq!(begin, Some(expected), "{text}");
+            assert_eq!(failure.asks_too_much(), !expected.is_empty(), "{text}");
+        };
+        check("7", "");
+        check("600", "");
+        check("601", "asks to wait 10 min: ");
+        check("3599", "asks to wait 59 min: ");
+        check("3600", "asks to wait 1 h: ");
+        check("100000", "asks to wait 27 h 46 min: ");
+        check("172800", "asks to wait 2 d: ");
+        check("270000", "asks to wait 3 d 3 h: ");
+        check("1e30", "asks to wait 365 d: ");
     }
 
     #[test]

@@ -310,7 +310,7 @@ impl<'a> Asking<'a> {
     }
 
     fn again(&mut self, failure: Failure) -> Result<Delta, ModelError> {
-        let is_enough = self.attempts >= self.attempts_max();
+        let is_enough = self.attempts >= self.attempts_max() || failure.asks_too_much();
         if is_enough || (self.has_fallback() && !is_short(&failure)) {
             return self.fall_back(failure);
         }

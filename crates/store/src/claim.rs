@@ -37,11 +37,18 @@ pub(crate) fn take(locks_dir: &Path, session: &SessionId) -> Result<SessionLock,
             session: session.clone(),
             owner: owner(&path),
         }),
-        Err(error) => Err(StoreError::Io {
+        Err(error) => Err(failure(error, path)),
+    }
+}
+
+fn failure(error: io::Error, path: PathBuf) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::DiskFull { path },
+        _ => StoreError::Io {
             action: "lock a session of",
             path,
             detail: error.to_string(),
-        }),
+        },
     }
 }
 
@@ -113,6 +120,20 @@ fn owner(path: &Path) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_called_one() {
+        let failed = |kind: io::ErrorKind| failure(kind.into(), PathBuf::from("x.lock"));
+        let full = StoreError::DiskFull {
+            path: "x.lock".into(),
+        };
+        assert_eq!(failed(io::ErrorKind::StorageFull), full);
+        assert_eq!(failed(io::ErrorKind::QuotaExceeded), full);
+        assert!(matches!(
+            failed(io::ErrorKind::PermissionDenied),
+            StoreError::Io { .. }
+        ));
+    }
 
     #[test]
     fn only_plain_ids_become_file_names() {

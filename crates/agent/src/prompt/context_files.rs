@@ -111,6 +111,10 @@ pub(crate) fn read_limited(path: &Path, chars_max: usize) -> io::Result<String> 
 fn read_whole(path: &Path) -> io::Result<String> {
     /// A context file larger than this is not one.
     const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+    // Asked before opening, because that alone would wait for a pipe's other end.
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
     let mut bytes = Vec::new();
     File::open(path)?
         .take(FILE_BYTES_MAX)
@@ -142,6 +146,8 @@ fn shorten_middle(text: &str, chars_max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -203,6 +209,27 @@ mod tests {
             found(project(&[("AGENTS.md", text)]).path()).as_deref(),
             Some(text)
         );
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = project(&[]);
+        let path = folder.path().join("SOUL.md");
+        make_pipe(&path);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(read_limited(&path, 1_000)));
+        // A thread that waits for somebody to write would never answer.
+        let read = receiver.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert_eq!(read.unwrap_err().to_string(), "it is not a regular file");
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "making a pipe is a program's work"
+    )]
+    fn make_pipe(path: &Path) {
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.unwrap().success());
     }
 
     #[test]

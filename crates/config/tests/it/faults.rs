@@ -1,9 +1,16 @@
 use std::{
     fs::{self, Permissions},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    process::Command,
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
-use hermes_config::{ChangeError, ConfigFile, DotEnv, LoadError, Position, ReadError};
+use hermes_config::{
+    ChangeError, ConfigFile, DotEnv, LoadError, Position, ReadError, load_environment,
+};
 use serde_json::json;
 
 use crate::world::World;
@@ -107,8 +114,60 @@ fn a_directory_in_the_place_of_a_file_is_refused() {
     fs::create_dir(world.path("home/config.yaml")).unwrap();
     assert!(matches!(
         world.load(),
-        Err(LoadError::Read(ReadError::Directory { .. }))
+        Err(LoadError::Read(ReadError::NotAFile {
+            found: "a directory",
+            ..
+        }))
     ));
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
+    let world = World::new();
+    for name in ["home/config.yaml", "home/.env", "home/active_profile"] {
+        make_pipe(&world.path(name));
+    }
+    let (sender, receiver) = mpsc::channel();
+    let opening = thread::spawn(move || {
+        let told = [
+            world.load().err().unwrap().to_string(),
+            load_environment(world.environment(), &world.home())
+                .err()
+                .unwrap()
+                .to_string(),
+        ];
+        sender.send(told).unwrap();
+    });
+    // A thread that waits for somebody to write would never end.
+    let told = receiver.recv_timeout(Duration::from_secs(20)).unwrap();
+    opening.join().unwrap();
+    for message in told {
+        assert!(
+            message.ends_with("is a named pipe where a file is expected"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_device_behind_a_link_is_refused() {
+    let world = World::new();
+    symlink("/dev/zero", world.path("home/.env")).unwrap();
+    assert!(matches!(
+        DotEnv::open(&world.path("home/.env")),
+        Err(ReadError::NotAFile {
+            found: "a device",
+            ..
+        })
+    ));
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "making a pipe is a program's work"
+)]
+fn make_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 #[test]

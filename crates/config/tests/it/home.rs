@@ -5,6 +5,8 @@ use std::{
 
 use hermes_config::{Environment, Home, HomeError, check_permissions, load_environment};
 
+use hermes_core::Secret;
+
 use crate::world::World;
 
 fn mode(path: &std::path::Path) -> u32 {
@@ -101,8 +103,29 @@ fn a_missing_profile_is_an_error_that_names_the_others() {
         error.to_string().contains("(there are: play, work)"),
         "{error}"
     );
-    assert_eq!(error.hint(), "create it with `hermes profile create wrok`");
-    assert!(!world.path("home/profiles/wrok").exists());
+    let folder = world.path("home/profiles/wrok");
+    let expected = format!(
+        "name one that exists, or create the folder `{}`",
+        folder.display()
+    );
+    assert_eq!(error.hint(), expected);
+    assert!(!folder.exists());
+    fs::create_dir(folder).unwrap();
+    assert!(Home::resolve(&world.environment(), Some("wrok")).is_ok());
+}
+
+#[test]
+fn a_name_no_profile_can_have_is_not_worth_a_folder() {
+    let mut world = World::new();
+    let folder = world.path("home/profiles/Work");
+    fs::create_dir_all(&folder).unwrap();
+    world.set_variable("HERMES_HOME", folder.to_str().unwrap());
+    let error = Home::resolve(&world.environment(), None).unwrap_err();
+    assert!(
+        error.hint().contains("lowercase letters") && error.hint().contains("HERMES_HOME"),
+        "{}",
+        error.hint()
+    );
 }
 
 #[test]
@@ -151,11 +174,11 @@ fn a_sticky_profile_that_is_gone_is_an_error_with_a_way_back() {
     let mut world = World::new();
     world.write("home/active_profile", "gone");
     let error = Home::resolve(&world.environment(), None).unwrap_err();
-    assert!(
-        error.hint().contains("profile use default"),
-        "{}",
-        error.hint()
+    let way_back = format!(
+        "or remove `{}`",
+        world.path("home/active_profile").display()
     );
+    assert!(error.hint().ends_with(&way_back), "{}", error.hint());
     let profile = world.path("home/profiles/work");
     fs::create_dir_all(&profile).unwrap();
     world.set_variable("HERMES_HOME", profile.to_str().unwrap());
@@ -204,5 +227,29 @@ fn open_permissions_are_found_and_fixed() {
     assert_eq!(
         (mode(home.directory()), mode(&home.config_yaml())),
         (0o700, 0o600)
+    );
+}
+
+#[test]
+fn keys_of_the_credential_pool_are_read_in_their_order_and_logins_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = Environment::from_pairs([("HERMES_HOME", folder.path().to_str().unwrap())]);
+    let home = Home::resolve(&environment, None).unwrap();
+    let keys = || hermes_config::stored_keys(&home).unwrap();
+    assert_eq!(keys(), Some(Default::default()), "no file, no keys");
+    let file = r#"{"version": 1, "credential_pool": {"openrouter": [
+        {"auth_type": "api_key", "access_token": "second", "priority": 2},
+        {"auth_type": "api_key", "access_token": "first", "priority": 1},
+        {"auth_type": "oauth", "access_token": "login", "priority": 0},
+        {"auth_type": "api_key", "access_token": "gone", "last_status": "dead"}
+    ]}}"#;
+    std::fs::write(folder.path().join("auth.json"), file).unwrap();
+    let expected = [Secret::new("first"), Secret::new("second")];
+    assert_eq!(keys().unwrap()["openrouter"], expected);
+    std::fs::write(folder.path().join("auth.json"), "{ broken").unwrap();
+    assert_eq!(
+        keys(),
+        None,
+        "a broken file is told apart from an empty one"
     );
 }

@@ -29,7 +29,7 @@ pub(crate) enum KeySource {
 
 impl ChosenModel {
     pub(crate) fn of(base: &Base) -> Outcome<Self> {
-        let settings = model_settings(&base.settings)?;
+        let settings = model_settings(base)?;
         let route = hermes_llm::resolve(&settings, &|name| base.variable(name))?.primary;
         let is_named = settings.choice.model.is_some();
         Ok(Self {

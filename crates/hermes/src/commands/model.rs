@@ -61,7 +61,7 @@ fn print_chosen(chosen: &ChosenModel) -> Outcome<()> {
 
 /// Chooses the model of all future sessions.
 fn choose(base: &Base, text: &str, provider: Option<&str>) -> Outcome<()> {
-    let settings = model_settings(&base.settings)?;
+    let settings = model_settings(base)?;
     let (provider, model) = split(&settings, provider, text);
     if model.trim().is_empty() {
         return Err(

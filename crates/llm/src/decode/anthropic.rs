@@ -198,7 +198,11 @@ impl AnthropicDecoder {
         let cache_read = counts.cache_read_input_tokens.unwrap_or(0);
         let cache_write = counts.cache_creation_input_tokens.unwrap_or(0);
         // Here, unlike everywhere else, the input does not include what was cached.
-        let prompt = counts.input_tokens.unwrap_or(0) + cache_read + cache_write;
+        let prompt = counts
+            .input_tokens
+            .unwrap_or(0)
+            .saturating_add(cache_read)
+            .saturating_add(cache_write);
         let output = counts.output_tokens.unwrap_or(0);
         out.usage = usage_of(
             prompt,

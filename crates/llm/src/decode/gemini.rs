@@ -140,8 +140,10 @@ fn finish(name: &str, out: &mut Decoded) {
 impl TokenCounts {
     fn usage(self) -> hermes_core::Usage {
         usage_of(
-            self.prompt_token_count + self.tool_use_prompt_token_count,
-            self.candidates_token_count + self.thoughts_token_count,
+            self.prompt_token_count
+                .saturating_add(self.tool_use_prompt_token_count),
+            self.candidates_token_count
+                .saturating_add(self.thoughts_token_count),
             self.cached_content_token_count,
             0,
             self.thoughts_token_count,

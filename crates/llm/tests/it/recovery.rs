@@ -157,6 +157,40 @@ async fn a_long_wait_goes_to_whoever_answers_sooner() {
 }
 
 #[tokio::test]
+async fn a_wait_of_hours_is_told_instead_of_waited_out() {
+    for status in [429, 503] {
+        let limited = refusal(status, "slow down").header("retry-after", "100000");
+        let server = serve([limited]).await;
+        let client = client(&with_keys(&server, &["first-key"]));
+        let messages = hello();
+        let told = tokio::time::timeout(Duration::from_secs(20), tell(&client, &messages))
+            .await
+            .expect("it should fail at once");
+        let error = told.end.unwrap_err();
+        let expected = format!("asks to wait 27 h 46 min: slow down (HTTP status {status})");
+        assert_eq!(error.message, expected);
+        assert!(error.hint.contains("fallback_providers"), "{}", error.hint);
+        assert_eq!((server.requests().len(), told.notices.len()), (1, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_wait_of_hours_for_every_key_goes_to_the_fallback() {
+    let limited = refusal(429, "slow down").header("retry-after", "100000");
+    let (first, second) = (serve([limited]).await, serve([Answer::text("hi")]).await);
+    let mut settings = with_keys(&first, &["first-key", "second-key"]);
+    settings.fallbacks = vec![choice(&second, CHAT, "second")];
+    let told = tell(&client(&settings), &hello()).await;
+    assert_eq!(text(&told), "hi");
+    assert_eq!(keys_used(&first), ["first-key", "second-key"]);
+    assert!(matches!(
+        &told.notices[..],
+        [ModelNotice::CredentialRotated { .. }, ModelNotice::FellBack { reason, .. }]
+            if reason.starts_with("asks to wait 27 h 46 min")
+    ));
+}
+
+#[tokio::test]
 async fn a_turn_is_finished_by_the_fallback_that_took_it_over() {
     let first = serve([refusal(404, "model not found"), Answer::text("first")]).await;
     let second = serve([Answer::text("second")]).await;

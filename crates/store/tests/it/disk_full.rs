@@ -51,6 +51,27 @@ async fn a_full_disk_is_said_and_work_goes_on_when_there_is_space() {
     assert_eq!(store.check().await, Ok(Health::Sound));
 }
 
+#[tokio::test]
+async fn a_session_cannot_be_claimed_on_a_full_disk() {
+    let Some(disk) = SmallDisk::mount() else {
+        println!("SKIPPED: no small disk can be mounted here");
+        return;
+    };
+    let store = open(disk.path());
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
+    // Writes as much as fits, and fails.
+    let ballast = disk.path().join("ballast");
+    std::fs::write(&ballast, vec![0; 4 << 20]).unwrap_err();
+
+    let error = store.claim(&"s1".into()).await.err();
+    assert!(
+        matches!(error, Some(StoreError::DiskFull { .. })),
+        "{error:?}"
+    );
+    std::fs::remove_file(&ballast).unwrap();
+    assert!(store.claim(&"s1".into()).await.is_ok());
+}
+
 struct SmallDisk {
     folder: TempDir,
 }

@@ -16,7 +16,7 @@ const YEAR_MIN: i64 = 2026;
 
 pub(super) fn checks(environment: &Environment) -> Vec<Check> {
     vec![
-        bash(environment),
+        shell(environment),
         git(environment),
         terminal(environment),
         locale(environment),
@@ -24,13 +24,26 @@ pub(super) fn checks(environment: &Environment) -> Vec<Check> {
     ]
 }
 
-fn bash(environment: &Environment) -> Check {
-    match find_program(environment, "bash") {
-        Some(path) => Check::good("bash", path.display().to_string()),
+/// Commands run in bash, or else in `sh`.
+fn shell(environment: &Environment) -> Check {
+    const NAME: &str = "bash";
+    const FIX: &str = "install bash with your system's package manager";
+    if let Some(bash) = find_program(environment, "bash") {
+        return Check::good(NAME, bash.display().to_string());
+    }
+    match find_program(environment, "sh") {
+        Some(sh) => Check::doubtful(
+            NAME,
+            format!(
+                "not found on PATH; commands run in `{}`, and those written for bash may fail",
+                sh.display()
+            ),
+            FIX,
+        ),
         None => Check::broken(
-            "bash",
-            "not found on PATH; commands cannot run",
-            "install bash with your system's package manager",
+            NAME,
+            "not found on PATH, nor is sh; commands cannot run",
+            FIX,
         ),
     }
 }
@@ -133,6 +146,27 @@ mod tests {
             State::Good
         );
         assert_eq!(state(&[]), State::Doubtful);
+    }
+
+    #[test]
+    fn a_machine_without_bash_still_runs_commands_in_sh() {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = Environment::from_pairs([("PATH", folder.path().to_str().unwrap())]);
+        let install = |name: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let check = |state, text: &str| {
+            let shell = shell(&environment);
+            assert_eq!(shell.state, state);
+            assert!(shell.text.contains(text), "{}", shell.text);
+        };
+        check(State::Broken, "commands cannot run");
+        install("sh");
+        check(State::Doubtful, "commands run in `");
+        install("bash");
+        check(State::Good, "/bash");
     }
 
     #[test]

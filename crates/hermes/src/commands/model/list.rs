@@ -25,7 +25,7 @@ const LIST_DEADLINE: Duration = Duration::from_secs(5);
 const ANY_MODEL: &str = "any";
 
 pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Outcome<()> {
-    let settings = model_settings(&base.settings)?;
+    let settings = model_settings(base)?;
     let route = match name {
         Some(name) => Some(route(base, &settings, name)?),
         None => hermes_llm::resolve(&settings, &|name| base.variable(name))
