@@ -112,6 +112,8 @@ pub enum Command {
     Sessions(SessionsArgs),
     /// Read and change settings
     Config(ConfigArgs),
+    /// Add, remove and try MCP servers
+    Mcp(McpArgs),
     /// Show what is configured and what is going on
     Status(JsonFlag),
     /// Check everything that could go wrong, with the fix for each
@@ -192,6 +194,53 @@ pub enum ModelCommand {
         #[arg(long)]
         provider: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct McpArgs {
+    #[command(subcommand)]
+    pub command: Option<McpCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum McpCommand {
+    /// List the servers of the settings
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Connect to servers and show how they are, and what they offer
+    #[command(visible_alias = "status")]
+    Test {
+        /// A server; all of them without one
+        server: Option<String>,
+        /// Wait this many seconds for an answer, at most
+        #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+        wait: u64,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Add a server to the settings: by --url, or by --command with its arguments behind `--`
+    Add {
+        name: String,
+        #[arg(long, conflicts_with = "command", required_unless_present = "command")]
+        url: Option<String>,
+        #[arg(long)]
+        command: Option<String>,
+        /// A variable the server gets, as NAME=VALUE
+        #[arg(long, value_name = "NAME=VALUE", requires = "command")]
+        env: Vec<String>,
+        /// A header of every request, as NAME=VALUE
+        #[arg(long, value_name = "NAME=VALUE", requires = "url")]
+        header: Vec<String>,
+        /// The command's arguments
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
+    /// Remove a server from the settings
+    #[command(visible_alias = "rm")]
+    Remove { name: String },
 }
 
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ mod demo;
 mod failure;
 mod keyboard;
 mod logging;
+mod mcp;
 mod model_settings;
 mod oneshot;
 mod output;
@@ -21,6 +22,7 @@ mod prepare;
 mod render;
 mod signals;
 mod style;
+mod toolsets;
 mod turn;
 mod usage_file;
 mod wiring;
@@ -102,6 +104,10 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
         Some(Command::Sessions(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::sessions::run(&base, &flags, args))
+        }
+        Some(Command::Mcp(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::mcp::run(&base, args))
         }
         Some(Command::Status(args)) => {
             let base = begin(profile, &flags)?;

@@ -66,6 +66,7 @@ impl Prepared {
 
     /// Cleans up, whatever became of the conversation.
     pub async fn leave(self, base: &Base) {
+        self.wired.stop().await;
         leave(self.worktree, base).await;
     }
 }

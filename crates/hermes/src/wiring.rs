@@ -14,8 +14,10 @@ use hermes_tools::{ToolLimits, ToolPorts};
 
 use crate::args::RunFlags;
 use crate::base::Base;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
+use crate::mcp::Servers;
 use crate::model_settings::model_settings;
+use crate::toolsets::Toolsets;
 
 /// The system's clock.
 pub struct SystemClock;
@@ -51,6 +53,7 @@ pub struct Wired {
     pub inputs: PromptInputs,
     /// Things the user should know before the first answer.
     pub warnings: Vec<String>,
+    servers: Servers,
 }
 
 impl Wired {
@@ -64,9 +67,13 @@ impl Wired {
     ) -> Outcome<Self> {
         let random = Arc::new(Random::from_system());
         let (model, mut warnings) = model(base).await?;
-        let tools = tools(base, flags)?;
+        let chosen = Toolsets::chosen(base, flags)?;
+        let servers = Servers::start(base, &chosen, random.clone());
+        let mut tools = chosen.built_in(base)?;
+        tools.extend(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
+        warnings.extend(servers.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = agent_settings(base, flags, audience, cwd)?;
         let ports = Ports {
@@ -81,7 +88,13 @@ impl Wired {
             settings,
             inputs,
             warnings,
+            servers,
         })
+    }
+
+    /// Ends what runs beside the session.
+    pub async fn stop(&self) {
+        self.servers.stop().await;
     }
 
     /// The prefix of a new session.
@@ -142,32 +155,12 @@ async fn local_model() -> Option<(ModelChoice, String)> {
     Some((choice, warning))
 }
 
-/// The tools this session offers, in the order the model sees them.
-pub fn tools(base: &Base, flags: &RunFlags) -> Outcome<Vec<Arc<dyn Tool>>> {
-    let names = if flags.toolsets.is_empty() {
-        base.settings.strings("toolsets")?
-    } else {
-        flags.toolsets.clone()
-    };
-    if names.iter().any(|name| name == "none") {
-        return Ok(Vec::new());
-    }
-    let chosen = hermes_tools::select(&names).map_err(|error| {
-        let known: Vec<_> = hermes_tools::TOOLSETS
-            .iter()
-            .map(|toolset| toolset.name)
-            .collect();
-        Failure::usage(error.to_string())
-            .hint(format!("toolsets are: {}, all, none", known.join(", ")))
-    })?;
-    let all = hermes_tools::built_in(&tool_ports(base)?);
-    Ok(all
-        .into_iter()
-        .filter(|tool| chosen.contains(&tool.spec().name.as_str()))
-        .collect())
+/// The built-in tools a new session would offer.
+pub fn built_in_tools(base: &Base, flags: &RunFlags) -> Outcome<Vec<Arc<dyn Tool>>> {
+    Toolsets::chosen(base, flags)?.built_in(base)
 }
 
-fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
+pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
     let passthrough = base.settings.strings("terminal.env_passthrough")?;
     let environment = base
         .environment

@@ -4,6 +4,7 @@ pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod logs;
+pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod prompt_size;
 pub(crate) mod sessions;

@@ -13,7 +13,7 @@ use crate::base::Base;
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
-use crate::wiring::{SystemClock, prompt_inputs, tools};
+use crate::wiring::{SystemClock, built_in_tools, prompt_inputs};
 
 /// What prompt and default tools may take: they are paid for with every request.
 const BUDGET_BYTES: usize = 20 * 1024;
@@ -22,7 +22,7 @@ const BYTES_PER_TOKEN: usize = 4;
 
 pub(crate) fn run(base: &Base, flags: &RunFlags, args: &PromptSizeArgs) -> Outcome<()> {
     let inputs = prompt_inputs(base, flags, Vec::new(), &base.cwd);
-    let tools: Vec<ToolSpec> = tools(base, flags)?
+    let tools: Vec<ToolSpec> = built_in_tools(base, flags)?
         .iter()
         .map(|tool| tool.spec().clone())
         .collect();

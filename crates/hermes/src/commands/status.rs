@@ -11,7 +11,7 @@ use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
 use crate::style::Style;
-use crate::wiring::tools;
+use crate::wiring::built_in_tools;
 
 pub(crate) async fn run(base: &Base, args: &JsonFlag) -> Outcome<()> {
     let status = Status::gather(base).await;
@@ -35,7 +35,7 @@ impl Status {
         };
         Self {
             model: ChosenModel::of(base),
-            tools: tools(base, &RunFlags::default()).map(names),
+            tools: built_in_tools(base, &RunFlags::default()).map(names),
             store: stats(base).await,
         }
     }

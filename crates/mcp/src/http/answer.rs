@@ -1,0 +1,186 @@
+//! Reads answers: bounded, and always about the request they answer.
+
+use http::header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use reqwest::Response;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::streamable_http_client::StreamableHttpPostResponse;
+
+use super::HttpFailure;
+use super::retry_after::retry_after;
+use crate::failure::{Failure, HttpAnswer};
+
+/// A larger answer would fill the memory, not the model's context.
+pub(super) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Of a refusal, this much is read: enough for a JSON-RPC error, and for a person to recognise a page.
+const REFUSAL_BYTES_MAX: usize = 16 * 1024;
+
+pub(super) fn content_type(response: &Response) -> String {
+    let value = response.headers().get(CONTENT_TYPE);
+    let text = value.map_or("", |value| value.to_str().unwrap_or("unreadable"));
+    match text {
+        "" => "no content type".to_owned(),
+        text => text.to_ascii_lowercase(),
+    }
+}
+
+/// Reads an answer that is not a success.
+pub(super) async fn refusal(mut response: Response, session_sent: bool) -> HttpAnswer {
+    let header = |name| {
+        let value = response.headers().get(name)?;
+        Some(value.to_str().unwrap_or("unreadable").to_owned())
+    };
+    let status = response.status().as_u16();
+    let challenge = header(WWW_AUTHENTICATE);
+    let retry_after = retry_after(response.headers());
+    let redirect = header(LOCATION).filter(|_| (300..400).contains(&status));
+    let mut body = Vec::new();
+    // An error in the middle of a refusal leaves what was read: the status says enough.
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk[..chunk.len().min(REFUSAL_BYTES_MAX - body.len())]);
+        if body.len() == REFUSAL_BYTES_MAX {
+            break;
+        }
+    }
+    let body = match redirect {
+        Some(target) => format!("it points to `{target}`; if that is right, make it the `url`"),
+        None => String::from_utf8_lossy(&body).into_owned(),
+    };
+    HttpAnswer {
+        status,
+        session_sent,
+        challenge,
+        retry_after,
+        rpc: rpc_error(&body),
+        body,
+    }
+}
+
+/// Finds the JSON-RPC error in a body, also one without an id or with fields of the wrong kind.
+fn rpc_error(body: &str) -> Option<(i32, String)> {
+    let body: serde_json::Value = serde_json::from_str(body).ok()?;
+    let error = body.get("error")?;
+    let code = error.get("code")?.as_i64()?.try_into().ok()?;
+    let message = error.get("message").and_then(|message| message.as_str());
+    Some((code, message.unwrap_or_default().to_owned()))
+}
+
+/// Reads a JSON answer to the end.
+pub(super) async fn json_message(
+    mut response: Response,
+) -> Result<ServerJsonRpcMessage, HttpFailure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > BODY_BYTES_MAX {
+            return Err(HttpFailure(Failure::Unreadable {
+                cause: format!("its answer is larger than {} MiB", BODY_BYTES_MAX >> 20),
+            }));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    serde_json::from_slice(&body).map_err(|error| {
+        HttpFailure(Failure::Unreadable {
+            cause: format!("its answer is not an MCP message: {error}"),
+        })
+    })
+}
+
+pub(super) fn request_id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Request(request) => Some(&request.id),
+        _ => None,
+    }
+}
+
+/// Gives an error that came as the answer to `request` that request's id, when it has none or another.
+///
+/// Middleware that refuses a request before reading it cannot know its id. Returns whether it had to be changed.
+pub(super) fn correlate(message: &mut ServerJsonRpcMessage, request: &RequestId) -> bool {
+    let JsonRpcMessage::Error(error) = message else {
+        return false;
+    };
+    let is_known = |id: &RequestId| id.to_string() == request.to_string();
+    if error.id.as_ref().is_some_and(is_known) {
+        return false;
+    }
+    error.id = Some(request.clone());
+    true
+}
+
+/// Turns the refusal of a `server/discover` into the answer that makes the library fall back to `initialize`.
+///
+/// Credentials and server errors are no sign of an older server; they stay failures.
+pub(super) fn discover_refused(
+    message: &ClientJsonRpcMessage,
+    answer: &HttpAnswer,
+) -> Option<StreamableHttpPostResponse> {
+    let JsonRpcMessage::Request(request) = message else {
+        return None;
+    };
+    let is_refusal = matches!(answer.status, 400 | 402 | 404..=499) && answer.status != 429;
+    if !is_refusal || !matches!(request.request, ClientRequest::DiscoverRequest(_)) {
+        return None;
+    }
+    let error = match &answer.rpc {
+        Some((code, text)) => ErrorData::new(rmcp::model::ErrorCode(*code), text.clone(), None),
+        None => ErrorData::invalid_request(answer.to_string(), None),
+    };
+    let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+    Some(StreamableHttpPostResponse::Json(message, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(json: &str) -> ServerJsonRpcMessage {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn an_error_without_an_id_belongs_to_the_request_it_answers() {
+        let request = RequestId::Number(7);
+        for (json, changed) in [
+            (
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}"#,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"no"}}"#,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-1,"message":"no"}}"#,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no"}}"#,
+                false,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"7","error":{"code":-32000,"message":"no"}}"#,
+                false,
+            ),
+            (r#"{"jsonrpc":"2.0","id":9,"result":{}}"#, false),
+        ] {
+            assert_eq!(correlate(&mut message(json), &request), changed, "{json}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_found_in_a_body_with_or_without_an_id() {
+        let found = Some((-32000, "gone".to_owned()));
+        assert_eq!(
+            rpc_error(r#"{"error":{"code":-32000,"message":"gone"}}"#),
+            found
+        );
+        assert_eq!(
+            rpc_error(r#"{"id":null,"error":{"code":-32000,"message":"gone"}}"#),
+            found
+        );
+        assert_eq!(rpc_error("Session not found"), None);
+        assert_eq!(rpc_error(r#"{"error":"text"}"#), None);
+    }
+}

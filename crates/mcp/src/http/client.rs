@@ -1,0 +1,175 @@
+//! The HTTP client of one connection: made anew for each, so that addresses and certificates are looked up again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hermes_core::Secret;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::{Attempt, Policy};
+use rustls::crypto::ring;
+
+use crate::classify::SessionUse;
+use crate::failure::{Failure, with_sources};
+use crate::signal::Reporter;
+
+/// A server that does not take a connection in this time is away.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Finds out that a peer is gone while a tool works in silence.
+const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
+/// Shorter than the five seconds after which common servers close an idle connection: a request that crosses such a
+/// close on its way is lost, and nobody can tell whether it ran.
+const POOL_IDLE: Duration = Duration::from_secs(3);
+const REDIRECTS_MAX: usize = 5;
+
+const USER_AGENT: &str = concat!("hermes/", env!("CARGO_PKG_VERSION"));
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct HttpFailure(pub(crate) Failure);
+
+#[derive(Clone)]
+pub(crate) struct HttpClient {
+    pub(super) client: reqwest::Client,
+    pub(super) headers: HeaderMap,
+    pub(super) reporter: Reporter,
+    session_seen: Arc<AtomicBool>,
+    stream_seen: Arc<AtomicBool>,
+}
+
+impl HttpClient {
+    pub(crate) fn new(
+        url: &str,
+        headers: &BTreeMap<String, Secret>,
+        reporter: Reporter,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            client: client(url)?,
+            headers: header_map(headers)?,
+            reporter,
+            session_seen: Arc::default(),
+            stream_seen: Arc::default(),
+        })
+    }
+
+    /// Returns whether the server gave us a session.
+    pub(crate) fn session_use(&self) -> SessionUse {
+        match self.session_seen.load(Ordering::Relaxed) {
+            true => SessionUse::Session,
+            false => SessionUse::Sessionless,
+        }
+    }
+
+    pub(super) fn note_session(&self) {
+        self.session_seen.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that the server's own stream was opened.
+    pub(super) fn note_stream(&self) {
+        self.stream_seen.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn had_stream(&self) -> bool {
+        self.stream_seen.load(Ordering::Relaxed)
+    }
+}
+
+fn client(url: &str) -> Result<reqwest::Client, Failure> {
+    let misconfigured = |cause: String| Failure::Misconfigured { cause };
+    let url = reqwest::Url::parse(url)
+        .map_err(|error| misconfigured(format!("its `url` is not an address: {error}")))?;
+    let builder = reqwest::Client::builder()
+        .user_agent(USER_AGENT)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_keepalive(TCP_KEEPALIVE)
+        .tcp_nodelay(true)
+        .pool_idle_timeout(POOL_IDLE)
+        .redirect(Policy::custom(same_origin_only));
+    let builder = match url.scheme() {
+        "https" => {
+            // An error means that somebody installed one before, which is as good.
+            let _ = ring::default_provider().install_default();
+            builder
+        }
+        "http" => {
+            // No TLS will be spoken, so the system's certificates need not be loaded.
+            let builder = builder.tls_backend_preconfigured(without_roots());
+            if is_this_machine(&url) {
+                builder.no_proxy()
+            } else {
+                builder
+            }
+        }
+        other => {
+            let cause = format!("its `url` begins with `{other}:`, not with `http:` or `https:`");
+            return Err(misconfigured(cause));
+        }
+    };
+    builder
+        .build()
+        .map_err(|error| misconfigured(with_sources(&error)))
+}
+
+fn without_roots() -> rustls::ClientConfig {
+    rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring speaks the default versions of TLS")
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth()
+}
+
+fn is_this_machine(url: &reqwest::Url) -> bool {
+    match url.host_str() {
+        Some("localhost" | "[::1]") => true,
+        Some(host) => host
+            .parse::<std::net::Ipv4Addr>()
+            .is_ok_and(|address| address.is_loopback()),
+        None => false,
+    }
+}
+
+/// Follows redirects that keep method, body and origin. Another origin must not see our headers.
+fn same_origin_only(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let keeps_body = matches!(attempt.status().as_u16(), 307 | 308);
+    let same_origin = attempt
+        .previous()
+        .last()
+        .is_some_and(|from| from.origin() == attempt.url().origin());
+    if keeps_body && same_origin && attempt.previous().len() <= REDIRECTS_MAX {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+fn header_map(headers: &BTreeMap<String, Secret>) -> Result<HeaderMap, Failure> {
+    let misconfigured = |name: &str| Failure::Misconfigured {
+        cause: format!("its header `{name}` has a name or a value that HTTP does not allow"),
+    };
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let header = HeaderName::try_from(name.as_str()).map_err(|_| misconfigured(name))?;
+        let mut value = HeaderValue::try_from(value.expose()).map_err(|_| misconfigured(name))?;
+        value.set_sensitive(true);
+        map.insert(header, value);
+    }
+    Ok(map)
+}
+
+impl From<reqwest::Error> for HttpFailure {
+    fn from(error: reqwest::Error) -> Self {
+        // The address may hold a key.
+        let error = error.without_url();
+        let cause = with_sources(&error);
+        Self(
+            if error.is_builder() || cause.contains("invalid peer certificate") {
+                Failure::Misconfigured { cause }
+            } else if error.is_connect() {
+                Failure::Unreachable { cause }
+            } else {
+                Failure::Cut { cause }
+            },
+        )
+    }
+}

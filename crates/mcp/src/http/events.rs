@@ -1,0 +1,110 @@
+//! Event streams: bounded events, and errors correlated to the request whose answer the stream is.
+
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, Stream, StreamExt, try_unfold};
+use reqwest::Response;
+use rmcp::model::{RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::SseError;
+use sse_stream::{Sse, SseStream};
+
+use super::answer::correlate;
+
+pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// Decodes a stream of events, none of them larger than `event_bytes_max`.
+pub(super) fn events(response: Response, event_bytes_max: usize) -> Events {
+    let mut event_bytes = EventBytes::default();
+    let bounded = chunks(response).map(move |chunk| {
+        let chunk = chunk.map_err(|error| StreamError::Cut(error.without_url()))?;
+        match event_bytes.add(&chunk) <= event_bytes_max {
+            true => Ok(chunk),
+            false => Err(StreamError::TooLarge(event_bytes_max)),
+        }
+    });
+    SseStream::from_bytes_stream(bounded).boxed()
+}
+
+fn chunks(response: Response) -> impl Stream<Item = reqwest::Result<Bytes>> {
+    try_unfold(response, |mut response| async move {
+        Ok(response.chunk().await?.map(|chunk| (chunk, response)))
+    })
+}
+
+/// As [`events`], for the answer to one request.
+pub(super) fn answering(events: Events, request: RequestId) -> Events {
+    events
+        .map(move |event| event.map(|event| correlated(event, &request)))
+        .boxed()
+}
+
+fn correlated(mut event: Sse, request: &RequestId) -> Sse {
+    // Looking for the word is much cheaper than parsing every event twice.
+    let data = event
+        .data
+        .as_deref()
+        .filter(|data| data.contains("\"error\""));
+    if let Some(data) = data
+        && let Ok(mut message) = serde_json::from_str::<ServerJsonRpcMessage>(data)
+        && correlate(&mut message, request)
+        && let Ok(data) = serde_json::to_string(&message)
+    {
+        event.data = Some(data);
+    }
+    event
+}
+
+#[derive(Debug, thiserror::Error)]
+enum StreamError {
+    #[error("the stream broke: {0}")]
+    Cut(reqwest::Error),
+    #[error("an event of the stream is larger than {0} bytes")]
+    TooLarge(usize),
+}
+
+/// Counts the bytes since the last blank line, which ends an event.
+#[derive(Default)]
+struct EventBytes {
+    event: usize,
+    line_is_empty: bool,
+}
+
+impl EventBytes {
+    /// Returns the size of the largest unfinished or finished event in the chunk.
+    fn add(&mut self, chunk: &[u8]) -> usize {
+        let mut largest = 0;
+        for byte in chunk {
+            self.event += 1;
+            largest = largest.max(self.event);
+            match byte {
+                b'\n' if self.line_is_empty => self.event = 0,
+                b'\n' => self.line_is_empty = true,
+                b'\r' => {}
+                _ => self.line_is_empty = false,
+            }
+        }
+        largest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_counted_across_chunks_and_starts_again_at_a_blank_line() {
+        let mut bytes = EventBytes::default();
+        assert_eq!(bytes.add(b"data: 12345\n"), 12);
+        assert_eq!(bytes.add(b"data: 12345\r\n\r\n"), 27);
+        assert_eq!(bytes.add(b"data: 1\n\n"), 9);
+    }
+
+    #[test]
+    fn an_error_event_without_an_id_gets_the_id_of_its_request() {
+        let event =
+            Sse::default().data(r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}"#);
+        let data = correlated(event, &RequestId::Number(5)).data.unwrap();
+        assert!(data.contains(r#""id":5"#), "{data}");
+        let other = Sse::default().data(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+        assert_eq!(correlated(other.clone(), &RequestId::Number(5)), other);
+    }
+}

@@ -1,0 +1,274 @@
+//! One server as its callers see it: requests that survive a lost connection.
+//!
+//! Start at [`Server::request`]. The decision whether a request is sent again is [`may_send_again`], which is pure.
+
+mod error;
+mod link;
+mod send;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{Effect, Progress};
+use rmcp::model::{ClientRequest, ServerResult};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::time::timeout;
+
+use crate::classify::{Class, Health, classify, health};
+use crate::failure::Failure;
+use crate::settings::{Retry, ServerSettings};
+use crate::signal::{Settled, Signal, Trouble};
+use crate::view::{Link, View};
+
+pub(crate) use error::{CallError, Fate};
+
+/// How long a caller waits for a connection: a restart takes less, and a person does not wait longer.
+const LINK_WAIT_MAX: Duration = Duration::from_secs(15);
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) settings: Arc<ServerSettings>,
+    view: watch::Receiver<View>,
+    signals: mpsc::Sender<Signal>,
+    permits: Semaphore,
+}
+
+/// A request, and what repeating it would mean.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) message: ClientRequest,
+    /// For people: the method, and what it is about.
+    pub(crate) operation: String,
+    pub(crate) effect: Effect,
+    pub(crate) retry: Retry,
+}
+
+impl Server {
+    pub(crate) fn new(
+        settings: Arc<ServerSettings>,
+        view: watch::Receiver<View>,
+        signals: mpsc::Sender<Signal>,
+    ) -> Self {
+        Self {
+            permits: Semaphore::new(settings.concurrency_max),
+            settings,
+            view,
+            signals,
+        }
+    }
+
+    pub(crate) fn view(&self) -> watch::Ref<'_, View> {
+        self.view.borrow()
+    }
+
+    pub(crate) fn watch(&self) -> watch::Receiver<View> {
+        self.view.clone()
+    }
+
+    pub(crate) async fn reconnect(&self) {
+        // A supervisor that is gone has nothing to reconnect.
+        let _ = self.signals.send(Signal::Reconnect).await;
+    }
+
+    /// Sends a request and returns its answer, over a second connection if the first fails and the request allows it.
+    ///
+    /// Dropping the future tells the server that nobody waits any more.
+    pub(crate) async fn request(
+        &self,
+        request: &Request,
+        progress: &Progress,
+    ) -> Result<ServerResult, CallError> {
+        let wait_max = self.settings.call_timeout;
+        let Ok(Ok(_permit)) = timeout(wait_max, self.permits.acquire()).await else {
+            let cause = "other calls to this server took all its places".to_owned();
+            return Err(self.not_sent(request, cause));
+        };
+        let link = match self.link_for_new_call().await {
+            Ok(link) => link,
+            Err(cause) => return Err(self.not_sent(request, cause)),
+        };
+        let failure = match self.send(&link, request, progress).await {
+            Ok(answer) => match send::hidden_session_loss(&answer, link.session) {
+                None => return Ok(answer),
+                Some(failure) => failure,
+            },
+            Err(failure) => failure,
+        };
+        let class = classify(&failure, link.session);
+        if !may_send_again(&failure, class, request) {
+            self.report(&link, &failure, class).await;
+            return Err(self.failed(request, &failure, class));
+        }
+        tracing::debug!(server = self.settings.name, %failure, "a request will be sent again");
+        match self.link_after_trouble(&link, &failure, class).await {
+            Some(link) => self.send_last(&link, request, progress, class).await,
+            None => Err(self.failed(request, &failure, class)),
+        }
+    }
+
+    /// Sends the request for the second and last time; `first` is how the first time ended.
+    async fn send_last(
+        &self,
+        link: &Link,
+        request: &Request,
+        progress: &Progress,
+        first: Class,
+    ) -> Result<ServerResult, CallError> {
+        let failure = match self.send(link, request, progress).await {
+            Ok(answer) => return Ok(answer),
+            Err(failure) => failure,
+        };
+        let class = match (classify(&failure, link.session), &failure) {
+            // On a session this young, the words are about something of the server's own.
+            (Class::SessionLost, Failure::Rpc { .. }) => Class::Answered,
+            (class, _) => class,
+        };
+        self.report(link, &failure, class).await;
+        let known = match (first, class) {
+            (_, Class::Answered) => class,
+            // What the first one did is as unknown as before.
+            (Class::OutcomeUnknown, _) => first,
+            _ => class,
+        };
+        Err(self.failed(request, &failure, known))
+    }
+
+    /// Tells the supervisor about trouble. Returns how to learn that it is settled, if there is any.
+    async fn report(&self, link: &Link, failure: &Failure, class: Class) -> Option<Settled> {
+        // What one call is not allowed may be fine for the others.
+        let is_refused = class == Class::Auth && !failure.is_forbidden();
+        if health(failure, class) == Health::Sound && !is_refused {
+            return None;
+        }
+        let (noted, settled) = oneshot::channel();
+        let trouble = Trouble {
+            epoch: link.epoch,
+            failure: failure.clone(),
+            class,
+            noted,
+        };
+        // A supervisor that is gone drops the message, and with it the sender.
+        let _ = self.signals.send(Signal::Trouble(trouble)).await;
+        settled.await.ok()
+    }
+
+    fn not_sent(&self, request: &Request, cause: String) -> CallError {
+        CallError {
+            server: self.settings.name.clone(),
+            operation: request.operation.clone(),
+            fate: Fate::NotRun,
+            cause,
+            next: self.view().outlook(),
+        }
+    }
+
+    fn failed(&self, request: &Request, failure: &Failure, class: Class) -> CallError {
+        CallError {
+            server: self.settings.name.clone(),
+            operation: request.operation.clone(),
+            fate: match class {
+                Class::Answered => Fate::Answered,
+                Class::OutcomeUnknown if request.effect == Effect::Read => Fate::Unread,
+                Class::OutcomeUnknown => Fate::Unknown,
+                _ => Fate::NotRun,
+            },
+            cause: failure.to_string(),
+            next: match class {
+                Class::Answered => String::new(),
+                Class::Auth if failure.is_forbidden() => {
+                    "the credentials do not allow this; they need the right it asks for".to_owned()
+                }
+                Class::RateLimited { after } => {
+                    format!("it asked us to wait {} s", after.as_secs().max(1))
+                }
+                _ => self.view().outlook(),
+            },
+        }
+    }
+}
+
+/// Decides whether a failed request is sent once more.
+fn may_send_again(failure: &Failure, class: Class, request: &Request) -> bool {
+    let may_repeat = match request.retry {
+        Retry::Never => return false,
+        Retry::Safe => request.effect.may_repeat(),
+        Retry::Always => true,
+    };
+    match class {
+        Class::SessionLost | Class::NotExecuted => true,
+        Class::RateLimited { after } => after <= LINK_WAIT_MAX,
+        // Its time is used up.
+        Class::OutcomeUnknown if matches!(failure, Failure::Timeout { .. }) => false,
+        Class::OutcomeUnknown => may_repeat,
+        Class::Auth | Class::Answered | Class::Cancelled => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::PingRequest;
+
+    fn request(effect: Effect, retry: Retry) -> Request {
+        Request {
+            message: ClientRequest::PingRequest(PingRequest::default()),
+            operation: "ping".to_owned(),
+            effect,
+            retry,
+        }
+    }
+
+    fn cut() -> Failure {
+        Failure::Cut {
+            cause: "reset".into(),
+        }
+    }
+
+    #[test]
+    fn what_may_have_run_is_repeated_only_when_that_does_no_harm() {
+        let again =
+            |effect, retry| may_send_again(&cut(), Class::OutcomeUnknown, &request(effect, retry));
+        assert!(!again(Effect::Effect, Retry::Safe));
+        assert!(again(Effect::Idempotent, Retry::Safe) && again(Effect::Read, Retry::Safe));
+        assert!(again(Effect::Effect, Retry::Always));
+        assert!(!again(Effect::Read, Retry::Never));
+    }
+
+    #[test]
+    fn what_did_not_run_is_sent_again_unless_the_user_forbids_it() {
+        for class in [Class::SessionLost, Class::NotExecuted] {
+            assert!(may_send_again(
+                &cut(),
+                class,
+                &request(Effect::Effect, Retry::Safe)
+            ));
+            assert!(!may_send_again(
+                &cut(),
+                class,
+                &request(Effect::Effect, Retry::Never)
+            ));
+        }
+    }
+
+    #[test]
+    fn an_answer_a_refusal_and_a_timeout_are_final() {
+        let request = request(Effect::Read, Retry::Always);
+        for class in [Class::Answered, Class::Auth, Class::Cancelled] {
+            assert!(!may_send_again(&cut(), class, &request));
+        }
+        let timeout = Failure::Timeout {
+            after: Duration::from_secs(1),
+        };
+        assert!(!may_send_again(&timeout, Class::OutcomeUnknown, &request));
+    }
+
+    #[test]
+    fn a_long_rate_limit_is_told_and_not_waited_for() {
+        let limited = |seconds| Class::RateLimited {
+            after: Duration::from_secs(seconds),
+        };
+        let request = request(Effect::Effect, Retry::Safe);
+        assert!(may_send_again(&cut(), limited(2), &request));
+        assert!(!may_send_again(&cut(), limited(60), &request));
+    }
+}

@@ -1,0 +1,84 @@
+//! Finds the connection for a request, and waits for one as long as there is hope.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::breaker::BreakerState;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::{LINK_WAIT_MAX, Server};
+use crate::classify::Class;
+use crate::failure::Failure;
+use crate::signal::Signal;
+use crate::status::ServerState;
+use crate::view::{Link, View};
+
+/// How often a waiting caller asks for another attempt.
+const DEMAND_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Server {
+    /// Returns the connection for a new call. With an open breaker the answer, or rather the refusal, is fast.
+    pub(super) async fn link_for_new_call(&self) -> Result<Arc<Link>, String> {
+        let view = self.view().clone();
+        if view.breaker != BreakerState::Closed {
+            self.demand();
+            return Err(cause(&view));
+        }
+        self.link(Instant::now() + LINK_WAIT_MAX).await
+    }
+
+    /// Waits until the trouble with a connection is over, and returns the connection to use then.
+    pub(super) async fn link_after_trouble(
+        &self,
+        link: &Link,
+        failure: &Failure,
+        class: Class,
+    ) -> Option<Arc<Link>> {
+        let deadline = Instant::now() + LINK_WAIT_MAX;
+        if let Class::RateLimited { after } = class {
+            sleep(after).await;
+        } else if let Some(mut settled) = self.report(link, failure, class).await {
+            // Settled, or dropped by a supervisor that has stopped: either way, the view says what there is now.
+            while timeout(DEMAND_INTERVAL, &mut settled).await.is_err() {
+                if Instant::now() >= deadline {
+                    return None;
+                }
+                self.demand();
+            }
+        }
+        self.link(deadline).await.ok()
+    }
+
+    async fn link(&self, deadline: Instant) -> Result<Arc<Link>, String> {
+        let mut views = self.watch();
+        loop {
+            let view = views.borrow_and_update().clone();
+            match (&view.link, view.breaker, &view.state) {
+                // A connection in doubt is waited for: a call on it might be lost.
+                (Some(_), BreakerState::Closed, ServerState::Degraded) => {}
+                (Some(link), BreakerState::Closed, _) => return Ok(Arc::clone(link)),
+                _ => {}
+            }
+            if view.state.is_hopeless() || Instant::now() >= deadline {
+                return Err(cause(&view));
+            }
+            self.demand();
+            let tick = (Instant::now() + DEMAND_INTERVAL).min(deadline);
+            // Whether something changed or the tick came, the next round looks.
+            let _ = timeout_at(tick, views.changed()).await;
+        }
+    }
+
+    fn demand(&self) {
+        // A full queue means that the supervisor has enough to do.
+        let _ = self.signals.try_send(Signal::Demand);
+    }
+}
+
+/// Says why there is no connection.
+fn cause(view: &View) -> String {
+    match &view.last_error {
+        Some(error) => error.clone(),
+        None => view.state.to_string(),
+    }
+}

@@ -1,0 +1,115 @@
+use super::*;
+use serde_json::json;
+
+fn parse(section: Value) -> ServerSettings {
+    ServerSettings::parse("files", &section).unwrap()
+}
+
+fn error(section: Value) -> String {
+    ServerSettings::parse("files", &section)
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn a_url_is_enough_and_the_defaults_are_the_documented_ones() {
+    let settings = parse(json!({ "url": "http://127.0.0.1:1/mcp" }));
+    assert!(settings.enabled && !settings.trust_annotations);
+    assert!(!settings.supports_parallel_tool_calls);
+    assert_eq!(settings.call_timeout, Duration::from_secs(300));
+    assert_eq!(settings.connect_timeout, Duration::from_secs(60));
+    assert_eq!(settings.keepalive_interval, Some(Duration::from_secs(180)));
+    assert_eq!(settings.breaker.strikes_max, 3);
+    assert_eq!(settings.breaker.cooldown, Duration::from_secs(60));
+    assert_eq!(settings.retry, Retry::Safe);
+    assert!(settings.warnings.is_empty());
+}
+
+#[test]
+fn zero_switches_keepalive_off_and_small_values_are_raised() {
+    let interval = |seconds: Value| {
+        parse(json!({ "url": "http://x", "keepalive_interval": seconds })).keepalive_interval
+    };
+    assert_eq!(interval(json!(0)), None);
+    assert_eq!(interval(json!(1)), Some(Duration::from_secs(5)));
+    assert_eq!(interval(json!("30")), Some(Duration::from_secs(30)));
+}
+
+#[test]
+fn a_program_keeps_its_arguments_and_hides_its_environment() {
+    let settings = parse(json!({
+        "command": "npx", "args": ["-y", 8080], "env": { "API_KEY": "very-secret" }, "cwd": "/tmp",
+    }));
+    let TransportSettings::Stdio { args, env, .. } = &settings.transport else {
+        panic!("{settings:?}");
+    };
+    assert_eq!(args, &["-y", "8080"]);
+    assert_eq!(env["API_KEY"].expose(), "very-secret");
+    assert!(!format!("{settings:?}").contains("very-secret"));
+}
+
+#[test]
+fn both_transports_or_none_are_refused() {
+    assert_eq!(
+        error(json!({ "url": "http://x", "command": "npx" })),
+        "MCP server `files` has both `url` and `command`; keep the one it is reached by"
+    );
+    assert!(error(json!({})).contains("neither `url`"));
+}
+
+#[test]
+fn an_unknown_key_is_a_warning_that_names_the_nearest() {
+    let settings = parse(json!({
+        "url": "http://x", "time_out": 5, "oauth": {}, "tools": { "includes": ["a"] },
+    }));
+    assert_eq!(
+        settings.warnings,
+        [
+            "`mcp_servers.files.tools.includes` is not a known key; did you mean `include`?",
+            "`mcp_servers.files.time_out` is not a known key; did you mean `timeout`?",
+            "`mcp_servers.files.oauth` has no effect in this version",
+        ]
+    );
+}
+
+#[test]
+fn wrong_values_say_where_they_are_and_what_belongs_there() {
+    assert_eq!(
+        error(json!({ "url": "http://x", "timeout": "soon" })),
+        r#"`mcp_servers.files.timeout` must be a number of seconds, but it is `"soon"`"#
+    );
+    assert_eq!(
+        error(json!({ "url": "http://x", "retry": "maybe" })),
+        r#"`mcp_servers.files.retry` must be one of `safe`, `never`, `always`, but it is `"maybe"`"#
+    );
+    assert!(
+        error(json!({ "url": "http://x", "breaker": { "cooldown": -1 } }))
+            .contains("breaker.cooldown")
+    );
+    assert!(error(json!("http://x")).contains("must be a section"));
+}
+
+#[test]
+fn a_wrong_header_is_reported_without_showing_it() {
+    let message = error(json!({ "url": "http://x", "headers": ["Bearer very-secret"] }));
+    assert!(message.contains("headers") && !message.contains("very-secret"));
+}
+
+#[test]
+fn include_wins_over_exclude() {
+    let settings = parse(json!({
+        "url": "http://x", "tools": { "include": "a", "exclude": ["a", "b"] },
+    }));
+    assert!(settings.offers("a") && !settings.offers("b") && !settings.offers("c"));
+    let settings = parse(json!({ "url": "http://x", "tools": { "exclude": ["b"] } }));
+    assert!(settings.offers("a") && !settings.offers("b"));
+}
+
+#[test]
+fn a_tool_can_have_its_own_retry_rule() {
+    let settings = parse(json!({
+        "url": "http://x", "retry": "never", "tools": { "retry": { "search": "always" } },
+    }));
+    assert_eq!(settings.retry_of("search"), Retry::Always);
+    assert_eq!(settings.retry_of("delete"), Retry::Never);
+}

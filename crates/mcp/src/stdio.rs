@@ -1,0 +1,12 @@
+//! Servers that are programs we start and talk to over their standard input and output.
+
+mod environment;
+mod lines;
+mod log;
+mod process;
+mod watchdog;
+
+pub(crate) use environment::child_environment;
+pub(crate) use lines::Lines;
+pub(crate) use log::ErrorLog;
+pub(crate) use process::{Process, Program};

@@ -1,0 +1,143 @@
+//! The process of a server, and everything it started.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use hermes_core::Secret;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::{Instant, sleep};
+
+use super::watchdog::Watchdog;
+use crate::failure::Failure;
+
+/// After this long without effect, a request to end becomes an order.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often we look whether a group that was asked to end is gone.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How to start a server.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) environment: BTreeMap<String, Secret>,
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+/// A running server. Dropping it kills its whole group.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    group: Pid,
+    /// Seen gone: the id may belong to somebody else by now.
+    is_gone: bool,
+    _watchdog: Option<Watchdog>,
+}
+
+/// The pipes of a process that was just started.
+pub(crate) struct Pipes {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
+}
+
+impl Process {
+    pub(crate) fn start(program: &Program) -> Result<(Self, Pipes), Failure> {
+        let mut child = command(program).spawn().map_err(|error| {
+            let cause = format!("cannot start `{}`: {error}", program.command);
+            match error.kind() {
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => {
+                    Failure::Misconfigured { cause }
+                }
+                _ => Failure::Unreachable { cause },
+            }
+        })?;
+        let group = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(group), (Some(stdin), Some(stdout), Some(stderr))) = (group, pipes) else {
+            return Err(Failure::Unreachable {
+                cause: format!("`{}` ended as it was started", program.command),
+            });
+        };
+        let process = Self {
+            child,
+            group,
+            is_gone: false,
+            _watchdog: Watchdog::over(group),
+        };
+        let pipes = Pipes {
+            stdin,
+            stdout,
+            stderr,
+        };
+        Ok((process, pipes))
+    }
+
+    /// Waits until the server itself has ended; its children may go on.
+    pub(super) async fn exited(&mut self) {
+        // An error means that somebody else has waited for it.
+        let _ = self.child.wait().await;
+    }
+
+    /// Asks every process of the group to end, waits a little, then kills what is left.
+    ///
+    /// What a server that ended by itself left behind is killed at once: callers wait for this.
+    pub(crate) async fn end(mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
+        self.signal(Signal::TERM);
+        let deadline = Instant::now() + GRACE;
+        while Instant::now() < deadline {
+            // A dead leader counts as a member until it was waited for.
+            let _ = self.child.try_wait();
+            if test_kill_process_group(self.group).is_err() {
+                self.is_gone = true;
+                return;
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        // The only failure is a group that is gone, which is what we want.
+        let _ = kill_process_group(self.group, signal);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.is_gone {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "hermes-mcp owns the processes of its servers"
+)]
+fn command(program: &Program) -> Command {
+    let mut command = Command::new(&program.command);
+    command
+        .args(&program.args)
+        .env_clear()
+        .envs(
+            program
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value.expose())),
+        )
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(cwd) = &program.cwd {
+        command.current_dir(cwd);
+    }
+    command
+}

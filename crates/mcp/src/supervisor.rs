@@ -1,0 +1,295 @@
+//! Keeps one server connected, for ever.
+//!
+//! One task owns the connection and everything that is known about it. It never waits for anything but the next event:
+//! dialling, probing and listing are jobs beside it. Callers see what it publishes as a [`View`] and tell it what they
+//! meet as [`Signal`]s. Start at [`Supervisor::run`].
+
+mod events;
+mod jobs;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::breaker::{Breaker, BreakerState};
+use hermes_core::{CancellationToken, Random};
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::dial::Dial;
+use crate::failure::Failure;
+use crate::pace::{Lost, Pace};
+use crate::probe::ProbeKind;
+use crate::refresh::Refresh;
+use crate::settings::ServerSettings;
+use crate::signal::Signal;
+use crate::status::{ServerEvent, ServerState};
+use crate::view::{Link, View};
+
+use jobs::Done;
+
+/// A probe takes at most this long, and never longer than the interval between probes.
+const PROBE_TIMEOUT_MAX: Duration = Duration::from_secs(10);
+/// A probe that somebody waits for.
+const DOUBT_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// What only a person can mend is looked at again this often, in case they did.
+const HOPELESS_WAIT: Duration = Duration::from_secs(300);
+/// For the ends of connections and processes when we stop: a process group gets two seconds, a session five.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
+/// Attempts to connect follow each other quickly at first; those closer together than this are one strike, so that a
+/// restart of a few seconds is waited for and not refused.
+const DIAL_STRIKES_APART: Duration = Duration::from_secs(5);
+/// Keeps the probes of many servers apart.
+const JITTER_PERCENT: u64 = 10;
+
+/// What a supervisor is given by whoever starts it.
+pub(crate) struct Supplies {
+    pub(crate) settings: Arc<ServerSettings>,
+    pub(crate) dial: Arc<dyn Dial>,
+    /// Shared by all servers: how many connect at the same time.
+    pub(crate) gate: Arc<Semaphore>,
+    pub(crate) random: Arc<Random>,
+    pub(crate) signals: (mpsc::Sender<Signal>, mpsc::Receiver<Signal>),
+    pub(crate) view: watch::Sender<View>,
+    pub(crate) events: broadcast::Sender<ServerEvent>,
+    pub(crate) stop: CancellationToken,
+}
+
+pub(crate) struct Supervisor {
+    supplies: Supplies,
+    jobs: JoinSet<Done>,
+    /// Counts connections, also failed attempts at them.
+    epoch: u64,
+    /// Counts the attempts that succeeded.
+    connections: u64,
+    live: Option<Live>,
+    is_connecting: bool,
+    /// Connections that have not ended yet, the live one included.
+    open: Vec<u64>,
+    next_attempt: Option<Instant>,
+    pace: Pace,
+    breaker: Breaker,
+    /// When a failed attempt to connect was last a strike.
+    struck_at: Option<Instant>,
+    refresh: Refresh,
+    /// When the connection has been silent for too long.
+    next_probe: Option<Instant>,
+    is_probing: bool,
+    /// Callers whose trouble is not settled yet.
+    waiters: Vec<oneshot::Sender<()>>,
+}
+
+struct Live {
+    link: Arc<Link>,
+    probe: ProbeKind,
+    end: CancellationToken,
+}
+
+impl Supervisor {
+    pub(crate) fn new(supplies: Supplies) -> Self {
+        Self {
+            pace: Pace::new(supplies.settings.backoff),
+            breaker: Breaker::new(supplies.settings.breaker),
+            supplies,
+            jobs: JoinSet::new(),
+            epoch: 0,
+            connections: 0,
+            live: None,
+            is_connecting: false,
+            open: Vec::new(),
+            next_attempt: None,
+            struck_at: None,
+            refresh: Refresh::default(),
+            next_probe: None,
+            is_probing: false,
+            waiters: Vec::new(),
+        }
+    }
+
+    /// Runs until it is told to stop, then ends the connection.
+    pub(crate) async fn run(mut self) {
+        self.next_attempt = Some(Instant::now());
+        let stop = self.supplies.stop.clone();
+        loop {
+            self.do_what_is_due(Instant::now());
+            self.publish();
+            let timer = self.next_timer();
+            tokio::select! {
+                () = stop.cancelled() => break,
+                Some(signal) = self.supplies.signals.1.recv() => self.on_signal(signal),
+                Some(done) = self.jobs.join_next() => self.on_done(done),
+                () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => {}
+            }
+        }
+        self.shut_down().await;
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
+        let when_live = [
+            self.probe_due(),
+            self.refresh.due(),
+            self.breaker_probe_due(),
+        ];
+        match self.live {
+            Some(_) => when_live.into_iter().flatten().min(),
+            None => self.next_attempt.filter(|_| self.may_connect()),
+        }
+    }
+
+    fn do_what_is_due(&mut self, now: Instant) {
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if self.live.is_none() {
+            if is_due(self.next_attempt) && self.may_connect() {
+                self.start_connecting(now);
+            }
+            return;
+        }
+        if is_due(self.breaker_probe_due()) && self.breaker.try_probe(now.into_std()) {
+            self.start_probe(DOUBT_PROBE_TIMEOUT);
+        }
+        if is_due(self.probe_due()) {
+            self.probe_unless_busy(now);
+        }
+        if is_due(self.refresh.due()) {
+            self.start_fetch(now);
+        }
+    }
+
+    /// Probes a silent connection. One with calls under way is left alone: a server that works on one thing at a time
+    /// could not answer, and the calls have deadlines of their own.
+    fn probe_unless_busy(&mut self, now: Instant) {
+        let interval = self.supplies.settings.keepalive_interval;
+        match self.live.as_ref().is_some_and(|live| live.link.is_busy()) {
+            true => self.next_probe = interval.map(|interval| now + interval),
+            false => self.start_probe(PROBE_TIMEOUT_MAX.min(interval.unwrap_or(PROBE_TIMEOUT_MAX))),
+        }
+    }
+
+    /// Returns whether giving up the connection would cut off calls: those of a process end with it.
+    fn would_lose_calls(&self) -> bool {
+        let is_busy = |live: &Live| live.link.is_busy();
+        self.supplies.dial.is_exclusive() && self.live.as_ref().is_some_and(is_busy)
+    }
+
+    fn probe_due(&self) -> Option<Instant> {
+        self.next_probe.filter(|_| !self.is_probing)
+    }
+
+    fn breaker_probe_due(&self) -> Option<Instant> {
+        match self.breaker.state() {
+            BreakerState::Open { until } if !self.is_probing => Some(Instant::from_std(until)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a connection may be started as far as the old one is concerned.
+    fn may_connect(&self) -> bool {
+        !self.is_connecting && (self.open.is_empty() || !self.supplies.dial.is_exclusive())
+    }
+
+    /// Puts off the next probe: the server has just shown that it lives.
+    fn heard_from(&mut self, now: Instant) {
+        let interval = self.supplies.settings.keepalive_interval;
+        self.next_probe = interval.map(|interval| {
+            let spread = self.supplies.random.below(2 * JITTER_PERCENT + 1);
+            now + interval * (100 - JITTER_PERCENT + spread) as u32 / 100
+        });
+        self.supplies.view.send_if_modified(|view| {
+            view.last_success = Some(now);
+            false
+        });
+    }
+
+    /// Gives up the connection of `epoch`, if it is the one we have, and arranges for another.
+    fn lose(&mut self, epoch: u64, failure: &Failure) {
+        let Some(live) = self.live.take_if(|live| live.link.epoch == epoch) else {
+            return;
+        };
+        let now = Instant::now();
+        tracing::info!(server = self.supplies.settings.name, epoch, %failure, "lost the connection");
+        let what = match self.supplies.dial.is_exclusive() {
+            // A program that hangs must go before another is started; calls on it are lost anyway.
+            true => {
+                live.end.cancel();
+                Lost::Process
+            }
+            false => Lost::Connection,
+        };
+        self.refresh.reset();
+        (self.is_probing, self.next_probe) = (false, None);
+        let due = self.pace.lost(now, what, &self.supplies.random);
+        self.next_attempt = Some(due);
+        let error = failure.to_string();
+        self.supplies.view.send_modify(|view| {
+            view.link = None;
+            view.last_error = Some(error);
+        });
+        self.set_state(ServerState::Reconnecting {
+            attempt: self.pace.attempt(),
+        });
+    }
+
+    /// Gives up until somebody changes something: looks again only now and then.
+    fn despair(&mut self, state: ServerState) {
+        let due = self.pace.pause(Instant::now(), HOPELESS_WAIT);
+        self.next_attempt = Some(due);
+        self.set_state(state);
+        self.settle();
+    }
+
+    /// Tells everybody who waits that things are as they are.
+    fn settle(&mut self) {
+        self.publish();
+        for waiter in self.waiters.drain(..) {
+            // One who went away in the meantime needs no answer.
+            let _ = waiter.send(());
+        }
+    }
+
+    fn set_state(&mut self, state: ServerState) {
+        let has_changed = self.supplies.view.send_if_modified(|view| {
+            let has_changed = view.state != state;
+            view.state.clone_from(&state);
+            has_changed
+        });
+        if has_changed {
+            // Nobody may be listening.
+            let _ = self.supplies.events.send(ServerEvent {
+                server: self.supplies.settings.name.clone(),
+                state,
+            });
+        }
+    }
+
+    /// Publishes what changed in passing.
+    fn publish(&mut self) {
+        let next_attempt = self.next_attempt.filter(|_| self.live.is_none());
+        let breaker = self.breaker.state();
+        self.supplies.view.send_if_modified(|view| {
+            let has_changed = view.next_attempt != next_attempt || view.breaker != breaker;
+            view.next_attempt = next_attempt;
+            view.breaker = breaker;
+            has_changed
+        });
+    }
+
+    async fn shut_down(mut self) {
+        self.set_state(ServerState::Stopped);
+        self.supplies.view.send_modify(|view| view.link = None);
+        self.live = None;
+        self.settle();
+        // Every connection hangs on the token that stopped us; their ends are among the jobs.
+        let ended = timeout(SHUTDOWN_TIMEOUT, async {
+            while self.jobs.join_next().await.is_some() {}
+        });
+        if ended.await.is_err() {
+            tracing::warn!(
+                server = self.supplies.settings.name,
+                "the connection did not end in time"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

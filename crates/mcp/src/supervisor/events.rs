@@ -1,0 +1,313 @@
+//! What the supervisor does when something happened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::CancellationToken;
+use hermes_core::breaker::BreakerState;
+use tokio::sync::oneshot;
+use tokio::task::JoinError;
+use tokio::time::Instant;
+
+use super::jobs::Done;
+use super::{DIAL_STRIKES_APART, DOUBT_PROBE_TIMEOUT, Live, Supervisor};
+use crate::classify::{Class, Health, SessionUse, classify, health};
+use crate::dial::Connection;
+use crate::failure::Failure;
+use crate::probe::{ProbeKind, Probed};
+use crate::signal::{Signal, Trouble};
+use crate::status::ServerState;
+use crate::view::{Link, Offer};
+
+impl Supervisor {
+    pub(super) fn on_signal(&mut self, signal: Signal) {
+        let now = Instant::now();
+        match signal {
+            Signal::Answered { epoch, round_trip } => self.on_answered(epoch, round_trip, now),
+            Signal::Trouble(trouble) => self.on_trouble(trouble, now),
+            Signal::Demand if self.live.is_none() => {
+                let allowed = self.pace.demanded(now);
+                self.next_attempt = self.next_attempt.map(|at| at.min(allowed));
+            }
+            Signal::ListChanged { epoch } if self.is_live(epoch) => self.refresh.announced(now),
+            Signal::Doubt { epoch } if self.is_live(epoch) => self.doubt(),
+            Signal::Reconnect => self.on_reconnect(now),
+            // About a connection that is gone, or that is there already.
+            Signal::Demand | Signal::ListChanged { .. } | Signal::Doubt { .. } => {}
+        }
+    }
+
+    fn is_live(&self, epoch: u64) -> bool {
+        self.live
+            .as_ref()
+            .is_some_and(|live| live.link.epoch == epoch)
+    }
+
+    fn on_answered(&mut self, epoch: u64, round_trip: Duration, now: Instant) {
+        if self.is_live(epoch) {
+            self.breaker.succeed();
+            self.heard_from(now);
+            self.supplies.view.send_if_modified(|view| {
+                view.round_trip = Some(round_trip);
+                false
+            });
+        }
+    }
+
+    fn on_trouble(&mut self, trouble: Trouble, now: Instant) {
+        let (waiter, settled) = oneshot::channel();
+        self.waiters.push(waiter);
+        self.on_failure(trouble.epoch, &trouble.failure, trouble.class, now);
+        // Only now may the caller go on: whoever calls next must see what this has changed.
+        self.publish();
+        let _ = trouble.noted.send(settled);
+    }
+
+    fn on_failure(&mut self, epoch: u64, failure: &Failure, class: Class, now: Instant) {
+        if !self.is_live(epoch) {
+            if self.live.is_some() || self.supplies.view.borrow().state.is_hopeless() {
+                // Replaced in the meantime, or given up: there is nothing to wait for.
+                self.settle();
+            }
+            return;
+        }
+        if class == Class::Auth {
+            self.on_refused(epoch, failure);
+            return;
+        }
+        match health(failure, class) {
+            Health::Sound => self.settle(),
+            Health::Lost => self.lose(epoch, failure),
+            Health::Doubtful => {
+                // Only slow, perhaps: whether it is a strike, the probe decides.
+                if !matches!(failure, Failure::Timeout { .. }) {
+                    self.breaker.fail(now.into_std());
+                }
+                self.doubt();
+            }
+        }
+    }
+
+    fn doubt(&mut self) {
+        self.set_state(ServerState::Degraded);
+        self.start_probe(DOUBT_PROBE_TIMEOUT);
+    }
+
+    fn on_reconnect(&mut self, now: Instant) {
+        if let Some(live) = &self.live {
+            let epoch = live.link.epoch;
+            let cause = "a new connection was asked for".to_owned();
+            self.lose(epoch, &Failure::Cut { cause });
+        }
+        if !self.is_connecting {
+            self.next_attempt = Some(now);
+        }
+    }
+
+    pub(super) fn on_done(&mut self, done: Result<Done, JoinError>) {
+        match done {
+            Ok(Done::Dialled { epoch, end, result }) => {
+                self.is_connecting = false;
+                match result {
+                    Ok(connection) => self.on_connected(epoch, connection, end),
+                    Err(failure) => self.on_not_connected(&failure),
+                }
+            }
+            Ok(Done::Ended { epoch }) => {
+                self.open.retain(|open| *open != epoch);
+                let cause = "the server closed the connection".to_owned();
+                self.lose(epoch, &Failure::Cut { cause });
+            }
+            Ok(Done::Probed { epoch, probed }) if self.is_live(epoch) => {
+                self.on_probed(epoch, probed);
+            }
+            Ok(Done::Fetched { epoch, result }) if self.is_live(epoch) => {
+                self.on_fetched(epoch, result);
+            }
+            Ok(Done::Probed { .. } | Done::Fetched { .. }) => {}
+            Err(panic) => self.on_panic(&panic),
+        }
+    }
+
+    fn on_connected(&mut self, epoch: u64, connection: Connection, end: CancellationToken) {
+        let now = Instant::now();
+        let link = Arc::new(Link::new(epoch, &connection, end.clone()));
+        self.live = Some(Live {
+            probe: ProbeKind::of(&link.peer),
+            link: Arc::clone(&link),
+            end,
+        });
+        self.watch_over(epoch, connection);
+        self.connections += 1;
+        self.next_attempt = None;
+        self.pace.connected(now);
+        self.breaker.succeed();
+        self.refresh.at_once(now);
+        self.heard_from(now);
+        let reconnects = self.connections - 1;
+        self.supplies.view.send_modify(|view| {
+            view.reconnects = reconnects;
+            view.link = Some(link);
+        });
+        tracing::info!(server = self.supplies.settings.name, epoch, "connected");
+        self.set_state(ServerState::Ready);
+        self.settle();
+    }
+
+    fn on_not_connected(&mut self, failure: &Failure) {
+        let now = Instant::now();
+        let error = failure.to_string();
+        tracing::debug!(server = self.supplies.settings.name, %failure, "cannot connect");
+        self.supplies
+            .view
+            .send_modify(|view| view.last_error = Some(error.clone()));
+        if let Failure::Misconfigured { .. } = failure {
+            return self.despair(ServerState::Misconfigured { reason: error });
+        }
+        match classify(failure, SessionUse::Sessionless) {
+            Class::Auth => {
+                let reason = self.how_to_authenticate();
+                return self.despair(ServerState::NeedsAuth { reason });
+            }
+            Class::RateLimited { after } => {
+                self.next_attempt = Some(self.pace.pause(now, after));
+            }
+            _ => {
+                self.strike_for_dialling(now);
+                self.next_attempt = Some(self.pace.failed(now, &self.supplies.random));
+            }
+        }
+        self.set_state(ServerState::Reconnecting {
+            attempt: self.pace.attempt(),
+        });
+    }
+
+    fn strike_for_dialling(&mut self, now: Instant) {
+        if self
+            .struck_at
+            .is_none_or(|at| now - at >= DIAL_STRIKES_APART)
+        {
+            self.struck_at = Some(now);
+            self.breaker.fail(now.into_std());
+        }
+    }
+
+    /// A call, a probe or a list was refused for its credentials.
+    fn on_refused(&mut self, epoch: u64, failure: &Failure) {
+        self.lose(epoch, failure);
+        let reason = self.how_to_authenticate();
+        self.despair(ServerState::NeedsAuth { reason });
+    }
+
+    fn how_to_authenticate(&self) -> String {
+        let name = &self.supplies.settings.name;
+        format!(
+            "it does not accept the credentials; set the header it expects under `mcp_servers.{name}.headers` \
+             (usually `Authorization: Bearer …`), then reconnect it"
+        )
+    }
+
+    fn on_probed(&mut self, epoch: u64, probed: Probed) {
+        self.is_probing = false;
+        if let Some(live) = &mut self.live {
+            live.probe = probed.kind;
+        }
+        let now = Instant::now();
+        let failure = match probed.result {
+            Ok(round_trip) => {
+                self.supplies.view.send_if_modified(|view| {
+                    view.round_trip = Some(round_trip);
+                    false
+                });
+                return self.on_alive(now);
+            }
+            Err(failure) => failure,
+        };
+        match classify(&failure, self.session()) {
+            Class::Answered | Class::RateLimited { .. } => self.on_alive(now),
+            Class::Auth => self.on_refused(epoch, &failure),
+            Class::SessionLost => self.lose(epoch, &failure),
+            // It may be silent because it is at work. The calls have deadlines of their own.
+            Class::OutcomeUnknown if self.would_lose_calls() => {
+                self.set_state(ServerState::Ready);
+                self.settle();
+            }
+            Class::NotExecuted | Class::OutcomeUnknown | Class::Cancelled => {
+                self.breaker.fail(now.into_std());
+                self.lose(epoch, &failure);
+            }
+        }
+    }
+
+    /// A probe was answered. It says that the server lives, not that its calls work: strikes stay, unless this was the
+    /// probe that an open breaker waited for.
+    fn on_alive(&mut self, now: Instant) {
+        if self.breaker.state() == BreakerState::HalfOpen {
+            self.breaker.succeed();
+        }
+        self.heard_from(now);
+        self.set_state(ServerState::Ready);
+        self.settle();
+    }
+
+    fn on_fetched(&mut self, epoch: u64, result: Result<Offer, Failure>) {
+        let now = Instant::now();
+        match result {
+            Ok(offer) => {
+                self.refresh.finished();
+                self.heard_from(now);
+                self.publish_offer(offer);
+            }
+            Err(failure) => {
+                self.refresh.failed(now);
+                tracing::warn!(server = self.supplies.settings.name, %failure, "cannot list the tools");
+                let class = classify(&failure, self.session());
+                match (class, health(&failure, class)) {
+                    (Class::Auth, _) => self.on_refused(epoch, &failure),
+                    (_, Health::Lost) => self.lose(epoch, &failure),
+                    (_, Health::Doubtful) => self.doubt(),
+                    (_, Health::Sound) => {}
+                }
+            }
+        }
+    }
+
+    fn publish_offer(&mut self, offer: Offer) {
+        let name = &self.supplies.settings.name;
+        self.supplies.view.send_if_modified(|view| {
+            let has_changed = view.offer.as_deref() != Some(&offer);
+            if has_changed && view.offer.is_some() {
+                tracing::info!(
+                    server = name,
+                    tools = offer.tools.len(),
+                    "the tools have changed"
+                );
+            }
+            if has_changed {
+                view.offer = Some(Arc::new(offer));
+            }
+            has_changed
+        });
+    }
+
+    fn session(&self) -> SessionUse {
+        self.live
+            .as_ref()
+            .map_or(SessionUse::Sessionless, |live| live.link.session)
+    }
+
+    /// A job fell over. Which one is not known, so all of them are started again when they are due.
+    fn on_panic(&mut self, panic: &JoinError) {
+        tracing::error!(server = self.supplies.settings.name, %panic, "a connection job fell over");
+        (self.is_connecting, self.is_probing) = (false, false);
+        let now = Instant::now();
+        match &self.live {
+            Some(live) => {
+                let epoch = live.link.epoch;
+                let cause = "an internal error".to_owned();
+                self.lose(epoch, &Failure::Cut { cause });
+            }
+            None => self.next_attempt = Some(self.pace.failed(now, &self.supplies.random)),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What runs beside the supervisor: dialling, waiting for the end of a connection, probing, listing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::CancellationToken;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::Supervisor;
+use crate::dial::{Connection, Wires};
+use crate::failure::Failure;
+use crate::probe::{Probed, fetch_offer, probe};
+use crate::signal::Reporter;
+use crate::view::Offer;
+
+/// For an attempt to find a server that was there before.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Which of these attempts get the whole time nevertheless, for servers that have become slow.
+const PATIENT_EVERY: u32 = 4;
+
+/// The gate spreads a burst; it must not let four slow servers keep out a fast one.
+const GATE_HELD_MAX: Duration = Duration::from_secs(3);
+
+/// What a job came to.
+pub(super) enum Done {
+    Dialled {
+        epoch: u64,
+        end: CancellationToken,
+        result: Result<Connection, Failure>,
+    },
+    Ended {
+        epoch: u64,
+    },
+    Probed {
+        epoch: u64,
+        probed: Probed,
+    },
+    Fetched {
+        epoch: u64,
+        result: Result<Offer, Failure>,
+    },
+}
+
+/// Runs a future once the gate lets it through. One that takes long gives its place to others.
+async fn through<T>(gate: &Semaphore, future: impl Future<Output = T>) -> T {
+    tokio::pin!(future);
+    // The gate is never closed; without a permit we would only be less polite.
+    let permit = gate.acquire().await;
+    tokio::select! {
+        result = &mut future => return result,
+        () = sleep(GATE_HELD_MAX) => drop(permit),
+    }
+    future.await
+}
+
+impl Supervisor {
+    pub(super) fn start_connecting(&mut self, now: Instant) {
+        self.epoch += 1;
+        let epoch = self.epoch;
+        self.is_connecting = true;
+        self.next_attempt = None;
+        self.pace.attempting(now);
+        let supplies = &self.supplies;
+        let end = supplies.stop.child_token();
+        let wires = Wires {
+            reporter: Reporter::new(epoch, supplies.signals.0.clone()),
+            stop: end.clone(),
+        };
+        let deadline = self.connect_deadline();
+        let (dial, gate) = (Arc::clone(&supplies.dial), Arc::clone(&supplies.gate));
+        let stop = supplies.stop.clone();
+        self.jobs.spawn(async move {
+            let connect = async {
+                let dialled = timeout(deadline, through(&gate, dial.dial(wires))).await;
+                dialled.unwrap_or(Err(Failure::Timeout { after: deadline }))
+            };
+            let result = tokio::select! {
+                result = connect => result,
+                () = stop.cancelled() => Err(Failure::Cancelled),
+            };
+            Done::Dialled { epoch, end, result }
+        });
+    }
+
+    /// Returns how long an attempt may take. A server that was there before is expected back soon: an attempt that
+    /// began while it was away must not keep us from the one that finds it. Now and then one is patient.
+    fn connect_deadline(&self) -> Duration {
+        let patient = self.supplies.settings.connect_timeout;
+        let is_quick = self.connections > 0
+            && !self.supplies.dial.is_exclusive()
+            && !self.pace.attempt().is_multiple_of(PATIENT_EVERY);
+        if is_quick {
+            patient.min(RECONNECT_TIMEOUT)
+        } else {
+            patient
+        }
+    }
+
+    /// Watches over a connection until it ends, by itself or because it was told to.
+    pub(super) fn watch_over(&mut self, epoch: u64, connection: Connection) {
+        self.open.push(epoch);
+        self.jobs.spawn(async move {
+            // It ends the same way whether its task finished or panicked.
+            let _ = connection.service.waiting().await;
+            drop(connection.copier);
+            Done::Ended { epoch }
+        });
+    }
+
+    pub(super) fn start_probe(&mut self, deadline: Duration) {
+        let Some(live) = self.live.as_ref().filter(|_| !self.is_probing) else {
+            return;
+        };
+        let (link, kind) = (Arc::clone(&live.link), live.probe);
+        self.is_probing = true;
+        self.jobs.spawn(async move {
+            let probed = probe(link.peer.clone(), kind, deadline).await;
+            Done::Probed {
+                epoch: link.epoch,
+                probed,
+            }
+        });
+    }
+
+    pub(super) fn start_fetch(&mut self, now: Instant) {
+        let Some(live) = &self.live else {
+            return;
+        };
+        let link = Arc::clone(&live.link);
+        self.refresh.started(now);
+        self.jobs.spawn(async move {
+            let result = fetch_offer(link.peer.clone()).await;
+            Done::Fetched {
+                epoch: link.epoch,
+                result,
+            }
+        });
+    }
+}

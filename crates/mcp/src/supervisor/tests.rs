@@ -1,0 +1,334 @@
+//! The supervisor on a clock of its own: hours pass in milliseconds, over a connection in memory.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use hermes_core::tool::BoxFuture;
+use hermes_core::{Effect, Progress};
+use rmcp::model::{ClientRequest, ListToolsRequest};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex, split};
+use tokio::time::sleep;
+
+use super::*;
+use crate::classify::SessionUse;
+use crate::dial::{Connection, Wires, handshake};
+use crate::server::{Request, Server};
+use crate::settings::{Protocol, Retry};
+use crate::signal::QUEUE_MAX;
+use crate::stdio::Lines;
+
+/// A server in memory that forgets its sessions after some idle time, as servers do.
+#[derive(Default)]
+struct World {
+    /// Dials to fail, oldest first.
+    failures: Mutex<VecDeque<Failure>>,
+    is_down: AtomicBool,
+    dials: AtomicUsize,
+    pings: AtomicUsize,
+    lists: AtomicUsize,
+    /// Requests that met a forgotten session.
+    refusals: AtomicUsize,
+    idle_max: Option<Duration>,
+    /// How long the next list takes; meanwhile nothing else is answered.
+    slow_list: Mutex<Option<Duration>>,
+    is_exclusive: bool,
+}
+
+impl World {
+    fn count(counter: &AtomicUsize) -> usize {
+        counter.load(Ordering::SeqCst)
+    }
+
+    async fn serve(self: Arc<Self>, stream: DuplexStream) {
+        let (reader, mut writer) = split(stream);
+        let mut lines = BufReader::new(reader).lines();
+        let mut last_used = Instant::now();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            let Some(id) = message.get("id").cloned() else {
+                continue;
+            };
+            let is_forgotten = self.idle_max.is_some_and(|max| last_used.elapsed() > max);
+            last_used = Instant::now();
+            let answer = match message["method"].as_str() {
+                _ if self.is_down.load(Ordering::SeqCst) => continue,
+                _ if is_forgotten => {
+                    self.refusals.fetch_add(1, Ordering::SeqCst);
+                    json!({ "error": { "code": -32001, "message": "Session not found" } })
+                }
+                Some("initialize") => json!({ "result": {
+                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "world", "version": "1" },
+                } }),
+                Some("ping") => {
+                    self.pings.fetch_add(1, Ordering::SeqCst);
+                    json!({ "result": {} })
+                }
+                _ => {
+                    let slow = self.slow_list.lock().unwrap().take();
+                    sleep(slow.unwrap_or_default()).await;
+                    self.lists.fetch_add(1, Ordering::SeqCst);
+                    json!({ "result": { "tools": [] } })
+                }
+            };
+            let mut answer = answer;
+            answer["jsonrpc"] = json!("2.0");
+            answer["id"] = id;
+            if writer
+                .write_all(format!("{answer}\n").as_bytes())
+                .await
+                .is_err()
+            {
+                return;
+            }
+        }
+    }
+}
+
+struct MemoryDial(Arc<World>, Mutex<JoinSet<()>>);
+
+impl Dial for MemoryDial {
+    fn dial(&self, wires: Wires) -> BoxFuture<'_, Result<Connection, Failure>> {
+        Box::pin(async move {
+            self.0.dials.fetch_add(1, Ordering::SeqCst);
+            let failure = self.0.failures.lock().unwrap().pop_front();
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+            let (ours, theirs) = duplex(64 * 1024);
+            self.1
+                .lock()
+                .unwrap()
+                .spawn(Arc::clone(&self.0).serve(theirs));
+            let (reader, writer) = split(ours);
+            let transport = Lines::new(reader, writer, None);
+            let mut connection = handshake("world", transport, &wires, Protocol::Legacy).await?;
+            connection.session = SessionUse::Session;
+            Ok(connection)
+        })
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.0.is_exclusive
+    }
+}
+
+struct Bench {
+    world: Arc<World>,
+    server: Server,
+    stop: CancellationToken,
+    _supervisor: JoinSet<()>,
+}
+
+impl Bench {
+    fn new(world: World, section: Value) -> Self {
+        let world = Arc::new(world);
+        let mut section = section;
+        section["url"] = json!("http://memory");
+        let settings = Arc::new(ServerSettings::parse("world", &section).unwrap());
+        let (view, watched) = watch::channel(View::new(ServerState::Connecting));
+        let signals = mpsc::channel(QUEUE_MAX);
+        let server = Server::new(Arc::clone(&settings), watched, signals.0.clone());
+        let stop = CancellationToken::new();
+        let supervisor = Supervisor::new(Supplies {
+            settings,
+            dial: Arc::new(MemoryDial(Arc::clone(&world), Mutex::default())),
+            gate: Arc::new(Semaphore::new(4)),
+            random: Arc::new(Random::seeded(5)),
+            signals,
+            view,
+            events: broadcast::channel(8).0,
+            stop: stop.clone(),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(supervisor.run());
+        Self {
+            world,
+            server,
+            stop,
+            _supervisor: tasks,
+        }
+    }
+
+    async fn call(&self) -> Result<(), String> {
+        let request = Request {
+            message: ClientRequest::ListToolsRequest(ListToolsRequest::default()),
+            operation: "tools/list".to_owned(),
+            effect: Effect::Effect,
+            retry: Retry::Safe,
+        };
+        let answer = self.server.request(&request, &Progress::default()).await;
+        answer.map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[tokio::test(start_paused = true)]
+async fn a_call_after_twelve_idle_hours_succeeds_at_the_first_try() {
+    let world = World {
+        idle_max: Some(Duration::from_secs(600)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({}));
+    bench.call().await.unwrap();
+    sleep(12 * HOUR).await;
+    bench.call().await.unwrap();
+    assert_eq!(
+        World::count(&bench.world.dials),
+        1,
+        "the session was kept alive"
+    );
+    assert_eq!(World::count(&bench.world.refusals), 0);
+    let pings = World::count(&bench.world.pings);
+    assert!(
+        (12 * 18..=12 * 23).contains(&pings),
+        "one in three minutes: {pings}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_keepalive_the_first_call_after_the_night_heals_and_succeeds() {
+    let world = World {
+        idle_max: Some(Duration::from_secs(600)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({ "keepalive_interval": 0 }));
+    bench.call().await.unwrap();
+    sleep(12 * HOUR).await;
+    assert_eq!(World::count(&bench.world.pings), 0);
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_shorter_than_the_interval_is_healed_by_the_probe() {
+    let world = World {
+        idle_max: Some(Duration::from_secs(100)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({}));
+    sleep(Duration::from_secs(250)).await;
+    assert_eq!(World::count(&bench.world.dials), 2, "found by the probe");
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.refusals), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn traffic_counts_as_a_probe() {
+    let bench = Bench::new(World::default(), json!({ "keepalive_interval": 60 }));
+    for _ in 0..100 {
+        sleep(Duration::from_secs(30)).await;
+        bench.call().await.unwrap();
+    }
+    assert_eq!(World::count(&bench.world.pings), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_go_on_for_ever_and_slow_down() {
+    let refused = Failure::Unreachable {
+        cause: "refused".to_owned(),
+    };
+    let world = World {
+        failures: Mutex::new(vec![refused; 100_000].into()),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({}));
+    sleep(24 * HOUR).await;
+    let dials = World::count(&bench.world.dials);
+    assert!((24 * 120..=24 * 240 + 20).contains(&dials), "{dials}");
+    bench.world.failures.lock().unwrap().clear();
+    sleep(Duration::from_secs(31)).await;
+    bench.call().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_answering_is_given_up_by_the_probe() {
+    let bench = Bench::new(World::default(), json!({ "keepalive_interval": 60 }));
+    bench.call().await.unwrap();
+    bench.world.is_down.store(true, Ordering::SeqCst);
+    sleep(Duration::from_secs(60 + 6 + 10 + 1)).await;
+    assert!(bench.server.view().link.is_none());
+    bench.world.is_down.store(false, Ordering::SeqCst);
+    let back = Instant::now();
+    while bench.call().await.is_err() {
+        sleep(Duration::from_secs(1)).await;
+    }
+    assert!(
+        back.elapsed() <= Duration::from_secs(7),
+        "{:?}",
+        back.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_waits_fifteen_seconds_and_is_told_what_happens_next() {
+    let refused = Failure::Unreachable {
+        cause: "refused".to_owned(),
+    };
+    let world = World {
+        failures: Mutex::new(vec![refused; 1000].into()),
+        ..World::default()
+    };
+    let settings = json!({ "breaker": { "threshold": 0 } });
+    let bench = Bench::new(world, settings);
+    let started = Instant::now();
+    let error = bench.call().await.unwrap_err();
+    assert_eq!(started.elapsed().as_secs(), 15);
+    assert!(
+        error.contains("refused") && error.contains("next attempt is in"),
+        "{error}"
+    );
+    let dials = World::count(&bench.world.dials);
+    assert!(
+        (15..=20).contains(&dials),
+        "one attempt a second for who waits: {dials}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_supervisor_answers_callers_at_once() {
+    let bench = Bench::new(World::default(), json!({}));
+    bench.call().await.unwrap();
+    bench.stop.cancel();
+    sleep(Duration::from_secs(1)).await;
+    let started = Instant::now();
+    let error = bench.call().await.unwrap_err();
+    assert_eq!(started.elapsed(), Duration::ZERO);
+    assert!(error.contains("switched off"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_day_of_lost_sessions_leaves_no_task_behind() {
+    let world = World {
+        idle_max: Some(Duration::from_secs(100)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({}));
+    sleep(HOUR).await;
+    let tasks = || {
+        tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks()
+    };
+    let (tasks_before, dials_before) = (tasks(), World::count(&bench.world.dials));
+    sleep(24 * HOUR).await;
+    assert!(World::count(&bench.world.dials) > dials_before + 400);
+    assert!(tasks() <= tasks_before + 2, "{} of {tasks_before}", tasks());
+    bench.call().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_works_on_one_thing_at_a_time_is_not_killed_for_its_silence() {
+    let world = World {
+        is_exclusive: true,
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({ "keepalive_interval": 20 }));
+    bench.call().await.unwrap();
+    *bench.world.slow_list.lock().unwrap() = Some(Duration::from_secs(250));
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 1);
+}

@@ -1,0 +1,229 @@
+//! Remote tools behind the [`Tool`] port.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_core::redact::redact;
+use hermes_core::tool::BoxFuture;
+use hermes_core::{Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult, Tool as ListedTool,
+};
+use serde_json::{Map, Value};
+
+use crate::name::{distinct_tool_name, tool_name};
+use crate::render::tool_result;
+use crate::schema::normalised;
+use crate::server::{CallError, Fate, Request, Server};
+use crate::settings::Retry;
+use crate::utility::{Utility, UtilityTool};
+use crate::view::Offer;
+
+/// A tool that a server offers.
+struct RemoteTool {
+    spec: ToolSpec,
+    server: Arc<Server>,
+    /// What the server calls it.
+    remote_name: String,
+    effect: Effect,
+    parallel: Parallel,
+}
+
+/// Builds the tools of one server. Names in `taken` belong to others; those given here are added.
+pub(crate) fn tools_of(
+    server: &Arc<Server>,
+    offer: &Offer,
+    taken: &mut HashSet<String>,
+) -> Vec<Arc<dyn Tool>> {
+    let settings = &server.settings;
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    for listed in offer
+        .tools
+        .iter()
+        .filter(|tool| settings.offers(&tool.name))
+    {
+        if let Some(name) = free_name(&settings.name, &listed.name, taken) {
+            tools.push(Arc::new(RemoteTool::new(server, listed, name)));
+        }
+    }
+    for utility in Utility::of(settings, offer) {
+        if let Some(name) = free_name(&settings.name, utility.name(), taken) {
+            tools.push(Arc::new(UtilityTool::new(server, name, utility)));
+        }
+    }
+    tools
+}
+
+/// Finds a name that no other tool has. `None` for a tool that its server lists twice.
+fn free_name(server: &str, tool: &str, taken: &mut HashSet<String>) -> Option<String> {
+    let name = [tool_name(server, tool), distinct_tool_name(server, tool)]
+        .into_iter()
+        .find(|name| !taken.contains(name));
+    match name {
+        Some(name) => {
+            taken.insert(name.clone());
+            Some(name)
+        }
+        None => {
+            tracing::warn!(server, tool, "the tool is left out: its name is taken");
+            None
+        }
+    }
+}
+
+impl RemoteTool {
+    fn new(server: &Arc<Server>, listed: &ListedTool, name: String) -> Self {
+        let settings = &server.settings;
+        let schema = Value::Object(listed.input_schema.as_ref().clone());
+        let effect = effect(
+            listed,
+            settings.trust_annotations,
+            settings.retry_of(&listed.name),
+        );
+        let description = listed.description.as_deref().or(listed.title.as_deref());
+        Self {
+            spec: ToolSpec {
+                name,
+                description: description.unwrap_or(&listed.name).to_owned(),
+                parameters: normalised(&schema),
+            },
+            server: Arc::clone(server),
+            remote_name: listed.name.to_string(),
+            effect,
+            parallel: match settings.supports_parallel_tool_calls || effect == Effect::Read {
+                true => Parallel::Always,
+                false => Parallel::Never,
+            },
+        }
+    }
+
+    fn request(&self, arguments: Value) -> Request {
+        let arguments = match arguments {
+            Value::Object(arguments) => arguments,
+            _ => Map::new(),
+        };
+        let parameters =
+            CallToolRequestParams::new(self.remote_name.clone()).with_arguments(arguments);
+        Request {
+            message: ClientRequest::CallToolRequest(CallToolRequest::new(parameters)),
+            operation: format!("tools/call `{}`", self.remote_name),
+            effect: self.effect,
+            retry: self.server.settings.retry_of(&self.remote_name),
+        }
+    }
+}
+
+/// Decides what a call may do. A server's own word counts only when the user trusts it.
+fn effect(listed: &ListedTool, trust_annotations: bool, retry: Retry) -> Effect {
+    let hints = listed.annotations.as_ref().filter(|_| trust_annotations);
+    let is_read = hints.is_some_and(|hints| hints.read_only_hint == Some(true));
+    let is_idempotent = hints.is_some_and(|hints| hints.idempotent_hint == Some(true));
+    match (is_read, is_idempotent, retry) {
+        (true, ..) => Effect::Read,
+        (_, true, _) | (_, _, Retry::Always) => Effect::Idempotent,
+        _ => Effect::Effect,
+    }
+}
+
+impl Tool for RemoteTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _arguments: &Value) -> Effect {
+        self.effect
+    }
+
+    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
+        self.parallel.clone()
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let request = self.request(arguments);
+            match answer(&self.server, &request, cx).await? {
+                ServerResult::CallToolResult(result) => {
+                    let text = tool_result(&result);
+                    match result.is_error {
+                        Some(true) => Err(ToolError::Answer(redact(&text))),
+                        _ => Ok(ToolOutput::text(text)),
+                    }
+                }
+                _ => Err(ToolError::OutcomeUnknown(format!(
+                    "MCP server `{}`, {}: it answered with something other than a result: it may want input that \
+                     cannot be given here, or work on in the background",
+                    self.server.settings.name, request.operation
+                ))),
+            }
+        })
+    }
+}
+
+/// Sends a request for a running call, and calls it off when the call is stopped.
+pub(crate) async fn answer(
+    server: &Server,
+    request: &Request,
+    cx: &ToolContext,
+) -> Result<ServerResult, ToolError> {
+    tokio::select! {
+        biased;
+        () = cx.stop.cancelled() => Err(ToolError::Stopped(format!(
+            "MCP server `{}`, {}: stopped; the server was told, but it may have done part of it",
+            server.settings.name, request.operation
+        ))),
+        result = server.request(request, &cx.progress) => result.map_err(ToolError::from),
+    }
+}
+
+impl From<CallError> for ToolError {
+    fn from(error: CallError) -> Self {
+        match error.fate {
+            Fate::Unknown => Self::OutcomeUnknown(error.to_string()),
+            Fate::NotRun | Fate::Unread | Fate::Answered => Self::Answer(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::ToolAnnotations;
+
+    fn listed(annotations: ToolAnnotations) -> ListedTool {
+        ListedTool::new("tool", "does things", Map::new()).with_annotations(annotations)
+    }
+
+    #[test]
+    fn hints_count_only_when_the_user_trusts_the_server() {
+        let read = listed(ToolAnnotations::new().read_only(true));
+        let idempotent = listed(ToolAnnotations::new().idempotent(true));
+        assert_eq!(effect(&read, false, Retry::Safe), Effect::Effect);
+        assert_eq!(effect(&read, true, Retry::Safe), Effect::Read);
+        assert_eq!(effect(&idempotent, true, Retry::Safe), Effect::Idempotent);
+        assert_eq!(
+            effect(&listed(ToolAnnotations::new()), true, Retry::Safe),
+            Effect::Effect
+        );
+    }
+
+    #[test]
+    fn who_lets_a_tool_be_repeated_vouches_for_it() {
+        let plain = listed(ToolAnnotations::new());
+        assert_eq!(effect(&plain, false, Retry::Always), Effect::Idempotent);
+    }
+
+    #[test]
+    fn colliding_names_are_told_apart() {
+        let mut taken = HashSet::new();
+        let first = free_name("s", "a.b", &mut taken).unwrap();
+        let second = free_name("s", "a-b", &mut taken).unwrap();
+        assert_ne!(first, second);
+        free_name("s", "a.b", &mut taken);
+        assert_eq!(free_name("s", "a.b", &mut taken), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! Tools of our own that let the model use a server's resources and prompts. All of them only read.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_core::tool::BoxFuture;
+use hermes_core::{Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use rmcp::model::{
+    ClientRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest,
+    ListResourcesRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams,
+    ServerResult,
+};
+use serde_json::{Value, json};
+
+use crate::render::{prompt_list, prompt_text, resource_list, resource_text};
+use crate::server::{Request, Server};
+use crate::settings::ServerSettings;
+use crate::tool::answer;
+use crate::view::Offer;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Utility {
+    ListResources,
+    ReadResource,
+    ListPrompts,
+    GetPrompt,
+}
+
+impl Utility {
+    /// Returns those that go with what the server has and the user wants.
+    pub(crate) fn of(settings: &ServerSettings, offer: &Offer) -> Vec<Self> {
+        let mut utilities = Vec::new();
+        if offer.has_resources && settings.tools.resources {
+            utilities.extend([Self::ListResources, Self::ReadResource]);
+        }
+        if offer.has_prompts && settings.tools.prompts {
+            utilities.extend([Self::ListPrompts, Self::GetPrompt]);
+        }
+        utilities
+    }
+
+    /// Returns the name it has beside the tools of the server itself.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ListResources => "list_resources",
+            Self::ReadResource => "read_resource",
+            Self::ListPrompts => "list_prompts",
+            Self::GetPrompt => "get_prompt",
+        }
+    }
+
+    fn purpose(self) -> &'static str {
+        match self {
+            Self::ListResources => "List the resources",
+            Self::ReadResource => "Read a resource",
+            Self::ListPrompts => "List the prompts",
+            Self::GetPrompt => "Get a prompt",
+        }
+    }
+
+    fn parameters(self) -> Value {
+        let text = json!({ "type": "string" });
+        match self {
+            Self::ListResources | Self::ListPrompts => {
+                json!({ "type": "object", "properties": { "cursor": text } })
+            }
+            Self::ReadResource => {
+                json!({ "type": "object", "properties": { "uri": text }, "required": ["uri"] })
+            }
+            Self::GetPrompt => json!({
+                "type": "object",
+                "properties": { "name": text, "arguments": { "type": "object", "properties": {} } },
+                "required": ["name"],
+            }),
+        }
+    }
+}
+
+pub(crate) struct UtilityTool {
+    spec: ToolSpec,
+    server: Arc<Server>,
+    utility: Utility,
+}
+
+impl UtilityTool {
+    pub(crate) fn new(server: &Arc<Server>, name: String, utility: Utility) -> Self {
+        let purpose = utility.purpose();
+        Self {
+            spec: ToolSpec {
+                name,
+                description: format!("{purpose} of the MCP server `{}`.", server.settings.name),
+                parameters: utility.parameters(),
+            },
+            server: Arc::clone(server),
+            utility,
+        }
+    }
+
+    fn request(&self, arguments: &Value) -> Request {
+        let text = |key: &str| {
+            arguments
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let page = || {
+            let cursor = Some(text("cursor").to_owned()).filter(|cursor| !cursor.is_empty());
+            PaginatedRequestParams::default().with_cursor(cursor)
+        };
+        let (message, operation) = match self.utility {
+            Utility::ListResources => {
+                let list = ListResourcesRequest::with_param(page());
+                let message = ClientRequest::ListResourcesRequest(list);
+                (message, "resources/list".to_owned())
+            }
+            Utility::ListPrompts => {
+                let list = ListPromptsRequest::with_param(page());
+                let message = ClientRequest::ListPromptsRequest(list);
+                (message, "prompts/list".to_owned())
+            }
+            Utility::ReadResource => {
+                let read = ReadResourceRequest::new(ReadResourceRequestParams::new(text("uri")));
+                let message = ClientRequest::ReadResourceRequest(read);
+                (message, format!("resources/read `{}`", text("uri")))
+            }
+            Utility::GetPrompt => {
+                let mut get = GetPromptRequestParams::new(text("name"));
+                get.arguments = arguments
+                    .get("arguments")
+                    .and_then(Value::as_object)
+                    .cloned();
+                let message = ClientRequest::GetPromptRequest(GetPromptRequest::new(get));
+                (message, format!("prompts/get `{}`", text("name")))
+            }
+        };
+        Request {
+            message,
+            operation,
+            effect: Effect::Read,
+            retry: self.server.settings.retry,
+        }
+    }
+}
+
+impl Tool for UtilityTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _arguments: &Value) -> Effect {
+        Effect::Read
+    }
+
+    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
+        Parallel::Always
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let request = self.request(&arguments);
+            let text = match answer(&self.server, &request, cx).await? {
+                ServerResult::ListResourcesResult(list) => resource_list(&list),
+                ServerResult::ReadResourceResult(result) => resource_text(&result),
+                ServerResult::ListPromptsResult(list) => prompt_list(&list),
+                ServerResult::GetPromptResult(result) => prompt_text(&result),
+                _ => {
+                    return Err(ToolError::Answer(format!(
+                        "MCP server `{}`, {}: its answer has the wrong shape",
+                        self.server.settings.name, request.operation
+                    )));
+                }
+            };
+            Ok(ToolOutput::text(text))
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! A client with one server, as the agent would use it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_core::{
+    CallId, CancellationToken, Progress, Random, SessionId, Tool, ToolContext, ToolError,
+};
+use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState, ServerStatus};
+use hermes_testkit::mcp::FaultyMcp;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+pub(crate) struct Client {
+    pub(crate) mcp: Mcp,
+    pub(crate) logs: TempDir,
+}
+
+/// Long enough for anything that should happen at all.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Client {
+    /// Connects to a server over HTTP, with these settings beside its address.
+    pub(crate) async fn of(server: &FaultyMcp, settings: Value) -> Self {
+        let mut section = json!({ "url": server.url(), "keepalive_interval": 0 });
+        merge(&mut section, settings);
+        let client = Self::new(&section);
+        client.until_ready().await;
+        client.tools().await;
+        client
+    }
+
+    pub(crate) fn new(section: &Value) -> Self {
+        Self::with(&[("test", section)])
+    }
+
+    /// Starts several servers, each with its name and its settings.
+    pub(crate) fn with(sections: &[(&str, &Value)]) -> Self {
+        let logs = tempfile::tempdir().unwrap();
+        let parse =
+            |(name, section): &(&str, &Value)| ServerSettings::parse(name, section).unwrap();
+        let ports = McpPorts {
+            log_folder: logs.path().to_owned(),
+            random: Arc::new(Random::seeded(7)),
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        };
+        Self {
+            mcp: Mcp::start(sections.iter().map(parse).collect(), ports),
+            logs,
+        }
+    }
+
+    pub(crate) async fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.mcp.tools(PATIENCE).await
+    }
+
+    pub(crate) async fn names(&self) -> Vec<String> {
+        let tools = self.tools().await;
+        tools.iter().map(|tool| tool.spec().name.clone()).collect()
+    }
+
+    pub(crate) async fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        let name = format!("mcp__test__{name}");
+        let tools = self.tools().await;
+        let found = tools.into_iter().find(|tool| tool.spec().name == name);
+        found.unwrap_or_else(|| panic!("no tool {name}"))
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<String, ToolError> {
+        let tool = self.tool(tool).await;
+        tool.run(arguments, &context()).await.map(|out| out.text)
+    }
+
+    pub(crate) async fn append(&self, word: &str) -> Result<String, ToolError> {
+        self.call("append", json!({ "word": word })).await
+    }
+
+    pub(crate) fn status(&self) -> ServerStatus {
+        self.mcp.status().remove(0)
+    }
+
+    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&ServerStatus) -> bool) {
+        eventually(what, || is_so(&self.status())).await;
+    }
+
+    pub(crate) async fn until_ready(&self) {
+        self.until("ready", |status| status.state == ServerState::Ready)
+            .await;
+    }
+}
+
+pub(crate) fn context() -> ToolContext {
+    ToolContext {
+        session: SessionId::from("s"),
+        call: CallId::from("c"),
+        cwd: PathBuf::from("/"),
+        stop: CancellationToken::new(),
+        progress: Progress::default(),
+        previous: None,
+    }
+}
+
+/// Waits until something is so, and fails loudly if it never is.
+pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "never came true: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn merge(section: &mut Value, more: Value) {
+    if let (Value::Object(section), Value::Object(more)) = (section, more) {
+        section.extend(more);
+    }
+}

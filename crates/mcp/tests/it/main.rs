@@ -1,0 +1,13 @@
+//! The client against a server that fails on command.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod calling;
+mod client;
+mod faults;
+mod healing;
+mod http;
+mod outage;
+mod random_faults;
+mod servers;
+mod stdio;
