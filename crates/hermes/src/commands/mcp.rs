@@ -154,6 +154,15 @@ fn section(
     env: &[String],
     header: &[String],
 ) -> Outcome<Value> {
+    if let Some(url) = url
+        .as_deref()
+        .filter(|url| !url.starts_with("http://") && !url.starts_with("https://"))
+    {
+        return Err(
+            Failure::usage(format!("`{url}` is not an http or https address"))
+                .hint("write it with its scheme, such as https://example.org/mcp"),
+        );
+    }
     let mut section = Map::new();
     section.extend(url.map(|url| ("url".into(), json!(url))));
     section.extend(command.map(|command| ("command".into(), json!(command))));

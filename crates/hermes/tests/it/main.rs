@@ -10,6 +10,7 @@ mod chat;
 mod commands;
 mod demo;
 mod golden;
+mod mcp;
 mod oneshot;
 mod setting;
 mod star;
