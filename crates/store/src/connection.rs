@@ -22,13 +22,13 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 /// Prepared statements kept per connection: more than either kind has.
 const STATEMENTS_MAX: usize = 64;
 
-/// Pages of 8 KB: a commit writes about ten, so larger ones make every append dearer; smaller ones waste a quarter of
-/// their room on messages of one to four kilobytes.
+/// Pages are larger than SQLite's default: messages of one to four kilobytes waste a quarter of a 4 KB page, and half
+/// as much of this. A commit writes about ten pages, so that an append costs a tenth of a millisecond more.
 ///
 /// `synchronous = FULL` makes a commit survive a power cut. The cache stays small because the whole program should;
 /// the kernel caches the file anyway. No memory map: a damaged file would end the process with a signal.
 const WRITER_SETTINGS: &str = "
-    PRAGMA page_size = 8192;
+    PRAGMA page_size = 16384;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA fullfsync = ON;
