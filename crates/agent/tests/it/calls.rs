@@ -1,7 +1,7 @@
 //! Every call gets exactly one result, whatever happens.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hermes_agent::ConsentPolicy;
 use hermes_core::{
@@ -121,7 +121,7 @@ async fn calls_that_cannot_run_are_answered_with_what_to_do() {
     assert_eq!(results[3].text, "5");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_interrupt_ends_model_and_tools_within_100_ms() {
     let hang = TestTool::new("hang").does(Behaviour::Hang);
     let never = TestTool::new("never");
@@ -134,7 +134,7 @@ async fn an_interrupt_ends_model_and_tools_within_100_ms() {
     running
         .until(|event| matches!(event, Event::CallStarted { .. }))
         .await;
-    let interrupted = Instant::now();
+    let interrupted = tokio::time::Instant::now();
     running.send(Op::Interrupt).await;
     assert_eq!(running.turn_end().await, TurnEnd::Interrupted);
     assert!(
