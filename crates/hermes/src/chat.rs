@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::args::RunFlags;
 use crate::base::Base;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, code};
 use crate::keyboard::{Keyboard, Typed};
 use crate::output::{note, print};
 use crate::prepare::Prepared;
@@ -35,6 +35,12 @@ pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::usage("standard input is not a terminal, so there is nobody to chat with")
             .hint("for scripts: hermes -z \"PROMPT\", or `hermes -z -` to read the prompt from standard input"));
+    }
+    if flags.usage_file.is_some() {
+        return Err(
+            Failure::usage("--usage-file reports on one question, not on a chat")
+                .hint("use it with -z or `chat -q`"),
+        );
     }
     let prepared = Prepared::new(base, flags, Audience::Person, source).await?;
     let outcome = match Chat::new(base, flags, &prepared) {
@@ -161,11 +167,19 @@ impl<'a> Chat<'a> {
     async fn prompt(&mut self) -> Outcome<Next> {
         self.signals.reset();
         loop {
-            print(&self.out.cyan("› "))?;
+            if !matches!(self.renderer, Renderer::Json) {
+                print(&self.out.cyan("› "))?;
+            }
             let typed = tokio::select! {
                 typed = self.keyboard.next() => typed,
                 _ = self.signals.interrupted() => Typed::End,
             };
+            if self.signals.was_terminated() {
+                return Err(Failure {
+                    code: code::TERMINATED,
+                    ..Failure::new("")
+                });
+            }
             match self.wish(typed) {
                 Wish::Say(text) | Wish::Steer(text) => return Ok(Next::Say(text)),
                 Wish::New => return Ok(Next::New),

@@ -13,6 +13,8 @@ pub mod code {
     pub const USAGE: u8 = 2;
     /// Ctrl-C.
     pub const INTERRUPTED: u8 = 130;
+    /// SIGTERM.
+    pub const TERMINATED: u8 = 143;
 }
 
 #[derive(Debug)]

@@ -8,6 +8,7 @@ pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     seen: u32,
+    was_terminated: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,7 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             seen: 0,
+            was_terminated: false,
         })
     }
 
@@ -39,7 +41,7 @@ impl Signals {
     pub async fn interrupted(&mut self) -> Interrupted {
         tokio::select! {
             _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.terminate.recv() => self.was_terminated = true,
         }
         self.seen += 1;
         if self.seen == 1 {
@@ -47,6 +49,11 @@ impl Signals {
         } else {
             Interrupted::Again
         }
+    }
+
+    /// Whether one of the signals was SIGTERM: somebody wants the program to end, not only the turn.
+    pub fn was_terminated(&self) -> bool {
+        self.was_terminated
     }
 
     /// Forgets the signals so far: a new turn may be interrupted anew.
