@@ -25,6 +25,7 @@ pub enum Verb {
     Mcp,
     Status,
     Usage,
+    Insights,
     Config,
     Profile,
     Version,
@@ -241,6 +242,7 @@ pub const COMMANDS: &[Command] = &[
 
     command(Verb::Status, "status", Information, "show this conversation, its model and its folder").any_time(),
     command(Verb::Usage, "usage", Information, "show the tokens and the cost so far").any_time(),
+    command(Verb::Insights, "insights", Information, "show what was used in the last days").takes("[--days N]").any_time(),
     command(Verb::Config, "config", Information, "show where the settings are").in_terminals().any_time(),
     command(Verb::Profile, "profile", Information, "show the profile and its home").any_time(),
     command(Verb::Version, "version", Information, "show the version").also(&["v"]).any_time(),

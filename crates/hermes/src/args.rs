@@ -110,6 +110,8 @@ pub enum Command {
     Model(ModelArgs),
     /// Look at past sessions
     Sessions(SessionsArgs),
+    /// Show what was used: requests, tokens, cost, tools, by day and hour
+    Insights(InsightsArgs),
     /// Read and change settings
     Config(ConfigArgs),
     /// Add, remove and try MCP servers
@@ -316,6 +318,18 @@ pub enum SessionsCommand {
         #[command(flatten)]
         json: JsonFlag,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct InsightsArgs {
+    /// Look back this many days
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub days: u32,
+    /// Write a page with charts to this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonFlag,
 }
 
 #[derive(Debug, Args)]

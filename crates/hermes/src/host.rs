@@ -143,6 +143,10 @@ impl<'a> Host<'a> {
             Verb::Mcp => Done::told(describe::servers(&self.prepared.wired.server_status())),
             Verb::Status => Done::told(self.status(here).await?),
             Verb::Usage => Done::told(self.usage(here).await?),
+            Verb::Insights => {
+                let days = days(arguments)?;
+                Done::told(commands::insights::told(self.archive(), days).await?)
+            }
             Verb::Config => Done::told(describe::config(self.base)),
             Verb::Profile => Done::told(describe::profile(self.base)),
             Verb::Version => Done::told(describe::version()),
@@ -404,6 +408,18 @@ fn undo_count(arguments: &str) -> Outcome<u32> {
         number => match number.parse() {
             Ok(turns @ 1..=UNDO_MAX) => Ok(turns),
             _ => Err(no_such("/undo", number, "a number of messages")),
+        },
+    }
+}
+
+/// `/insights 7` and `/insights --days 7` mean the same.
+fn days(arguments: &str) -> Outcome<u32> {
+    const USUAL: u32 = 30;
+    match arguments.trim_start_matches("--days").trim() {
+        "" => Ok(USUAL),
+        number => match number.parse() {
+            Ok(days @ 1..=36_500) => Ok(days),
+            _ => Err(no_such("/insights", number, "a number of days")),
         },
     }
 }

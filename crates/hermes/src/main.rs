@@ -102,6 +102,10 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
             let base = begin(profile, &flags)?;
             block_on(commands::model::run(&base, args))
         }
+        Some(Command::Insights(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::insights::run(&base, args))
+        }
         Some(Command::Sessions(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::sessions::run(&base, &flags, args))

@@ -3,6 +3,7 @@
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod insights;
 pub(crate) mod layout;
 pub(crate) mod logs;
 pub(crate) mod mcp;

@@ -3,6 +3,7 @@
 mod completion;
 mod config;
 mod doctor;
+mod insights;
 mod logs;
 mod model;
 mod prompt_size;
