@@ -106,6 +106,8 @@ pub enum Command {
     Chat(ChatArgs),
     /// Watch the agent work: no key, no network, nothing of yours touched
     Demo(DemoArgs),
+    /// Choose a model and try it, step by step
+    Setup(SetupArgs),
     /// Show or choose the model
     Model(ModelArgs),
     /// Look at past sessions
@@ -152,7 +154,7 @@ pub struct ChatArgs {
     pub source: String,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct DemoArgs {
     /// Keep the demo's home, to look around in it
     #[arg(long)]
@@ -172,6 +174,30 @@ pub struct JsonFlag {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    /// Ask only about this
+    #[arg(value_enum)]
+    pub section: Option<SetupSection>,
+    /// Take what is found, without a question
+    #[arg(long)]
+    pub non_interactive: bool,
+    /// Ask only what is needed for a first answer
+    #[arg(long)]
+    pub quick: bool,
+    /// Put the settings aside and begin anew; keys and conversations stay
+    #[arg(long)]
+    pub reset: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SetupSection {
+    /// Which model answers
+    Model,
+    /// How the agent behaves
+    Agent,
 }
 
 #[derive(Debug, Args)]

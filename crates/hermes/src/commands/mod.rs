@@ -10,6 +10,7 @@ pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod prompt_size;
 pub(crate) mod sessions;
+pub(crate) mod setup;
 pub(crate) mod status;
 
 mod chosen_model;

@@ -9,6 +9,7 @@ mod model;
 mod prompt_size;
 mod recover;
 mod sessions;
+mod setup;
 mod status;
 
 use hermes_testkit::process::{Hermes, Output};
