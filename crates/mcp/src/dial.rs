@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
@@ -23,8 +23,8 @@ use tokio::time::timeout;
 use crate::classify::SessionUse;
 use crate::failure::Failure;
 use crate::handler::{Handler, Watchers};
-use crate::http::HttpClient;
-use crate::settings::{Protocol, ServerSettings, TransportSettings};
+use crate::http::{HttpClient, SseTransport};
+use crate::settings::{HttpWire, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
 use crate::stdio::{ErrorLog, Lines, Process, Program, child_environment};
 
@@ -66,6 +66,8 @@ pub(crate) struct Connection {
 pub(crate) struct Dialer {
     settings: Arc<ServerSettings>,
     era: Era,
+    /// Found to speak the older transport, so that the other is not tried first at every reconnect.
+    speaks_sse: AtomicBool,
     environment: Vec<(String, String)>,
     log_folder: PathBuf,
 }
@@ -78,6 +80,7 @@ impl Dialer {
     ) -> Self {
         Self {
             era: Era::new(settings.protocol),
+            speaks_sse: AtomicBool::new(false),
             settings,
             environment,
             log_folder,
@@ -86,15 +89,9 @@ impl Dialer {
 
     async fn connect(&self, wires: &Wires, era: Protocol) -> Result<Connection, Failure> {
         match &self.settings.transport {
-            TransportSettings::Http { url, headers } => {
+            TransportSettings::Http { url, headers, wire } => {
                 let client = HttpClient::new(url, headers, wires.reporter.clone())?;
-                let transport = StreamableHttpClientTransport::with_client(
-                    client.clone(),
-                    self.http_config(url),
-                );
-                let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
-                connection.session = client.session_use();
-                Ok(connection)
+                self.connect_http(client, url, *wire, wires, era).await
             }
             TransportSettings::Stdio {
                 command,
@@ -126,6 +123,72 @@ impl Dialer {
                 }
             }
         }
+    }
+
+    async fn connect_http(
+        &self,
+        client: HttpClient,
+        url: &str,
+        wire: HttpWire,
+        wires: &Wires,
+        era: Protocol,
+    ) -> Result<Connection, Failure> {
+        match wire {
+            HttpWire::Sse => return self.connect_sse(client, url, wires).await,
+            HttpWire::Auto if self.speaks_sse.load(Ordering::Relaxed) => {
+                let connected = self.connect_sse(client, url, wires).await;
+                // A server that does not speak it any more has been renewed.
+                self.speaks_sse.store(connected.is_ok(), Ordering::Relaxed);
+                return connected;
+            }
+            HttpWire::Auto | HttpWire::Streamable => {}
+        }
+        let connected = self
+            .connect_streamable(client.clone(), url, wires, era)
+            .await;
+        match connected {
+            Err(failure) if wire == HttpWire::Auto && may_be_older(&failure) => {
+                let Ok(connection) = self.connect_sse(client, url, wires).await else {
+                    return Err(failure);
+                };
+                tracing::info!(
+                    server = self.settings.name,
+                    "it speaks the older HTTP+SSE transport"
+                );
+                self.speaks_sse.store(true, Ordering::Relaxed);
+                Ok(connection)
+            }
+            connected => connected,
+        }
+    }
+
+    async fn connect_streamable(
+        &self,
+        client: HttpClient,
+        url: &str,
+        wires: &Wires,
+        era: Protocol,
+    ) -> Result<Connection, Failure> {
+        let config = self.http_config(url);
+        let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+        let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
+        connection.session = client.session_use();
+        Ok(connection)
+    }
+
+    async fn connect_sse(
+        &self,
+        client: HttpClient,
+        url: &str,
+        wires: &Wires,
+    ) -> Result<Connection, Failure> {
+        let post_timeout = self.settings.call_total_max;
+        let transport = SseTransport::open(client, url, post_timeout).await?;
+        // The transport is older than the other era.
+        let era = Protocol::Legacy;
+        let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
+        connection.session = SessionUse::Session;
+        Ok(connection)
     }
 
     fn http_config(&self, url: &str) -> StreamableHttpClientTransportConfig {
@@ -178,6 +241,11 @@ fn may_be_choked(failure: &Failure) -> bool {
         Failure::Http(answer) => answer.status >= 500,
         _ => false,
     }
+}
+
+/// Returns whether a server refused our messages as those of the older transport do, which take them elsewhere.
+fn may_be_older(failure: &Failure) -> bool {
+    matches!(failure, Failure::Http(answer) if matches!(answer.status, 400 | 404 | 405))
 }
 
 pub(crate) async fn handshake(

@@ -4,7 +4,7 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
-//! Absent on purpose, until they are built: OAuth, sampling, elicitation, the older HTTP+SSE transport.
+//! Absent on purpose, until they are built: OAuth, sampling, elicitation.
 
 mod client;
 mod settings;
@@ -23,6 +23,7 @@ mod view;
 mod dial;
 mod handler;
 mod http;
+mod message;
 mod probe;
 mod stdio;
 
@@ -34,6 +35,6 @@ mod utility;
 
 pub use client::{Mcp, McpPorts, UnknownServer};
 pub use settings::{
-    Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
+    HttpWire, Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

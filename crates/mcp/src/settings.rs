@@ -49,7 +49,6 @@ const NOT_READ_YET: &[&str] = &[
     "sampling",
     "skip_preflight",
     "ssl_verify",
-    "transport",
 ];
 
 /// One server, ready to be started.
@@ -92,7 +91,19 @@ pub enum TransportSettings {
     Http {
         url: String,
         headers: BTreeMap<String, Secret>,
+        wire: HttpWire,
     },
+}
+
+/// How messages travel over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpWire {
+    /// Streamable HTTP; the older transport for a server that turns out to speak only that.
+    Auto,
+    /// One address for everything (from 2025-03-26).
+    Streamable,
+    /// A stream down and POSTs up, at two addresses (2024-11-05).
+    Sse,
 }
 
 /// Which era of the protocol to speak.
@@ -208,15 +219,39 @@ const RETRIES: &[(&str, Retry)] = &[
     ("always", Retry::Always),
 ];
 
+/// The words of this file's other readers for the same things are understood too.
+const TRANSPORTS: &[(&str, Option<HttpWire>)] = &[
+    ("sse", Some(HttpWire::Sse)),
+    ("http", Some(HttpWire::Streamable)),
+    ("streamable_http", Some(HttpWire::Streamable)),
+    ("streamable-http", Some(HttpWire::Streamable)),
+    ("stdio", None),
+];
+
 fn transport(section: &mut Section<'_>) -> Result<TransportSettings, SettingsError> {
     let server = section.server().to_owned();
     let (url, command) = (section.text("url")?, section.text("command")?);
     let (args, env) = (section.texts("args")?, section.secrets("env")?);
     let (cwd, headers) = (section.text("cwd")?, section.secrets("headers")?);
+    let wire = section.word("transport", TRANSPORTS)?;
+    let is_out_of_place = match wire {
+        Some(Some(_)) => command.is_some(),
+        Some(None) => url.is_some(),
+        None => false,
+    };
+    if is_out_of_place {
+        section.warn(format!(
+            "`mcp_servers.{server}.transport` has no effect: it does not fit how the server is reached"
+        ));
+    }
     match (url, command) {
         (Some(_), Some(_)) => Err(SettingsError::BothTransports { server }),
         (None, None) => Err(SettingsError::NoTransport { server }),
-        (Some(url), None) => Ok(TransportSettings::Http { url, headers }),
+        (Some(url), None) => Ok(TransportSettings::Http {
+            url,
+            headers,
+            wire: wire.flatten().unwrap_or(HttpWire::Auto),
+        }),
         (None, Some(command)) => Ok(TransportSettings::Stdio {
             command,
             args: args.unwrap_or_default(),

@@ -11,6 +11,8 @@ use super::HttpFailure;
 use super::retry_after::retry_after;
 use crate::failure::{Failure, HttpAnswer};
 
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
 /// A larger answer would fill the memory, not the model's context.
 pub(super) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 
@@ -24,6 +26,10 @@ pub(super) fn content_type(response: &Response) -> String {
         "" => "no content type".to_owned(),
         text => text.to_ascii_lowercase(),
     }
+}
+
+pub(super) fn is_stream(response: &Response) -> bool {
+    response.status().is_success() && content_type(response).starts_with(EVENT_STREAM)
 }
 
 /// Reads an answer that is not a success.

@@ -113,3 +113,20 @@ fn a_tool_can_have_its_own_retry_rule() {
     assert_eq!(settings.retry_of("search"), Retry::Always);
     assert_eq!(settings.retry_of("delete"), Retry::Never);
 }
+
+#[test]
+fn the_wire_is_found_out_unless_the_user_names_it() {
+    let wire = |transport: Value| {
+        let settings = parse(json!({ "url": "http://x", "transport": transport }));
+        let TransportSettings::Http { wire, .. } = settings.transport else {
+            panic!("{settings:?}");
+        };
+        wire
+    };
+    assert_eq!(wire(Value::Null), HttpWire::Auto);
+    assert_eq!(wire(json!("sse")), HttpWire::Sse);
+    assert_eq!(wire(json!("streamable-http")), HttpWire::Streamable);
+    assert!(error(json!({ "url": "http://x", "transport": "carrier" })).contains("one of `sse`"));
+    let settings = parse(json!({ "command": "npx", "transport": "sse" }));
+    assert!(settings.warnings[0].contains("transport"), "{settings:?}");
+}

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::Process;
+use crate::message;
 
 /// A server that does not read its input for this long has stopped.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -113,25 +113,10 @@ impl Line {
     fn message(&self) -> Option<ServerJsonRpcMessage> {
         if self.omitted > 0 {
             let cause = format!("its answer is larger than {} MiB", LINE_BYTES_MAX >> 20);
-            return Some(unusable(id_at_an_end(&self.bytes)?, cause));
+            return Some(message::unusable(id_at_an_end(&self.bytes)?, cause));
         }
-        let error = match serde_json::from_slice(&self.bytes) {
-            Ok(message) => return Some(message),
-            Err(error) => error,
-        };
-        let value: Value = serde_json::from_slice(&self.bytes).ok()?;
-        let is_answer = value.get("result").is_some() || value.get("error").is_some();
-        let id = value.get("id").filter(|_| is_answer)?;
-        let id = serde_json::from_value(id.clone()).ok()?;
-        Some(unusable(
-            id,
-            format!("its answer is not an MCP message: {error}"),
-        ))
+        message::read(&self.bytes)
     }
-}
-
-fn unusable(id: RequestId, cause: String) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(ErrorData::internal_error(cause, None), Some(id))
 }
 
 /// Finds the number after `"id":` near the beginning or the end of a message whose middle is missing.

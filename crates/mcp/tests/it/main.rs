@@ -10,4 +10,5 @@ mod http;
 mod outage;
 mod random_faults;
 mod servers;
+mod sse;
 mod stdio;

@@ -33,6 +33,9 @@ pub enum Fault {
     RedirectSameOrigin,
     /// 307 to the same server by its other name, which is another origin.
     RedirectCrossOrigin,
+    /// Opens an event stream whose `endpoint` is the same server by its other name, which is another
+    /// origin. For the older transport's GET.
+    ForeignEndpoint,
     /// The page of a captive portal: 200 `text/html`.
     Html,
 

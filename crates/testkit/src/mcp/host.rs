@@ -97,6 +97,13 @@ impl Host {
         state.sessions.values().map(Vec::len).sum()
     }
 
+    /// Says something on the streams of a session; nobody hears it once the session is forgotten.
+    pub(super) fn tell(&self, session: &str, message: &Value) {
+        if let Some(streams) = self.state().sessions.get_mut(session) {
+            streams.retain(|stream| stream.send(message.clone()).is_ok());
+        }
+    }
+
     pub(super) fn record(&self, seen: Seen) {
         self.state().seen.push(seen);
     }
@@ -206,20 +213,20 @@ impl Host {
         let opens = rpc::method(message) == "initialize" && answer.get("result").is_some();
         Some(Answered {
             message: answer,
-            opened: opens.then(|| self.open_session()),
+            opened: opens.then(|| self.open_session(Vec::new())),
         })
     }
 
-    fn open_session(&self) -> String {
+    pub(super) fn open_session(&self, streams: Vec<Outbox>) -> String {
         let mut state = self.state();
         state.session_count += 1;
         let session = format!("session-{}", state.session_count);
-        state.sessions.insert(session.clone(), Vec::new());
+        state.sessions.insert(session.clone(), streams);
         session
     }
 
     /// Returns what a fault makes of a request.
-    async fn strike(&self, request: &Request, rule: &Rule<Fault>) -> Reply {
+    pub(super) async fn strike(&self, request: &Request, rule: &Rule<Fault>) -> Reply {
         let message = &request.json;
         if let Fault::SessionLost(loss) = rule.fault {
             self.peer.change(|settings| settings.lost_session = loss);
@@ -274,7 +281,7 @@ impl Host {
         })
     }
 
-    fn rule_for(&self, method: &str) -> Option<Rule<Fault>> {
+    pub(super) fn rule_for(&self, method: &str) -> Option<Rule<Fault>> {
         self.state().rules.take(method)
     }
 

@@ -1,12 +1,12 @@
 //! An MCP server that fails on command, to prove what a client does about it.
 //!
-//! [`FaultyMcp`] speaks streamable HTTP over real TCP on loopback; the program `hermes-faulty-mcp`
-//! speaks the same, or stdio (see [`StdioMcp`]). It is a strict peer while nothing fails: it checks
+//! [`FaultyMcp`] speaks streamable HTTP, and beside it the older HTTP+SSE, over real TCP on loopback;
+//! the program `hermes-faulty-mcp` speaks the same, or stdio (see [`StdioMcp`]). It is a strict peer while nothing fails: it checks
 //! headers, keeps sessions, and counts in a ledger how often `append`, which must not be repeated,
 //! was executed. A [`Fault`] strikes the next request, or whatever its [`Rule`] says.
 //!
-//! Left out on purpose: TLS, HTTP/2, OAuth, the old HTTP+SSE transport, requests from the server to
-//! the client, and of the 2026-07-28 era `subscriptions/listen`.
+//! Left out on purpose: TLS, HTTP/2, OAuth, requests from the server to the client, and of the
+//! 2026-07-28 era `subscriptions/listen`.
 
 mod admit;
 mod catalogue;
@@ -22,6 +22,7 @@ mod rpc;
 mod rule;
 mod seen;
 mod settings;
+mod sse;
 mod stdio;
 mod stdio_fault;
 mod stream;
@@ -93,6 +94,11 @@ impl FaultyMcp {
     /// Returns the address of the MCP endpoint, such as `http://127.0.0.1:4000/mcp`.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
+    }
+
+    /// Returns where the older HTTP+SSE transport has its stream, such as `http://127.0.0.1:4000/sse`.
+    pub fn sse_url(&self) -> String {
+        format!("http://{}/sse", self.address)
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -209,6 +209,10 @@ pub(crate) fn faulty(fault: &Fault, struck: Struck<'_>) -> Reply {
         Fault::RedirectCrossOrigin => {
             Reply::empty(307).header("location", format!("http://localhost:{port}/mcp"))
         }
+        Fault::ForeignEndpoint => Reply::events(vec![format!(
+            "event: endpoint\ndata: http://localhost:{port}/messages?session=x\n\n"
+        )])
+        .then(Finale::Stall),
         Fault::Html => Reply::text(200, "<!doctype html><title>Sign in</title>")
             .header("content-type", "text/html; charset=utf-8"),
         Fault::Reset => Reply::unsent(Finale::Reset),
