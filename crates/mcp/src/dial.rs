@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use crate::classify::SessionUse;
 use crate::failure::Failure;
 use crate::handler::{Handler, Watchers};
-use crate::http::{HttpClient, SseTransport};
+use crate::http::{Address, HttpClient, SseTransport};
 use crate::settings::{HttpWire, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
 use crate::stdio::{ErrorLog, Lines, Process, Program, child_environment};
@@ -89,8 +89,19 @@ impl Dialer {
 
     async fn connect(&self, wires: &Wires, era: Protocol) -> Result<Connection, Failure> {
         match &self.settings.transport {
-            TransportSettings::Http { url, headers, wire } => {
-                let client = HttpClient::new(url, headers, wires.reporter.clone())?;
+            TransportSettings::Http {
+                url,
+                headers,
+                wire,
+                tls,
+            } => {
+                let address = Address {
+                    url,
+                    headers,
+                    tls,
+                    environment: &self.environment,
+                };
+                let client = HttpClient::new(address, wires.reporter.clone()).await?;
                 self.connect_http(client, url, *wire, wires, era).await
             }
             TransportSettings::Stdio {

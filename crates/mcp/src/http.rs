@@ -6,9 +6,11 @@
 mod answer;
 mod client;
 mod events;
+mod proxy;
 mod retry_after;
 mod sse;
 mod streamable;
+mod tls;
 
-pub(crate) use client::{HttpClient, HttpFailure};
+pub(crate) use client::{Address, HttpClient, HttpFailure};
 pub(crate) use sse::SseTransport;

@@ -35,6 +35,7 @@ mod utility;
 
 pub use client::{Mcp, McpPorts, UnknownServer};
 pub use settings::{
-    HttpWire, Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
+    ClientIdentity, HttpWire, Protocol, Retry, ServerSettings, SettingsError, TlsSettings,
+    ToolSettings, TransportSettings, Verify,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

@@ -4,6 +4,7 @@
 //! [`ServerSettings::parse`].
 
 mod section;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ use hermes_core::breaker::BreakerLimits;
 use serde_json::Value;
 
 use section::Section;
+
+pub use tls::{ClientIdentity, TlsSettings, Verify};
 
 /// Long enough for a slow tool; a tool that reports progress may take longer.
 const CALL_TIMEOUT: Duration = Duration::from_secs(300);
@@ -38,8 +41,6 @@ const BACKOFF: Backoff = Backoff {
 /// Keys that other versions of the file may hold and that nothing here reads yet.
 const NOT_READ_YET: &[&str] = &[
     "auth",
-    "client_cert",
-    "client_key",
     "elicitation",
     "idle_timeout_seconds",
     "lifecycle",
@@ -48,7 +49,6 @@ const NOT_READ_YET: &[&str] = &[
     "on_outage",
     "sampling",
     "skip_preflight",
-    "ssl_verify",
 ];
 
 /// One server, ready to be started.
@@ -92,6 +92,7 @@ pub enum TransportSettings {
         url: String,
         headers: BTreeMap<String, Secret>,
         wire: HttpWire,
+        tls: TlsSettings,
     },
 }
 
@@ -234,6 +235,7 @@ fn transport(section: &mut Section<'_>) -> Result<TransportSettings, SettingsErr
     let (args, env) = (section.texts("args")?, section.secrets("env")?);
     let (cwd, headers) = (section.text("cwd")?, section.secrets("headers")?);
     let wire = section.word("transport", TRANSPORTS)?;
+    let tls = tls::tls(section)?;
     let is_out_of_place = match wire {
         Some(Some(_)) => command.is_some(),
         Some(None) => url.is_some(),
@@ -251,6 +253,7 @@ fn transport(section: &mut Section<'_>) -> Result<TransportSettings, SettingsErr
             url,
             headers,
             wire: wire.flatten().unwrap_or(HttpWire::Auto),
+            tls,
         }),
         (None, Some(command)) => Ok(TransportSettings::Stdio {
             command,

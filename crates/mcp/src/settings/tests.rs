@@ -130,3 +130,46 @@ fn the_wire_is_found_out_unless_the_user_names_it() {
     let settings = parse(json!({ "command": "npx", "transport": "sse" }));
     assert!(settings.warnings[0].contains("transport"), "{settings:?}");
 }
+
+#[test]
+fn certificates_come_as_one_file_or_as_a_pair() {
+    let tls = |mut section: Value| {
+        section["url"] = json!("https://x");
+        match parse(section).transport {
+            TransportSettings::Http { tls, .. } => tls,
+            other => panic!("{other:?}"),
+        }
+    };
+    let identity = |certificate: &str, key: Option<&str>| {
+        Some(ClientIdentity {
+            certificate: certificate.into(),
+            key: key.map(PathBuf::from),
+        })
+    };
+    assert_eq!(tls(json!({})), TlsSettings::default());
+    assert_eq!(tls(json!({ "ssl_verify": "no" })).verify, Verify::Nothing);
+    assert_eq!(tls(json!({ "ssl_verify": true })).verify, Verify::System);
+    assert_eq!(
+        tls(json!({ "ssl_verify": "/ca.pem" })).verify,
+        Verify::Authorities("/ca.pem".into())
+    );
+    assert_eq!(
+        tls(json!({ "client_cert": "both.pem" })).identity,
+        identity("both.pem", None)
+    );
+    let pair = identity("c.pem", Some("k.pem"));
+    assert_eq!(
+        tls(json!({ "client_cert": ["c.pem", "k.pem"] })).identity,
+        pair
+    );
+    assert_eq!(
+        tls(json!({ "client_cert": "c.pem", "client_key": "k.pem" })).identity,
+        pair
+    );
+    let message = error(json!({ "url": "https://x", "client_cert": ["c", "k", "hunter2"] }));
+    assert!(
+        message.contains("passphrase") && !message.contains("hunter2"),
+        "{message}"
+    );
+    assert!(error(json!({ "url": "https://x", "ssl_verify": 3 })).contains("ssl_verify"));
+}

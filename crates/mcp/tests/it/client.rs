@@ -37,13 +37,21 @@ impl Client {
 
     /// Starts several servers, each with its name and its settings.
     pub(crate) fn with(sections: &[(&str, &Value)]) -> Self {
+        Self::in_environment(sections, &[("PATH", "/usr/bin:/bin")])
+    }
+
+    /// Starts servers with these variables as our environment.
+    pub(crate) fn in_environment(sections: &[(&str, &Value)], variables: &[(&str, &str)]) -> Self {
         let logs = tempfile::tempdir().unwrap();
         let parse =
             |(name, section): &(&str, &Value)| ServerSettings::parse(name, section).unwrap();
         let ports = McpPorts {
             log_folder: logs.path().to_owned(),
             random: Arc::new(Random::seeded(7)),
-            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            environment: variables
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
         };
         Self {
             mcp: Mcp::start(sections.iter().map(parse).collect(), ports),
@@ -82,6 +90,13 @@ impl Client {
 
     pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&ServerStatus) -> bool) {
         eventually(what, || is_so(&self.status())).await;
+    }
+
+    /// Waits until connecting has failed, and returns what is told about it.
+    pub(crate) async fn error(&self) -> String {
+        self.until("an error", |status| status.last_error.is_some())
+            .await;
+        self.status().last_error.unwrap()
     }
 
     pub(crate) async fn until_ready(&self) {

@@ -12,3 +12,4 @@ mod random_faults;
 mod servers;
 mod sse;
 mod stdio;
+mod tls;

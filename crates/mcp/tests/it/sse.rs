@@ -19,14 +19,6 @@ async fn connected(server: &FaultyMcp) -> Client {
     client
 }
 
-/// Returns what is told about a server that cannot be connected to.
-async fn error_of(section: &Value) -> String {
-    let client = Client::new(section);
-    let has_failed = |status: &hermes_mcp::ServerStatus| status.last_error.is_some();
-    client.until("an error", has_failed).await;
-    client.status().last_error.unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_posted_and_answered_on_the_stream() {
     let server = FaultyMcp::start().await;
@@ -148,7 +140,7 @@ async fn an_endpoint_at_another_origin_is_not_trusted() {
     let server = FaultyMcp::start().await;
     let foreign = Rule::once(Fault::ForeignEndpoint).on("GET");
     server.fail(foreign.until_cleared());
-    let error = error_of(&section(&server)).await;
+    let error = Client::new(&section(&server)).error().await;
     assert!(error.contains("another origin"), "{error}");
     assert_eq!(server.count("initialize"), 0);
 }
@@ -157,13 +149,13 @@ async fn an_endpoint_at_another_origin_is_not_trusted() {
 async fn a_stream_without_an_endpoint_says_what_is_missing() {
     let server = FaultyMcp::start().await;
     server.fail(Rule::once(Fault::SseEmpty).on("GET").until_cleared());
-    let error = error_of(&section(&server)).await;
+    let error = Client::new(&section(&server)).error().await;
     assert!(error.contains("no `endpoint` event"), "{error}");
     let server = FaultyMcp::start().await;
     server.fail(Rule::once(Fault::SseSilent).on("GET").until_cleared());
     let mut silent = section(&server);
     silent["connect_timeout"] = json!(1);
-    let error = error_of(&silent).await;
+    let error = Client::new(&silent).error().await;
     assert!(error.contains("no answer within 1 s"), "{error}");
 }
 
@@ -173,7 +165,7 @@ async fn a_streamable_server_behind_transport_sse_is_recognised() {
     server.change(|settings| settings.has_get_stream = false);
     let mut section = section(&server);
     section["url"] = json!(server.url());
-    let error = error_of(&section).await;
+    let error = Client::new(&section).error().await;
     assert!(error.contains("remove `transport: sse`"), "{error}");
 }
 
