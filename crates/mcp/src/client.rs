@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{CancellationToken, Random, Tool};
+use hermes_core::{CancellationToken, Clock, Random, Tool};
 use tokio::sync::{Mutex, Semaphore, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -18,6 +18,7 @@ use crate::status::{ServerEvent, ServerState, ServerStatus};
 use crate::supervisor::{Supervisor, Supplies};
 use crate::tool::tools_of;
 use crate::view::View;
+use crate::wake::Wake;
 
 /// After a network outage every server is lost at once; so many may be dialled at the same time.
 const CONNECTING_MAX: usize = 4;
@@ -26,11 +27,13 @@ const CONNECTING_MAX: usize = 4;
 const EVENTS_MAX: usize = 64;
 
 /// What the servers need from the world.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct McpPorts {
     /// Where the servers' standard error goes, one file each.
     pub log_folder: PathBuf,
     pub random: Arc<Random>,
+    /// Tells that the machine has slept.
+    pub clock: Arc<dyn Clock>,
     /// Our own environment; servers get the few harmless variables of it.
     pub environment: Vec<(String, String)>,
 }
@@ -56,7 +59,9 @@ impl Mcp {
         let (events, _) = broadcast::channel(EVENTS_MAX);
         let stop = CancellationToken::new();
         let gate = Arc::new(Semaphore::new(CONNECTING_MAX));
+        let wake = Arc::new(Wake::new(Arc::clone(&ports.clock)));
         let mut supervisors = JoinSet::new();
+        supervisors.spawn(watch_for_sleep(Arc::clone(&wake), stop.clone()));
         let mut servers = Vec::new();
         for settings in settings {
             let settings = Arc::new(settings);
@@ -69,7 +74,12 @@ impl Mcp {
             };
             let (view, watched) = watch::channel(View::new(state));
             let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-            let server = Server::new(Arc::clone(&settings), watched, sender.clone());
+            let server = Server::new(
+                Arc::clone(&settings),
+                watched,
+                sender.clone(),
+                Arc::clone(&wake),
+            );
             servers.push(Arc::new(server));
             if settings.enabled {
                 let dialer = Dialer::new(
@@ -85,6 +95,7 @@ impl Mcp {
                     signals: (sender, receiver),
                     view,
                     events: events.clone(),
+                    wake: Arc::clone(&wake),
                     stop: stop.clone(),
                 });
                 supervisors.spawn(supervisor.run());
@@ -156,6 +167,13 @@ impl Mcp {
         self.stop.cancel();
         let mut supervisors = self.supervisors.lock().await;
         while supervisors.join_next().await.is_some() {}
+    }
+}
+
+async fn watch_for_sleep(wake: Arc<Wake>, stop: CancellationToken) {
+    tokio::select! {
+        () = wake.keep_looking() => {}
+        () = stop.cancelled() => {}
     }
 }
 

@@ -19,6 +19,7 @@ mod pace;
 mod refresh;
 mod signal;
 mod view;
+mod wake;
 
 mod dial;
 mod handler;

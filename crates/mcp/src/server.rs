@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::settings::{Retry, ServerSettings};
 use crate::signal::{Settled, Signal, Trouble};
 use crate::view::{Link, View};
+use crate::wake::Wake;
 
 pub(crate) use error::{CallError, Fate};
 
@@ -31,6 +32,7 @@ pub(crate) struct Server {
     view: watch::Receiver<View>,
     signals: mpsc::Sender<Signal>,
     permits: Semaphore,
+    wake: Arc<Wake>,
 }
 
 /// A request, and what repeating it would mean.
@@ -48,12 +50,14 @@ impl Server {
         settings: Arc<ServerSettings>,
         view: watch::Receiver<View>,
         signals: mpsc::Sender<Signal>,
+        wake: Arc<Wake>,
     ) -> Self {
         Self {
             permits: Semaphore::new(settings.concurrency_max),
             settings,
             view,
             signals,
+            wake,
         }
     }
 

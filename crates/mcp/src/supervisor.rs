@@ -25,6 +25,7 @@ use crate::settings::ServerSettings;
 use crate::signal::Signal;
 use crate::status::{ServerEvent, ServerState};
 use crate::view::{Link, View};
+use crate::wake::Wake;
 
 use jobs::Done;
 
@@ -52,11 +53,13 @@ pub(crate) struct Supplies {
     pub(crate) signals: (mpsc::Sender<Signal>, mpsc::Receiver<Signal>),
     pub(crate) view: watch::Sender<View>,
     pub(crate) events: broadcast::Sender<ServerEvent>,
+    pub(crate) wake: Arc<Wake>,
     pub(crate) stop: CancellationToken,
 }
 
 pub(crate) struct Supervisor {
     supplies: Supplies,
+    woken: watch::Receiver<u64>,
     jobs: JoinSet<Done>,
     /// Counts connections, also failed attempts at them.
     epoch: u64,
@@ -87,7 +90,11 @@ struct Live {
 
 impl Supervisor {
     pub(crate) fn new(supplies: Supplies) -> Self {
+        let woken = supplies.wake.watch();
+        let wakes = *woken.borrow();
+        supplies.view.send_modify(|view| view.wakes = wakes);
         Self {
+            woken,
             pace: Pace::new(supplies.settings.backoff),
             breaker: Breaker::new(supplies.settings.breaker),
             supplies,
@@ -118,6 +125,7 @@ impl Supervisor {
                 () = stop.cancelled() => break,
                 Some(signal) = self.supplies.signals.1.recv() => self.on_signal(signal),
                 Some(done) = self.jobs.join_next() => self.on_done(done),
+                Ok(()) = self.woken.changed() => self.on_woken(),
                 () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => {}
             }
         }

@@ -25,10 +25,7 @@ impl Supervisor {
         match signal {
             Signal::Answered { epoch, round_trip } => self.on_answered(epoch, round_trip, now),
             Signal::Trouble(trouble) => self.on_trouble(trouble, now),
-            Signal::Demand if self.live.is_none() => {
-                let allowed = self.pace.demanded(now);
-                self.next_attempt = self.next_attempt.map(|at| at.min(allowed));
-            }
+            Signal::Demand if self.live.is_none() => self.hasten(now),
             Signal::ListChanged { epoch } if self.is_live(epoch) => self.refresh.announced(now),
             Signal::Doubt { epoch } if self.is_live(epoch) => self.doubt(),
             Signal::Reconnect => self.on_reconnect(now),
@@ -91,6 +88,23 @@ impl Supervisor {
     fn doubt(&mut self) {
         self.set_state(ServerState::Degraded);
         self.start_probe(DOUBT_PROBE_TIMEOUT);
+    }
+
+    /// The machine has slept. A connection may have died of it, and an attempt need not wait any longer.
+    pub(super) fn on_woken(&mut self) {
+        let wakes = *self.woken.borrow_and_update();
+        match self.live {
+            Some(_) => self.doubt(),
+            None => self.hasten(Instant::now()),
+        }
+        // Only now: whoever waits for this must see the doubt.
+        self.supplies.view.send_modify(|view| view.wakes = wakes);
+    }
+
+    /// Makes the next attempt as soon as it is allowed.
+    fn hasten(&mut self, now: Instant) {
+        let allowed = self.pace.demanded(now);
+        self.next_attempt = self.next_attempt.map(|at| at.min(allowed));
     }
 
     fn on_reconnect(&mut self, now: Instant) {

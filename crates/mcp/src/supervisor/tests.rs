@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hermes_core::tool::BoxFuture;
-use hermes_core::{Effect, Progress};
+use hermes_core::{Clock, Effect, Progress};
+use hermes_testkit::TestClock;
 use rmcp::model::{ClientRequest, ListToolsRequest};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex, split};
@@ -25,6 +26,8 @@ struct World {
     /// Dials to fail, oldest first.
     failures: Mutex<VecDeque<Failure>>,
     is_down: AtomicBool,
+    /// So many of the oldest connections are never answered any more.
+    deaf_connections: AtomicUsize,
     dials: AtomicUsize,
     pings: AtomicUsize,
     lists: AtomicUsize,
@@ -41,7 +44,7 @@ impl World {
         counter.load(Ordering::SeqCst)
     }
 
-    async fn serve(self: Arc<Self>, stream: DuplexStream) {
+    async fn serve(self: Arc<Self>, number: usize, stream: DuplexStream) {
         let (reader, mut writer) = split(stream);
         let mut lines = BufReader::new(reader).lines();
         let mut last_used = Instant::now();
@@ -54,6 +57,7 @@ impl World {
             last_used = Instant::now();
             let answer = match message["method"].as_str() {
                 _ if self.is_down.load(Ordering::SeqCst) => continue,
+                _ if number <= Self::count(&self.deaf_connections) => continue,
                 _ if is_forgotten => {
                     self.refusals.fetch_add(1, Ordering::SeqCst);
                     json!({ "error": { "code": -32001, "message": "Session not found" } })
@@ -92,7 +96,7 @@ struct MemoryDial(Arc<World>, Mutex<JoinSet<()>>);
 impl Dial for MemoryDial {
     fn dial(&self, wires: Wires) -> BoxFuture<'_, Result<Connection, Failure>> {
         Box::pin(async move {
-            self.0.dials.fetch_add(1, Ordering::SeqCst);
+            let number = self.0.dials.fetch_add(1, Ordering::SeqCst) + 1;
             let failure = self.0.failures.lock().unwrap().pop_front();
             if let Some(failure) = failure {
                 return Err(failure);
@@ -101,7 +105,7 @@ impl Dial for MemoryDial {
             self.1
                 .lock()
                 .unwrap()
-                .spawn(Arc::clone(&self.0).serve(theirs));
+                .spawn(Arc::clone(&self.0).serve(number, theirs));
             let (reader, writer) = split(ours);
             let transport = Lines::new(reader, writer, None);
             let mut connection = handshake("world", transport, &wires, Protocol::Legacy).await?;
@@ -118,6 +122,7 @@ impl Dial for MemoryDial {
 struct Bench {
     world: Arc<World>,
     server: Server,
+    clock: Arc<TestClock>,
     stop: CancellationToken,
     _supervisor: JoinSet<()>,
 }
@@ -130,7 +135,14 @@ impl Bench {
         let settings = Arc::new(ServerSettings::parse("world", &section).unwrap());
         let (view, watched) = watch::channel(View::new(ServerState::Connecting));
         let signals = mpsc::channel(QUEUE_MAX);
-        let server = Server::new(Arc::clone(&settings), watched, signals.0.clone());
+        let clock = Arc::new(TestClock::default());
+        let wake = Arc::new(Wake::new(Arc::clone(&clock) as Arc<dyn Clock>));
+        let server = Server::new(
+            Arc::clone(&settings),
+            watched,
+            signals.0.clone(),
+            Arc::clone(&wake),
+        );
         let stop = CancellationToken::new();
         let supervisor = Supervisor::new(Supplies {
             settings,
@@ -140,6 +152,7 @@ impl Bench {
             signals,
             view,
             events: broadcast::channel(8).0,
+            wake,
             stop: stop.clone(),
         });
         let mut tasks = JoinSet::new();
@@ -147,6 +160,7 @@ impl Bench {
         Self {
             world,
             server,
+            clock,
             stop,
             _supervisor: tasks,
         }
@@ -331,4 +345,27 @@ async fn a_server_that_works_on_one_thing_at_a_time_is_not_killed_for_its_silenc
     *bench.world.slow_list.lock().unwrap() = Some(Duration::from_secs(250));
     bench.call().await.unwrap();
     assert_eq!(World::count(&bench.world.dials), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_after_the_machine_slept_waits_for_the_probe() {
+    let bench = Bench::new(World::default(), json!({}));
+    bench.call().await.unwrap();
+    bench.clock.advance(8 * HOUR);
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.pings), 1);
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.pings), 1, "once for each sleep");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_did_not_survive_the_sleep_is_replaced_before_the_call() {
+    let bench = Bench::new(World::default(), json!({}));
+    bench.call().await.unwrap();
+    let lists = World::count(&bench.world.lists);
+    bench.world.deaf_connections.store(1, Ordering::SeqCst);
+    bench.clock.advance(8 * HOUR);
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 2);
+    assert!(World::count(&bench.world.lists) > lists);
 }
