@@ -15,8 +15,10 @@ mod supervisor;
 
 mod classify;
 mod failure;
+mod keepalive;
 mod pace;
 mod refresh;
+mod rest;
 mod signal;
 mod view;
 mod wake;
@@ -35,6 +37,7 @@ mod tool;
 mod utility;
 
 pub use client::{Mcp, McpPorts, UnknownServer};
+pub use rest::RestSettings;
 pub use settings::{
     ClientIdentity, HttpWire, Protocol, Retry, ServerSettings, SettingsError, TlsSettings,
     ToolSettings, TransportSettings, Verify,

@@ -15,6 +15,8 @@ use hermes_core::backoff::Backoff;
 use hermes_core::breaker::BreakerLimits;
 use serde_json::Value;
 
+use crate::keepalive::INTERVAL_MIN;
+use crate::rest::RestSettings;
 use section::Section;
 
 pub use tls::{ClientIdentity, TlsSettings, Verify};
@@ -26,8 +28,6 @@ const CALL_TOTAL_FACTOR: u32 = 6;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Below the idle limits of most proxies and session stores, and rare enough to cost nothing.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(180);
-/// More often would be a load on the server, not a sign of life.
-const KEEPALIVE_INTERVAL_MIN: Duration = Duration::from_secs(5);
 const CONCURRENCY: usize = 16;
 const BREAKER: BreakerLimits = BreakerLimits {
     strikes_max: 3,
@@ -42,9 +42,6 @@ const BACKOFF: Backoff = Backoff {
 const NOT_READ_YET: &[&str] = &[
     "auth",
     "elicitation",
-    "idle_timeout_seconds",
-    "lifecycle",
-    "max_lifetime_seconds",
     "oauth",
     "on_outage",
     "sampling",
@@ -66,6 +63,8 @@ pub struct ServerSettings {
     pub connect_timeout: Duration,
     /// `None`: no probes.
     pub keepalive_interval: Option<Duration>,
+    /// When its program is ended, to be started again by the next call.
+    pub rest: RestSettings,
     pub tools: ToolSettings,
     /// Whether the model's calls to this server may run beside each other.
     pub supports_parallel_tool_calls: bool,
@@ -187,6 +186,7 @@ impl ServerSettings {
                 .seconds("connect_timeout")?
                 .unwrap_or(CONNECT_TIMEOUT),
             keepalive_interval: keepalive_interval(&mut section)?,
+            rest: rest(&mut section)?,
             tools: tools(&mut section)?,
             supports_parallel_tool_calls: section
                 .switch("supports_parallel_tool_calls")?
@@ -282,13 +282,33 @@ fn keepalive_interval(section: &mut Section<'_>) -> Result<Option<Duration>, Set
     if interval.is_zero() {
         return Ok(None);
     }
-    if interval < KEEPALIVE_INTERVAL_MIN {
+    if interval < INTERVAL_MIN {
         section.warn(format!(
             "`keepalive_interval` was raised to {} seconds, the least; 0 switches it off",
-            KEEPALIVE_INTERVAL_MIN.as_secs()
+            INTERVAL_MIN.as_secs()
         ));
     }
-    Ok(Some(interval.max(KEEPALIVE_INTERVAL_MIN)))
+    Ok(Some(interval.max(INTERVAL_MIN)))
+}
+
+/// Reads how long a program may go on; both keys may also stand in a section of their own.
+fn rest(section: &mut Section<'_>) -> Result<RestSettings, SettingsError> {
+    fn limits(section: &mut Section<'_>) -> Result<RestSettings, SettingsError> {
+        let mut limit = |key| {
+            let seconds = section.seconds_or_zero(key)?;
+            Ok(seconds.filter(|seconds| !seconds.is_zero()))
+        };
+        Ok(RestSettings {
+            idle_max: limit("idle_timeout_seconds")?,
+            lifetime_max: limit("max_lifetime_seconds")?,
+        })
+    }
+    let inner = section.inside("lifecycle", limits)?;
+    let outer = limits(section)?;
+    Ok(RestSettings {
+        idle_max: outer.idle_max.or(inner.idle_max),
+        lifetime_max: outer.lifetime_max.or(inner.lifetime_max),
+    })
 }
 
 fn tools(section: &mut Section<'_>) -> Result<ToolSettings, SettingsError> {

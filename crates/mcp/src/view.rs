@@ -133,6 +133,7 @@ impl View {
                 "it will work when its settings are put right; then reconnect it".to_owned()
             }
             (ServerState::Stopped | ServerState::Disabled, ..) => "it is switched off".to_owned(),
+            (ServerState::Resting, ..) => "the next call starts it".to_owned(),
             (_, BreakerStatus::Open { probe_in }, _) if self.link.is_some() => format!(
                 "after repeated failures it is left alone; it will be probed in {} s",
                 probe_in.as_secs().max(1)

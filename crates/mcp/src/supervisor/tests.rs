@@ -34,6 +34,7 @@ struct World {
     /// Requests that met a forgotten session.
     refusals: AtomicUsize,
     idle_max: Option<Duration>,
+    lifetime_max: Option<Duration>,
     /// How long the next list takes; meanwhile nothing else is answered.
     slow_list: Mutex<Option<Duration>>,
     is_exclusive: bool,
@@ -47,13 +48,16 @@ impl World {
     async fn serve(self: Arc<Self>, number: usize, stream: DuplexStream) {
         let (reader, mut writer) = split(stream);
         let mut lines = BufReader::new(reader).lines();
-        let mut last_used = Instant::now();
+        let started = Instant::now();
+        let mut last_used = started;
         while let Ok(Some(line)) = lines.next_line().await {
             let message: Value = serde_json::from_str(&line).unwrap();
             let Some(id) = message.get("id").cloned() else {
                 continue;
             };
-            let is_forgotten = self.idle_max.is_some_and(|max| last_used.elapsed() > max);
+            let is_idle = self.idle_max.is_some_and(|max| last_used.elapsed() > max);
+            let is_old = self.lifetime_max.is_some_and(|max| started.elapsed() > max);
+            let is_forgotten = is_idle || is_old;
             last_used = Instant::now();
             let answer = match message["method"].as_str() {
                 _ if self.is_down.load(Ordering::SeqCst) => continue,
@@ -317,7 +321,8 @@ async fn a_stopped_supervisor_answers_callers_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_day_of_lost_sessions_leaves_no_task_behind() {
     let world = World {
-        idle_max: Some(Duration::from_secs(100)),
+        // However often it is used: no keepalive can help here.
+        lifetime_max: Some(Duration::from_secs(170)),
         ..World::default()
     };
     let bench = Bench::new(world, json!({}));
@@ -368,4 +373,70 @@ async fn a_connection_that_did_not_survive_the_sleep_is_replaced_before_the_call
     bench.call().await.unwrap();
     assert_eq!(World::count(&bench.world.dials), 2);
     assert!(World::count(&bench.world.lists) > lists);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_forgets_silent_sessions_is_probed_more_often_from_then_on() {
+    let world = World {
+        idle_max: Some(Duration::from_secs(60)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({}));
+    sleep(24 * HOUR).await;
+    assert_eq!(
+        World::count(&bench.world.refusals),
+        2,
+        "at 180 s and at 90 s"
+    );
+    assert_eq!(World::count(&bench.world.dials), 3);
+    bench.call().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_nobody_needs_rests_until_the_next_call() {
+    let world = World {
+        is_exclusive: true,
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({ "idle_timeout_seconds": 600 }));
+    bench.call().await.unwrap();
+    sleep(Duration::from_secs(599)).await;
+    bench.call().await.unwrap();
+    sleep(Duration::from_secs(599)).await;
+    assert_eq!(bench.server.view().state, ServerState::Ready, "it was used");
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(bench.server.view().state, ServerState::Resting);
+    let pings = World::count(&bench.world.pings);
+    sleep(12 * HOUR).await;
+    assert_eq!(World::count(&bench.world.pings), pings, "left alone");
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 2);
+    assert_eq!(bench.server.view().state, ServerState::Ready);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_is_renewed_after_its_lifetime_but_never_under_a_call() {
+    let world = World {
+        is_exclusive: true,
+        ..World::default()
+    };
+    let bench = Bench::new(
+        world,
+        json!({ "lifecycle": { "max_lifetime_seconds": 100 } }),
+    );
+    bench.call().await.unwrap();
+    *bench.world.slow_list.lock().unwrap() = Some(Duration::from_secs(250));
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 1);
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(bench.server.view().state, ServerState::Resting);
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_programs_rest() {
+    let bench = Bench::new(World::default(), json!({ "idle_timeout_seconds": 60 }));
+    sleep(HOUR).await;
+    assert_eq!(bench.server.view().state, ServerState::Ready);
 }
