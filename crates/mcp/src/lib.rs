@@ -26,6 +26,7 @@ mod wake;
 mod dial;
 mod handler;
 mod http;
+mod listen;
 mod message;
 mod probe;
 mod stdio;

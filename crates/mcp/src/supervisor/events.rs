@@ -179,7 +179,7 @@ impl Supervisor {
             Ok(Done::Fetched { epoch, result }) if self.is_live(epoch) => {
                 self.on_fetched(epoch, result);
             }
-            Ok(Done::Probed { .. } | Done::Fetched { .. }) => {}
+            Ok(Done::Probed { .. } | Done::Fetched { .. } | Done::Followed) => {}
             Err(panic) => self.on_panic(&panic),
         }
     }
@@ -193,6 +193,7 @@ impl Supervisor {
             end,
             has_slept: false,
         });
+        self.start_following(epoch, link.peer.clone());
         self.watch_over(epoch, connection);
         self.connections += 1;
         self.next_attempt = None;

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
+use rmcp::{Peer, RoleClient};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Supervisor;
 use crate::dial::{Connection, Wires};
 use crate::failure::Failure;
+use crate::listen::{Patience, follow, wants_to_be_asked};
 use crate::probe::{Probed, fetch_offer, probe};
 use crate::signal::Reporter;
 use crate::view::Offer;
@@ -32,6 +34,8 @@ pub(super) enum Done {
     Ended {
         epoch: u64,
     },
+    /// Nothing more will be announced on a connection.
+    Followed,
     Probed {
         epoch: u64,
         probed: Probed,
@@ -105,6 +109,27 @@ impl Supervisor {
             let _ = connection.service.waiting().await;
             drop(connection.copier);
             Done::Ended { epoch }
+        });
+    }
+
+    /// Follows the announcements of a server that has to be asked for them. Does not keep the connection alive.
+    pub(super) fn start_following(&mut self, epoch: u64, peer: Peer<RoleClient>) {
+        if !wants_to_be_asked(&peer) {
+            return;
+        }
+        let supplies = &self.supplies;
+        let reporter = Reporter::new(epoch, supplies.signals.0.clone());
+        let patience = Patience {
+            backoff: supplies.settings.backoff,
+            random: Arc::clone(&supplies.random),
+        };
+        let stop = supplies.stop.clone();
+        self.jobs.spawn(async move {
+            tokio::select! {
+                () = follow(peer, reporter, patience) => {}
+                () = stop.cancelled() => {}
+            }
+            Done::Followed
         });
     }
 

@@ -35,11 +35,13 @@ pub(crate) struct Host {
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     rules: Rules<Fault>,
     /// The open streams of each session.
     sessions: HashMap<String, Vec<Outbox>>,
     session_count: usize,
+    /// The subscriptions of the modern era: the id of each request, and its stream.
+    pub(super) subscriptions: Vec<(Value, Outbox)>,
     seen: Vec<Seen>,
     /// Answers that wait for a client to resume, by event id.
     resumable: HashMap<String, Value>,
@@ -94,7 +96,9 @@ impl Host {
         for streams in state.sessions.values_mut() {
             streams.retain(tell);
         }
-        state.sessions.values().map(Vec::len).sum()
+        let streams: usize = state.sessions.values().map(Vec::len).sum();
+        drop(state);
+        streams + self.notify_subscribers(times)
     }
 
     /// Says something on the streams of a session; nobody hears it once the session is forgotten.
@@ -182,6 +186,9 @@ impl Host {
         if !rpc::is_request(message) {
             self.peer.note(session, message);
             return Reply::empty(202).send(connection).await;
+        }
+        if self.is_subscription(message) {
+            return self.subscribe(connection, message).await;
         }
         let is_handshake = rpc::method(message) == "initialize";
         let wants_progress = !message["params"]["_meta"]["progressToken"].is_null();
@@ -285,7 +292,7 @@ impl Host {
         self.state().rules.take(method)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

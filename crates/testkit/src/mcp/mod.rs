@@ -5,8 +5,7 @@
 //! headers, keeps sessions, and counts in a ledger how often `append`, which must not be repeated,
 //! was executed. A [`Fault`] strikes the next request, or whatever its [`Rule`] says.
 //!
-//! Left out on purpose: TLS, HTTP/2, OAuth, requests from the server to the client, and of the
-//! 2026-07-28 era `subscriptions/listen`.
+//! Left out on purpose: TLS, HTTP/2, OAuth, and requests from the server to the client.
 
 mod admit;
 mod catalogue;
@@ -26,6 +25,7 @@ mod sse;
 mod stdio;
 mod stdio_fault;
 mod stream;
+mod subscription;
 
 use std::{
     io,
@@ -155,11 +155,16 @@ impl FaultyMcp {
         self.host.drop_sessions();
     }
 
-    /// Tells every open GET stream so many times that the tools have changed.
+    /// Tells every open GET stream and every subscription so many times that the tools have changed.
     ///
     /// Returns how many streams that are.
     pub fn notify_list_changed(&self, times: usize) -> usize {
         self.host.notify_list_changed(times)
+    }
+
+    /// Ends every subscription of the modern era, as a server does that is about to restart.
+    pub fn end_subscriptions(&self) {
+        self.host.end_subscriptions();
     }
 
     /// Refuses connections and drops those that are open. Sessions are kept.

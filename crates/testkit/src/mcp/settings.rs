@@ -15,6 +15,8 @@ pub struct Settings {
     pub has_ping: bool,
     /// Offers a stream of notifications on GET; 405 if not.
     pub has_get_stream: bool,
+    /// Takes `subscriptions/listen`, in the modern era.
+    pub has_subscriptions: bool,
     /// What it says to a session it does not know.
     pub lost_session: SessionLoss,
     /// Tools per page of the list.
@@ -54,6 +56,7 @@ impl Default for Settings {
             answers: Answers::default(),
             has_ping: true,
             has_get_stream: true,
+            has_subscriptions: true,
             lost_session: SessionLoss::NotFound,
             page_size: 4,
             extra_tools: 0,
