@@ -7,6 +7,7 @@
 //! Absent on purpose, until they are built: OAuth, sampling, elicitation.
 
 mod client;
+mod roster;
 mod settings;
 mod status;
 
@@ -39,6 +40,7 @@ mod utility;
 
 pub use client::{Mcp, McpPorts, UnknownServer};
 pub use rest::RestSettings;
+pub use roster::Reloaded;
 pub use settings::{
     ClientIdentity, HttpWire, Protocol, Retry, ServerSettings, SettingsError, TlsSettings,
     ToolSettings, TransportSettings, Verify,

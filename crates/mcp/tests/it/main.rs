@@ -10,6 +10,7 @@ mod http;
 mod listen;
 mod outage;
 mod random_faults;
+mod reload;
 mod servers;
 mod sse;
 mod stdio;
