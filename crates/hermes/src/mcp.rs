@@ -77,6 +77,7 @@ pub fn ports(base: &Base, random: Arc<Random>) -> McpPorts {
     };
     McpPorts {
         log_folder: base.home.logs(),
+        cache_folder: base.home.cache(),
         random,
         clock: Arc::new(SystemClock),
         environment: base.environment.iter().filter_map(text).collect(),

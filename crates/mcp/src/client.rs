@@ -29,6 +29,8 @@ const EVENTS_MAX: usize = 64;
 pub struct McpPorts {
     /// Where the servers' standard error goes, one file each.
     pub log_folder: PathBuf,
+    /// Where what can be found out again is kept.
+    pub cache_folder: PathBuf,
     pub random: Arc<Random>,
     /// Tells that the machine has slept.
     pub clock: Arc<dyn Clock>,

@@ -21,12 +21,13 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::classify::SessionUse;
+use crate::client::McpPorts;
 use crate::failure::Failure;
 use crate::handler::{Handler, Watchers};
 use crate::http::{Address, HttpClient, SseTransport};
 use crate::settings::{HttpWire, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{ErrorLog, Lines, Process, Program, child_environment};
+use crate::stdio::{ErrorLog, Lines, MalwareCheck, Process, Program, child_environment};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
 const OWN_REQUESTS_MAX: usize = 4;
@@ -68,22 +69,26 @@ pub(crate) struct Dialer {
     era: Era,
     /// Found to speak the older transport, so that the other is not tried first at every reconnect.
     speaks_sse: AtomicBool,
+    malware: MalwareCheck,
     environment: Vec<(String, String)>,
     log_folder: PathBuf,
 }
 
 impl Dialer {
-    pub(crate) fn new(
-        settings: Arc<ServerSettings>,
-        environment: Vec<(String, String)>,
-        log_folder: PathBuf,
-    ) -> Self {
+    pub(crate) fn new(settings: Arc<ServerSettings>, ports: &McpPorts) -> Self {
         Self {
+            malware: MalwareCheck::new(
+                &settings.name,
+                ports.environment.clone(),
+                ports.cache_folder.clone(),
+                Arc::clone(&ports.clock),
+                settings.connect_timeout,
+            ),
             era: Era::new(settings.protocol),
             speaks_sse: AtomicBool::new(false),
             settings,
-            environment,
-            log_folder,
+            environment: ports.environment.clone(),
+            log_folder: ports.log_folder.clone(),
         }
     }
 
@@ -116,6 +121,7 @@ impl Dialer {
                     environment: child_environment(&self.environment, env),
                     cwd: cwd.clone(),
                 };
+                self.malware.check(command, args).await?;
                 let log = self.error_log();
                 let (process, pipes) = Process::start(&program)?;
                 let mut copier = JoinSet::new();

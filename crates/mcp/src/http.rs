@@ -6,6 +6,7 @@
 mod answer;
 mod client;
 mod events;
+mod fetch;
 mod proxy;
 mod retry_after;
 mod sse;
@@ -13,4 +14,5 @@ mod streamable;
 mod tls;
 
 pub(crate) use client::{Address, HttpClient, HttpFailure};
+pub(crate) use fetch::fetch_json;
 pub(crate) use sse::SseTransport;

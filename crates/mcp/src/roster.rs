@@ -161,11 +161,7 @@ fn launch(
     let end_is_told = ended.clone().drop_guard();
     if settings.enabled {
         let supervisor = Supervisor::new(Supplies {
-            dial: Arc::new(Dialer::new(
-                Arc::clone(&settings),
-                commons.ports.environment.clone(),
-                commons.ports.log_folder.clone(),
-            )),
+            dial: Arc::new(Dialer::new(Arc::clone(&settings), &commons.ports)),
             settings,
             gate: Arc::clone(&commons.gate),
             random: Arc::clone(&commons.ports.random),

@@ -74,9 +74,17 @@ fn rpc_error(body: &str) -> Option<(i32, String)> {
 }
 
 /// Reads a JSON answer to the end.
-pub(super) async fn json_message(
-    mut response: Response,
-) -> Result<ServerJsonRpcMessage, HttpFailure> {
+pub(super) async fn json_message(response: Response) -> Result<ServerJsonRpcMessage, HttpFailure> {
+    let body = body(response).await?;
+    serde_json::from_slice(&body).map_err(|error| {
+        HttpFailure(Failure::Unreadable {
+            cause: format!("its answer is not an MCP message: {error}"),
+        })
+    })
+}
+
+/// Reads a body to the end, unless that is too far away.
+pub(super) async fn body(mut response: Response) -> Result<Vec<u8>, HttpFailure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > BODY_BYTES_MAX {
@@ -86,11 +94,7 @@ pub(super) async fn json_message(
         }
         body.extend_from_slice(&chunk);
     }
-    serde_json::from_slice(&body).map_err(|error| {
-        HttpFailure(Failure::Unreadable {
-            cause: format!("its answer is not an MCP message: {error}"),
-        })
-    })
+    Ok(body)
 }
 
 pub(super) fn request_id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {

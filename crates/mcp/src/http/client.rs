@@ -83,7 +83,7 @@ impl HttpClient {
     }
 }
 
-async fn client(address: &Address<'_>) -> Result<reqwest::Client, Failure> {
+pub(super) async fn client(address: &Address<'_>) -> Result<reqwest::Client, Failure> {
     let misconfigured = |cause: String| Failure::Misconfigured { cause };
     let url = reqwest::Url::parse(address.url)
         .map_err(|error| misconfigured(format!("its `url` is not an address: {error}")))?;

@@ -50,6 +50,7 @@ impl Client {
             |(name, section): &(&str, &Value)| ServerSettings::parse(name, section).unwrap();
         let ports = McpPorts {
             log_folder: logs.path().to_owned(),
+            cache_folder: logs.path().join("cache"),
             random: Arc::new(Random::seeded(7)),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             environment: variables

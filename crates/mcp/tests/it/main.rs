@@ -8,6 +8,7 @@ mod faults;
 mod healing;
 mod http;
 mod listen;
+mod malware;
 mod outage;
 mod random_faults;
 mod reload;
