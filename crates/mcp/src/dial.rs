@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::classify::SessionUse;
 use crate::client::McpPorts;
@@ -53,6 +53,8 @@ pub(crate) struct Wires {
     pub(crate) reporter: Reporter,
     /// Ends the connection.
     pub(crate) stop: CancellationToken,
+    /// Whoever has no connection by then should say why not; a little later he is not asked any more.
+    pub(crate) deadline: Instant,
 }
 
 pub(crate) struct Connection {
@@ -115,30 +117,49 @@ impl Dialer {
                 env,
                 cwd,
             } => {
+                self.malware.check(command, args).await?;
                 let program = Program {
                     command: command.clone(),
                     args: args.clone(),
                     environment: child_environment(&self.environment, env),
                     cwd: cwd.clone(),
                 };
-                self.malware.check(command, args).await?;
-                let log = self.error_log();
-                let (process, pipes) = Process::start(&program)?;
-                let mut copier = JoinSet::new();
-                copier.spawn(log.clone().copy(pipes.stderr));
-                let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
-                match handshake(&self.settings.name, transport, wires, era).await {
-                    Ok(mut connection) => {
-                        connection.copier = copier;
-                        Ok(connection)
-                    }
-                    Err(failure) => {
-                        // The process is gone; what it wrote at last may still be on its way.
-                        let _ = timeout(LAST_WORDS_WAIT, copier.join_next()).await;
-                        Err(with_last_words(failure, &log.last_words()))
-                    }
-                }
+                self.connect_program(&program, wires, era).await
             }
+        }
+    }
+
+    async fn connect_program(
+        &self,
+        program: &Program,
+        wires: &Wires,
+        era: Protocol,
+    ) -> Result<Connection, Failure> {
+        let log = self.error_log();
+        let (process, pipes) = Process::start(program)?;
+        let mut copier = JoinSet::new();
+        copier.spawn(log.clone().copy(pipes.stderr));
+        let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
+        let noise = transport.noise();
+        let greeted = handshake(&self.settings.name, transport, wires, era);
+        let greeted = timeout_at(wires.deadline, greeted).await;
+        match greeted.unwrap_or_else(|_| Err(self.too_late())) {
+            Ok(mut connection) => {
+                connection.copier = copier;
+                Ok(connection)
+            }
+            Err(failure) => {
+                // The process is gone; what it wrote at last may still be on its way.
+                let _ = timeout(LAST_WORDS_WAIT, copier.join_next()).await;
+                let failure = with_words(failure, "it wrote", &log.last_words());
+                Err(with_words(failure, "it printed", noise.first()))
+            }
+        }
+    }
+
+    fn too_late(&self) -> Failure {
+        Failure::Timeout {
+            after: self.settings.connect_timeout,
         }
     }
 
@@ -236,7 +257,11 @@ impl Dial for Dialer {
             let era = self.era.known();
             let result = match self.connect(&wires, era).await {
                 // Some servers choke on a question they do not know. Without it they are perfectly well.
-                Err(failure) if era == Protocol::Auto && may_be_choked(&failure) => {
+                Err(failure)
+                    if era == Protocol::Auto
+                        && may_be_choked(&failure)
+                        && Instant::now() < wires.deadline =>
+                {
                     self.connect(&wires, Protocol::Legacy).await
                 }
                 result => result,
@@ -300,14 +325,18 @@ fn lifecycle(era: Protocol) -> ClientLifecycleMode {
     }
 }
 
-/// Adds what a program wrote before it failed: that is usually the reason.
-fn with_last_words(mut failure: Failure, words: &str) -> Failure {
-    if let Failure::Cut { cause } | Failure::Unreachable { cause } = &mut failure
-        && !words.is_empty()
-    {
-        *cause = format!("{cause}; it wrote: {words}");
+/// Adds what a program said before it failed: that is usually the reason.
+fn with_words(failure: Failure, how: &str, words: &str) -> Failure {
+    match failure {
+        failure if words.is_empty() => failure,
+        Failure::Unreachable { cause } => Failure::Unreachable {
+            cause: format!("{cause}; {how}: {words}"),
+        },
+        failure @ (Failure::Cut { .. } | Failure::Timeout { .. }) => Failure::Cut {
+            cause: format!("{failure}; {how}: {words}"),
+        },
+        failure => failure,
     }
-    failure
 }
 
 /// Which era the server was found to speak, so that the question is asked once and not at every reconnect.

@@ -148,6 +148,14 @@ pub enum SettingsError {
         "MCP server `{server}` has neither `url` (a server on the network) nor `command` (a program to start)"
     )]
     NoTransport { server: String },
+    #[error(
+        "`mcp_servers.{server}.{key}` needs the variable `{variable}`, which is not set; set it in the environment, or as `{variable}=…` in the `.env` file beside the settings"
+    )]
+    MissingVariable {
+        server: String,
+        key: String,
+        variable: String,
+    },
     #[error("`mcp_servers.{server}` must be a section of settings, but it is {found}")]
     NotASection { server: String, found: String },
     #[error("`mcp_servers.{server}.{key}` must be {expected}, but it is {found}")]
@@ -246,6 +254,12 @@ fn transport(section: &mut Section<'_>) -> Result<TransportSettings, SettingsErr
             "`mcp_servers.{server}.transport` has no effect: it does not fit how the server is reached"
         ));
     }
+    for (part, secrets) in [("headers", &headers), ("env", &env)] {
+        for (name, value) in secrets {
+            all_variables_set(&server, &format!("{part}.{name}"), value.expose())?;
+        }
+    }
+    all_variables_set(&server, "url", url.as_deref().unwrap_or_default())?;
     match (url, command) {
         (Some(_), Some(_)) => Err(SettingsError::BothTransports { server }),
         (None, None) => Err(SettingsError::NoTransport { server }),
@@ -260,6 +274,21 @@ fn transport(section: &mut Section<'_>) -> Result<TransportSettings, SettingsErr
             args: args.unwrap_or_default(),
             env,
             cwd: cwd.map(PathBuf::from),
+        }),
+    }
+}
+
+/// Refuses a value in which a `${VARIABLE}` is still to be seen. Arguments are not looked at: a shell may know it.
+fn all_variables_set(server: &str, key: &str, value: &str) -> Result<(), SettingsError> {
+    let reference = value
+        .split_once("${")
+        .and_then(|(_, rest)| rest.split_once('}'));
+    match reference {
+        None => Ok(()),
+        Some((variable, _)) => Err(SettingsError::MissingVariable {
+            server: server.to_owned(),
+            key: key.to_owned(),
+            variable: variable.strip_prefix("env:").unwrap_or(variable).to_owned(),
         }),
     }
 }

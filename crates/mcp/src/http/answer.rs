@@ -1,6 +1,6 @@
 //! Reads answers: bounded, and always about the request they answer.
 
-use http::header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
 use reqwest::Response;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
@@ -28,6 +28,19 @@ pub(super) fn content_type(response: &Response) -> String {
     }
 }
 
+/// Refuses an answer that would have to be unpacked. Nobody asked for that, and what is small packed may be huge.
+pub(super) fn unpacked(response: Response) -> Result<Response, HttpFailure> {
+    match response.headers().get(CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => Err(HttpFailure(Failure::Unreadable {
+            cause: format!(
+                "its answer is compressed ({}), which we did not ask for and will not unpack",
+                encoding.to_str().unwrap_or("unreadable")
+            ),
+        })),
+        _ => Ok(response),
+    }
+}
+
 pub(super) fn is_stream(response: &Response) -> bool {
     response.status().is_success() && content_type(response).starts_with(EVENT_STREAM)
 }
@@ -51,7 +64,10 @@ pub(super) async fn refusal(mut response: Response, session_sent: bool) -> HttpA
         }
     }
     let body = match redirect {
-        Some(target) => format!("it points to `{target}`; if that is right, make it the `url`"),
+        Some(target) => format!(
+            "it points to `{target}`; if that is right, make it the `url`; if that is the sign-in page of a network, \
+             sign in there"
+        ),
         None => String::from_utf8_lossy(&body).into_owned(),
     };
     HttpAnswer {

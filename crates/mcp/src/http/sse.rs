@@ -13,7 +13,7 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::time::timeout;
 
-use super::answer::{BODY_BYTES_MAX, content_type, is_stream, refusal};
+use super::answer::{BODY_BYTES_MAX, content_type, is_stream, refusal, unpacked};
 use super::events::{Events, events};
 use super::streamable::{Headers, JSON};
 use super::{HttpClient, HttpFailure};
@@ -54,6 +54,7 @@ impl SseTransport {
             let content_type = content_type(&response);
             return Err(Failure::NotMcp { content_type });
         }
+        let response = unpacked(response).map_err(|failure| failure.0)?;
         let base = response.url().clone();
         let mut events = events(response, BODY_BYTES_MAX);
         let named = timeout(ENDPOINT_WAIT, first_endpoint(&mut events));

@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_client::{
 
 use super::answer::{
     BODY_BYTES_MAX, EVENT_STREAM, content_type, correlate, discover_refused, is_stream,
-    json_message, refusal, request_id,
+    json_message, refusal, request_id, unpacked,
 };
 use super::events::{Events, answering, events};
 use super::{HttpClient, HttpFailure};
@@ -77,6 +77,7 @@ impl HttpClient {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
             Some(id) => {
+                let response = unpacked(response)?;
                 let session = new_session(&response);
                 let kind = content_type(&response);
                 if kind.starts_with(EVENT_STREAM) {

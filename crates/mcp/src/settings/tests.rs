@@ -173,3 +173,16 @@ fn certificates_come_as_one_file_or_as_a_pair() {
     );
     assert!(error(json!({ "url": "https://x", "ssl_verify": 3 })).contains("ssl_verify"));
 }
+
+#[test]
+fn a_missing_variable_is_named() {
+    assert_eq!(
+        error(json!({ "url": "https://x", "headers": { "Authorization": "Bearer ${TOKEN}" } })),
+        "`mcp_servers.files.headers.Authorization` needs the variable `TOKEN`, which is not set; \
+         set it in the environment, or as `TOKEN=…` in the `.env` file beside the settings"
+    );
+    assert!(error(json!({ "url": "https://${HOST}/mcp" })).contains("`HOST`"));
+    assert!(error(json!({ "command": "x", "env": { "KEY": "${env:KEY}" } })).contains("`KEY`"));
+    let shell = json!({ "command": "sh", "args": ["-c", "echo ${HOME}"] });
+    assert!(parse(shell).warnings.is_empty());
+}

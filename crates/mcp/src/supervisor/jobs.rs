@@ -24,6 +24,9 @@ const PATIENT_EVERY: u32 = 4;
 /// The gate spreads a burst; it must not let four slow servers keep out a fast one.
 const GATE_HELD_MAX: Duration = Duration::from_secs(3);
 
+/// For a dialler that knows why it was late to say so.
+const DIALLER_GRACE: Duration = Duration::from_millis(300);
+
 /// What a job came to.
 pub(super) enum Done {
     Dialled {
@@ -67,16 +70,18 @@ impl Supervisor {
         self.pace.attempting(now);
         let supplies = &self.supplies;
         let end = supplies.stop.child_token();
+        let deadline = self.connect_deadline();
         let wires = Wires {
             reporter: Reporter::new(epoch, supplies.signals.0.clone()),
             stop: end.clone(),
+            deadline: now + deadline,
         };
-        let deadline = self.connect_deadline();
         let (dial, gate) = (Arc::clone(&supplies.dial), Arc::clone(&supplies.gate));
         let stop = supplies.stop.clone();
         self.jobs.spawn(async move {
             let connect = async {
-                let dialled = timeout(deadline, through(&gate, dial.dial(wires))).await;
+                let dialled =
+                    timeout(deadline + DIALLER_GRACE, through(&gate, dial.dial(wires))).await;
                 dialled.unwrap_or(Err(Failure::Timeout { after: deadline }))
             };
             let result = tokio::select! {

@@ -37,7 +37,7 @@ use std::{
 
 use serde_json::Value;
 
-pub use fault::{Fault, SessionLoss, WrongId};
+pub use fault::{Endless, Fault, SessionLoss, WrongId};
 pub use program::run as run_program;
 pub use rule::{On, Rule, START};
 pub use seen::Seen;

@@ -1,6 +1,7 @@
 //! What kind of server it is while nothing fails.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::fault::SessionLoss;
 
@@ -23,6 +24,8 @@ pub struct Settings {
     pub page_size: usize,
     /// Lists this many more tools, `extra_1` and so on, which do what `echo` does.
     pub extra_tools: usize,
+    /// Lists these too, exactly as they are given.
+    pub odd_tools: Vec<Value>,
     /// Gives `echo` one more parameter, `times`.
     pub is_echo_changed: bool,
     /// Neither lists nor runs these tools.
@@ -60,6 +63,7 @@ impl Default for Settings {
             lost_session: SessionLoss::NotFound,
             page_size: 4,
             extra_tools: 0,
+            odd_tools: Vec::new(),
             is_echo_changed: false,
             removed_tools: Vec::new(),
         }
