@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, CallId, CancellationToken, Claim, Clock, Entry, Event, Message, Model, NewSession,
-    Notice, Op, OpenTurn, Part, Prefix, Random, ResultStatus, SessionId, SessionRecord, Store,
-    StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage, Verdict,
+    BoxFuture, CallId, CancellationToken, Claim, Clock, EnquiryId, Entry, Event, Message, Model,
+    NewSession, Notice, Op, OpenTurn, Part, Prefix, Random, Response, ResultStatus, SessionId,
+    SessionRecord, Store, StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage, Verdict,
 };
 use tokio::sync::mpsc;
 
 use crate::consent::{Approvals, ConsentPolicy};
+use crate::enquiries::Enquiries;
 use crate::history::History;
 use crate::nested::NestedContext;
 use crate::record::Recorder;
@@ -44,6 +45,8 @@ pub struct AgentSettings {
     /// Results too long for the conversation go here.
     pub results_folder: PathBuf,
     pub consent: ConsentPolicy,
+    /// Whether a person follows the session and can answer what its calls ask.
+    pub is_attended: bool,
     pub limits: Limits,
     /// Whether context files of subdirectories come with the results that touch them.
     pub nested_context: bool,
@@ -153,6 +156,10 @@ impl Session {
     pub async fn answer(&self, call: CallId, verdict: Verdict) -> bool {
         self.send(Op::Answer { call, verdict }).await
     }
+
+    pub async fn respond(&self, enquiry: EnquiryId, response: Response) -> bool {
+        self.send(Op::Respond { enquiry, response }).await
+    }
 }
 
 struct SessionTask {
@@ -168,6 +175,7 @@ struct SessionTask {
     queue: VecDeque<UserMessage>,
     steering: Steering,
     approvals: Approvals,
+    enquiries: Enquiries,
     nested: NestedContext,
     /// The store refused something: what is in memory may be ahead of it.
     is_stale: bool,
@@ -186,6 +194,7 @@ impl SessionTask {
             queue: VecDeque::new(),
             steering: Steering::default(),
             approvals: Approvals::default(),
+            enquiries: Enquiries::default(),
             is_stale: false,
             ports,
             settings,
@@ -254,7 +263,7 @@ impl SessionTask {
             };
             match op {
                 Op::Say(message) | Op::Steer(message) => self.queue.push_back(message),
-                Op::Interrupt | Op::Answer { .. } => {}
+                Op::Interrupt | Op::Answer { .. } | Op::Respond { .. } => {}
             }
         }
     }
@@ -351,6 +360,7 @@ impl SessionTask {
             events: &self.events,
             steering: &self.steering,
             approvals: &self.approvals,
+            enquiries: &self.enquiries,
             nested: &self.nested,
         };
         let running = run_turn(&cx, &mut self.history, start);
@@ -372,6 +382,10 @@ impl SessionTask {
                 Some(Op::Answer { call, verdict }) => {
                     self.approvals.resolve(&call, verdict);
                     None
+                }
+                Some(Op::Respond { enquiry, response }) => {
+                    let taken = self.enquiries.respond(&enquiry, response);
+                    taken.err().map(|reason| Notice::NotTaken { reason })
                 }
                 None => {
                     doors_open = false;

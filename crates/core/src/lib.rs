@@ -6,6 +6,7 @@
 
 pub mod session;
 
+pub mod enquiry;
 pub mod id;
 pub mod message;
 
@@ -27,7 +28,10 @@ pub mod text;
 
 pub use clock::{Clock, Timestamp};
 pub use effect::Effect;
-pub use id::{CallId, SessionId, TurnId};
+pub use enquiry::{
+    Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
+};
+pub use id::{CallId, EnquiryId, SessionId, TurnId};
 pub use message::{
     Arguments, Media, MediaSource, Message, Part, Reasoning, ResultStatus, Role, ToolCall,
     ToolResult,

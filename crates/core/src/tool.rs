@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::effect::Effect;
+use crate::enquiry::Person;
 use crate::id::{CallId, SessionId};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -86,6 +87,8 @@ pub struct ToolContext {
     pub stop: CancellationToken,
     /// Live output for whoever watches. Lossy: a slow watcher never slows the tool.
     pub progress: Progress,
+    /// Whoever this is done for, to be asked what only they know.
+    pub person: Person,
     /// The text of this tool's last successful result in this session: state that lives in the history.
     pub previous: Option<String>,
 }

@@ -1,16 +1,18 @@
 //! `hermes`: a conversation in plain lines, until the terminal interface takes its place.
 
+use std::collections::VecDeque;
 use std::io::IsTerminal as _;
 
 use hermes_agent::{Opened, Session};
 use hermes_core::text::{self, escaped, printable};
-use hermes_core::{Event, Message, Op, Question, Role, UserMessage, Verdict};
+use hermes_core::{Event, Message, Op, Question, Response, Role, UserMessage, Verdict};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome, code};
+use crate::interview::{Heard, Interview};
 use crate::keyboard::{Keyboard, Typed};
 use crate::output::{note, print};
 use crate::prepare::Prepared;
@@ -23,6 +25,7 @@ use crate::wiring::Audience;
 const HELP: &str = "\
 /new      start a new conversation
 /stop     stop the turn that runs, and forget what waits (Ctrl-C does the same)
+/decline  do not answer what is asked
 /steer T  tell the turn that runs something (a line without a slash waits for its end)
 /help     this list
 /quit     leave (Ctrl-D does the same)";
@@ -68,11 +71,19 @@ enum Wish {
     Say(String),
     Steer(String),
     Stop,
+    Decline,
     New,
     Help,
     Quit,
     Unknown(String),
     Nothing,
+}
+
+/// What waits for an answer, oldest first.
+#[derive(Debug, Default)]
+struct Pending {
+    question: Option<Question>,
+    interviews: VecDeque<Interview>,
 }
 
 /// Where a conversation goes from here.
@@ -186,7 +197,7 @@ impl<'a> Chat<'a> {
                 Wish::Quit => return Ok(Next::Leave),
                 Wish::Help => note(HELP),
                 Wish::Unknown(name) => self.unknown(&name),
-                Wish::Stop | Wish::Nothing => {}
+                Wish::Stop | Wish::Decline | Wish::Nothing => {}
             }
         }
     }
@@ -198,7 +209,7 @@ impl<'a> Chat<'a> {
         events: &mut mpsc::Receiver<Event>,
     ) -> Outcome<Option<Next>> {
         self.signals.reset();
-        let mut question: Option<Question> = None;
+        let mut pending = Pending::default();
         let mut next = None;
         loop {
             tokio::select! {
@@ -207,14 +218,7 @@ impl<'a> Chat<'a> {
                     Some(Event::Idle) => return Ok(next),
                     Some(event) => {
                         self.renderer.show(&event)?;
-                        match event {
-                            Event::Asked(asked) => {
-                                self.show_question(&asked)?;
-                                question = Some(asked);
-                            }
-                            Event::CallFinished { .. } => question = None,
-                            _ => {}
-                        }
+                        self.note_pending(event, &mut pending)?;
                     }
                 },
                 interrupted = self.signals.interrupted() => {
@@ -224,13 +228,97 @@ impl<'a> Chat<'a> {
                     session.interrupt().await;
                 }
                 typed = self.keyboard.next() => {
+                    let Some(typed) = self.interviewed(session, typed, &mut pending).await? else {
+                        continue;
+                    };
                     let wish = self.wish(typed);
-                    if let Some(leaving) = self.meanwhile(session, wish, &mut question).await {
+                    if let Some(leaving) = self.meanwhile(session, wish, &mut pending.question).await {
                         next = Some(leaving);
                     }
                 }
             }
         }
+    }
+
+    /// Keeps in mind what an event asks for, and asks it unless something else is being asked.
+    fn note_pending(&self, event: Event, pending: &mut Pending) -> Outcome<()> {
+        match event {
+            Event::Asked(asked) => {
+                self.show_question(&asked)?;
+                pending.question = Some(asked);
+            }
+            Event::Enquired(enquiry) => {
+                pending.interviews.push_back(Interview::new(enquiry));
+                if pending.interviews.len() == 1 {
+                    self.introduce(pending)?;
+                }
+            }
+            Event::EnquiryClosed { enquiry } => {
+                return self.close(pending, |interview| *interview.id() == enquiry);
+            }
+            Event::CallFinished { call, .. } => {
+                pending.question = None;
+                return self.close(pending, |interview| interview.enquiry().call == call);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Forgets interviews that are over. The person may have been in the middle of one.
+    fn close(&self, pending: &mut Pending, is_over: impl Fn(&Interview) -> bool) -> Outcome<()> {
+        let was_asking = pending.interviews.front().is_some_and(&is_over);
+        pending.interviews.retain(|interview| !is_over(interview));
+        if was_asking {
+            note(
+                &self
+                    .err
+                    .yellow("\n  too late: this needs no answer any more"),
+            );
+            self.introduce(pending)?;
+        }
+        Ok(())
+    }
+
+    fn introduce(&self, pending: &Pending) -> Outcome<()> {
+        let Some(interview) = pending.interviews.front() else {
+            return Ok(());
+        };
+        for line in interview.introduction() {
+            note(&self.err.yellow(line));
+        }
+        self.ask_for(&interview.prompt())
+    }
+
+    /// Takes a line for the interview that goes on. Returns it if there is none, or if it is a command.
+    async fn interviewed(
+        &self,
+        session: &Session,
+        typed: Typed,
+        pending: &mut Pending,
+    ) -> Outcome<Option<Typed>> {
+        let (Typed::Text(line), Some(interview)) = (&typed, pending.interviews.front_mut()) else {
+            return Ok(Some(typed));
+        };
+        let heard = match wish(line) {
+            Wish::Say(_) | Wish::Nothing | Wish::Unknown(_) => interview.hear(line),
+            Wish::Decline => Heard::Done(Response::Declined { reason: None }),
+            _ => return Ok(Some(typed)),
+        };
+        match heard {
+            Heard::Next => self.ask_for(&interview.prompt())?,
+            Heard::Refused(reason) => {
+                note(&self.err.yellow(format!("  {}", escaped(&reason))));
+                self.ask_for(&interview.prompt())?;
+            }
+            Heard::Done(response) => {
+                let id = interview.id().clone();
+                pending.interviews.pop_front();
+                session.respond(id, response).await;
+                self.introduce(pending)?;
+            }
+        }
+        Ok(None)
     }
 
     /// Does what is typed while something runs.
@@ -244,7 +332,7 @@ impl<'a> Chat<'a> {
             (Wish::Say(text), Some(asked)) => {
                 session.answer(asked.call, verdict(&text)).await;
             }
-            (Wish::Nothing, Some(asked)) => {
+            (Wish::Nothing | Wish::Decline, Some(asked)) => {
                 session.answer(asked.call, Verdict::Deny).await;
             }
             (Wish::Say(text), None) => {
@@ -273,7 +361,7 @@ impl<'a> Chat<'a> {
                 self.unknown(&name);
                 *question = asked;
             }
-            (Wish::Nothing, None) => {}
+            (Wish::Nothing | Wish::Decline, None) => {}
         }
         None
     }
@@ -303,7 +391,18 @@ impl<'a> Chat<'a> {
         let (tool, what) = (escaped(&question.tool), escaped(&question.what));
         note(&self.err.yellow(format!("  {tool} wants to run: {what}")));
         note(&self.err.yellow(format!("  {}", escaped(&question.reason))));
-        print("  allow? [y]es, for the [s]ession, [N]o: ")
+        self.ask_for("  allow? [y]es, for the [s]ession, [N]o: ")
+    }
+
+    /// Shows what a line is wanted for; beside the events, when those are for a program.
+    fn ask_for(&self, prompt: &str) -> Outcome<()> {
+        match self.renderer {
+            Renderer::Json => {
+                note(prompt);
+                Ok(())
+            }
+            _ => print(prompt),
+        }
     }
 
     fn show_past(&self, messages: &[Message]) {
@@ -348,6 +447,7 @@ fn wish(line: &str) -> Wish {
         "quit" | "exit" => Wish::Quit,
         "help" => Wish::Help,
         "stop" => Wish::Stop,
+        "decline" => Wish::Decline,
         "steer" if !rest.trim().is_empty() => Wish::Steer(rest.trim().to_owned()),
         _ => Wish::Unknown(name.to_owned()),
     }

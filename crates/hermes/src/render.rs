@@ -129,6 +129,8 @@ impl Live {
             | Event::TurnStarted { .. }
             | Event::ReplyFinished { .. }
             | Event::Asked(_)
+            | Event::Enquired(_)
+            | Event::EnquiryClosed { .. }
             | Event::Idle => {}
         }
         Ok(())
@@ -216,6 +218,9 @@ fn describe(notice: &Notice) -> String {
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
         Notice::Context { text } => text.clone(),
         Notice::NotTaken { reason } => format!("not taken: {reason}"),
+        Notice::NotEnquired { asker, message } => {
+            format!("{asker} asked, and nobody is here to answer: {message}")
+        }
         Notice::Forgotten { messages } => format!("{messages} waiting messages were dropped"),
         Notice::SteeringQueued => {
             "your words came too late for this turn; they are the next one".into()

@@ -239,6 +239,7 @@ fn agent_settings(
         cwd,
         results_folder: base.home.results(),
         consent: consent_policy(base, audience)?,
+        is_attended: audience == Audience::Person,
         limits: Limits {
             steps_max,
             ..Limits::default()

@@ -3,14 +3,17 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::{
-    Effect, Event, Progress, ResultStatus, ToolContext, ToolError, ToolOutput, ToolResult,
+    Asked, Effect, Event, Person, Progress, ResultStatus, ToolContext, ToolError, ToolOutput,
+    ToolResult,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Ready;
+use crate::enquiries::enquire;
 use crate::turn::TurnContext;
 
 /// A tool has its own deadlines; this one is for a tool that broke them. Longer than any of theirs.
@@ -28,15 +31,17 @@ pub(super) async fn run<'a>(
 ) -> (&'a Ready, ToolResult, u64) {
     let started = Instant::now();
     let (watcher, progress) = mpsc::channel(PROGRESS_LINES_MAX);
+    let (person, enquiries) = Person::reachable();
     let context = ToolContext {
         session: cx.recorder.session().clone(),
         call: ready.call.id.clone(),
         cwd: cx.settings.cwd.clone(),
         stop: cx.stop.child_token(),
         progress: Progress::to(watcher),
+        person,
         previous,
     };
-    let outcome = outcome(cx, ready, &context, progress).await;
+    let outcome = outcome(cx, ready, &context, progress, enquiries).await;
     let (status, text) = match outcome {
         Outcome::Returned(Ok(ToolOutput { text })) => (ResultStatus::Ok, text),
         Outcome::Returned(Err(ToolError::Answer(text))) => (ResultStatus::Failed, text),
@@ -80,6 +85,7 @@ async fn outcome(
     ready: &Ready,
     context: &ToolContext,
     mut progress: mpsc::Receiver<String>,
+    mut enquiries: mpsc::Receiver<Asked>,
 ) -> Outcome {
     let work = AssertUnwindSafe(ready.tool.run(ready.arguments.clone(), context)).catch_unwind();
     let give_up = async {
@@ -89,6 +95,7 @@ async fn outcome(
     tokio::pin!(work, give_up);
     let deadline = tokio::time::sleep(CALL_TIME_MAX);
     tokio::pin!(deadline);
+    let mut open_enquiries = FuturesUnordered::new();
     loop {
         tokio::select! {
             biased;
@@ -98,6 +105,10 @@ async fn outcome(
             Some(text) = progress.recv() => {
                 cx.tell(Event::CallProgress { call: ready.call.id.clone(), text }).await;
             }
+            Some(asked) = enquiries.recv() => {
+                open_enquiries.push(enquire(cx, &ready.call, asked));
+            }
+            Some(()) = open_enquiries.next() => {}
             () = &mut give_up => return Outcome::Interrupted,
             () = &mut deadline => return Outcome::Overdue,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CallId, CancellationToken, Progress, Random, SessionId, Tool, ToolContext, ToolError,
+    CallId, CancellationToken, Person, Progress, Random, SessionId, Tool, ToolContext, ToolError,
 };
 use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState, ServerStatus};
 use hermes_testkit::mcp::FaultyMcp;
@@ -97,6 +97,7 @@ pub(crate) fn context() -> ToolContext {
         cwd: PathBuf::from("/"),
         stop: CancellationToken::new(),
         progress: Progress::default(),
+        person: Person::default(),
         previous: None,
     }
 }

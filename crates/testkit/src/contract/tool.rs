@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Progress, Tool, ToolContext, ToolError, ToolOutput};
+use hermes_core::{CancellationToken, Person, Progress, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 
 /// A turn reacts to an interrupt within this time, and so must each of its calls.
@@ -35,6 +35,7 @@ pub fn context(cwd: &Path) -> ToolContext {
         cwd: cwd.to_owned(),
         stop: CancellationToken::new(),
         progress: Progress::default(),
+        person: Person::default(),
         previous: None,
     }
 }
