@@ -11,6 +11,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use crate::dial::Dialer;
+use crate::media::MediaFolder;
+use crate::respond::{Means, Models, Respondent};
 use crate::server::Server;
 use crate::settings::ServerSettings;
 use crate::signal::QUEUE_MAX;
@@ -28,11 +30,29 @@ const EVENTS_MAX: usize = 64;
 /// What the servers need from the world.
 #[derive(Debug, Clone)]
 pub struct McpPorts {
-    /// Where the servers' standard error goes, one file each.
+    /// Where the servers' standard error and log messages go, one file each.
     pub log_folder: PathBuf,
+    /// Where pictures, sound and other bytes go that servers send.
+    pub media_folder: PathBuf,
+    /// The models that servers may ask. Without them none is told that it may.
+    pub models: Option<Models>,
+    /// The folders that sessions work in, as far as they are known.
+    pub folders: Vec<PathBuf>,
+    /// Whether there are persons whom servers may ask.
+    pub is_attended: bool,
     pub random: Arc<Random>,
     /// Our own environment; servers get the few harmless variables of it.
     pub environment: Vec<(String, String)>,
+}
+
+impl McpPorts {
+    fn means(&self) -> Means {
+        Means {
+            models: self.models.clone(),
+            folders: self.folders.clone(),
+            is_attended: self.is_attended,
+        }
+    }
 }
 
 /// The MCP servers of this process. Dropping it stops them at once; [`Mcp::shutdown`] stops them properly.
@@ -69,13 +89,21 @@ impl Mcp {
             };
             let (view, watched) = watch::channel(View::new(state));
             let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-            let server = Server::new(Arc::clone(&settings), watched, sender.clone());
+            let respondent = Arc::new(Respondent::new(&settings, ports.means()));
+            let server = Server::new(
+                Arc::clone(&settings),
+                watched,
+                sender.clone(),
+                Arc::clone(&respondent),
+                MediaFolder::new(ports.media_folder.clone()),
+            );
             servers.push(Arc::new(server));
             if settings.enabled {
                 let dialer = Dialer::new(
                     Arc::clone(&settings),
                     ports.environment.clone(),
-                    ports.log_folder.clone(),
+                    respondent,
+                    &ports.log_folder,
                 );
                 let supervisor = Supervisor::new(Supplies {
                     settings,

@@ -1,6 +1,6 @@
 //! Makes connections: a transport of the configured kind, and the handshake in the era the server speaks.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -9,6 +9,8 @@ use hermes_core::CancellationToken;
 use hermes_core::tool::BoxFuture;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
+#[expect(deprecated, reason = "servers of today's era send log lines")]
+use rmcp::model::{LoggingLevel, SetLevelRequestParams};
 use rmcp::service::{
     ClientCacheConfig, ClientLifecycleMode, RunningService, serve_client_with_lifecycle_and_ct,
 };
@@ -22,17 +24,23 @@ use tokio::time::timeout;
 
 use crate::classify::SessionUse;
 use crate::failure::Failure;
-use crate::handler::{Handler, Watchers};
+use crate::handler::Handler;
 use crate::http::HttpClient;
-use crate::settings::{Protocol, ServerSettings, TransportSettings};
+use crate::in_flight::InFlight;
+use crate::log::ServerLog;
+use crate::respond::Respondent;
+use crate::settings::{LogLevel, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{ErrorLog, Lines, Process, Program, child_environment};
+use crate::stdio::{Lines, Process, Program, child_environment};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
 const OWN_REQUESTS_MAX: usize = 4;
 
 /// For the end of what a program wrote, after it has ended.
 const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
+
+/// How long a server may take to change how much it logs.
+const LOG_LEVEL_WAIT: Duration = Duration::from_secs(5);
 
 /// Between attempts to reopen a stream. The supervisor probes meanwhile, so patience costs nothing.
 const STREAM_RETRY_MAX: Duration = Duration::from_secs(30);
@@ -57,7 +65,7 @@ pub(crate) struct Wires {
 pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Handler>,
     pub(crate) session: SessionUse,
-    pub(crate) watchers: Watchers,
+    pub(crate) in_flight: InFlight,
     /// Keeps what a program writes to standard error while the connection lasts.
     pub(crate) copier: JoinSet<()>,
 }
@@ -67,21 +75,29 @@ pub(crate) struct Dialer {
     settings: Arc<ServerSettings>,
     era: Era,
     environment: Vec<(String, String)>,
-    log_folder: PathBuf,
+    respondent: Arc<Respondent>,
+    log: ServerLog,
 }
 
 impl Dialer {
     pub(crate) fn new(
         settings: Arc<ServerSettings>,
         environment: Vec<(String, String)>,
-        log_folder: PathBuf,
+        respondent: Arc<Respondent>,
+        log_folder: &Path,
     ) -> Self {
         Self {
             era: Era::new(settings.protocol),
+            log: ServerLog::new(log_folder.join(log_name(&settings.name))),
             settings,
             environment,
-            log_folder,
+            respondent,
         }
+    }
+
+    fn handler(&self, wires: &Wires) -> Handler {
+        let respondent = Arc::clone(&self.respondent);
+        Handler::new(respondent, wires.reporter.clone(), self.log.clone())
     }
 
     async fn connect(&self, wires: &Wires, era: Protocol) -> Result<Connection, Failure> {
@@ -92,7 +108,7 @@ impl Dialer {
                     client.clone(),
                     self.http_config(url),
                 );
-                let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
+                let mut connection = handshake(self.handler(wires), transport, wires, era).await?;
                 connection.session = client.session_use();
                 Ok(connection)
             }
@@ -108,12 +124,12 @@ impl Dialer {
                     environment: child_environment(&self.environment, env),
                     cwd: cwd.clone(),
                 };
-                let log = self.error_log();
+                let log = self.log.afresh();
                 let (process, pipes) = Process::start(&program)?;
                 let mut copier = JoinSet::new();
                 copier.spawn(log.clone().copy(pipes.stderr));
                 let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
-                match handshake(&self.settings.name, transport, wires, era).await {
+                match handshake(self.handler(wires), transport, wires, era).await {
                     Ok(mut connection) => {
                         connection.copier = copier;
                         Ok(connection)
@@ -139,14 +155,38 @@ impl Dialer {
         config
     }
 
-    fn error_log(&self) -> ErrorLog {
-        let file: String = self
-            .settings
-            .name
-            .chars()
-            .map(|c| if c.is_alphanumeric() { c } else { '_' })
-            .collect();
-        ErrorLog::new(self.log_folder.join(format!("mcp-{file}.log")))
+    /// Asks the server for the log lines that the user wants. One that will not is fine all the same.
+    #[expect(deprecated, reason = "servers of today's era send log lines")]
+    async fn set_log_level(&self, connection: &Connection) {
+        let info = connection.service.peer_info();
+        let has_log = info.is_some_and(|info| {
+            info.capabilities.logging.is_some() && info.protocol_version.has_initialize()
+        });
+        if let Some(level) = self.settings.log_level.filter(|_| has_log) {
+            let parameters = SetLevelRequestParams::new(level.into());
+            let asked = connection.service.peer().set_level(parameters);
+            let _ = timeout(LOG_LEVEL_WAIT, asked).await;
+        }
+    }
+}
+
+fn log_name(server: &str) -> String {
+    let file: String = server
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '_' })
+        .collect();
+    format!("mcp-{file}.log")
+}
+
+#[expect(deprecated, reason = "servers of today's era send log lines")]
+impl From<LogLevel> for LoggingLevel {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Debug => Self::Debug,
+            LogLevel::Info => Self::Info,
+            LogLevel::Warning => Self::Warning,
+            LogLevel::Error => Self::Error,
+        }
     }
 }
 
@@ -162,6 +202,9 @@ impl Dial for Dialer {
                 result => result,
             };
             self.era.learn(result.as_ref().ok());
+            if let Ok(connection) = &result {
+                self.set_log_level(connection).await;
+            }
             result
         })
     }
@@ -181,13 +224,12 @@ fn may_be_choked(failure: &Failure) -> bool {
 }
 
 pub(crate) async fn handshake(
-    server: &str,
+    handler: Handler,
     transport: impl Transport<RoleClient> + 'static,
     wires: &Wires,
     era: Protocol,
 ) -> Result<Connection, Failure> {
-    let watchers = Watchers::default();
-    let handler = Handler::new(server, wires.reporter.clone(), watchers.clone());
+    let in_flight = handler.in_flight();
     let service =
         serve_client_with_lifecycle_and_ct(handler, transport, lifecycle(era), wires.stop.clone())
             .await
@@ -198,7 +240,7 @@ pub(crate) async fn handshake(
     Ok(Connection {
         service,
         session: SessionUse::Sessionless,
-        watchers,
+        in_flight,
         copier: JoinSet::new(),
     })
 }

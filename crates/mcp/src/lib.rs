@@ -4,7 +4,9 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
-//! Absent on purpose, until they are built: OAuth, sampling, elicitation, the older HTTP+SSE transport.
+//! What servers ask of us is answered in `respond`.
+//!
+//! Absent on purpose, until they are built: OAuth, the older HTTP+SSE transport.
 
 mod client;
 mod settings;
@@ -23,17 +25,25 @@ mod view;
 mod dial;
 mod handler;
 mod http;
+mod in_flight;
 mod probe;
 mod stdio;
 
+mod log;
+mod respond;
+
+mod media;
 mod name;
 mod render;
 mod schema;
+mod suspicion;
 mod tool;
 mod utility;
 
 pub use client::{Mcp, McpPorts, UnknownServer};
+pub use respond::Models;
 pub use settings::{
-    Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
+    ElicitationSettings, LogLevel, Protocol, Retry, SamplingSettings, ServerSettings,
+    SettingsError, ToolSettings, TransportSettings,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

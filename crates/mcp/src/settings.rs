@@ -3,6 +3,7 @@
 //! Reads plain JSON values: files, layers and `${VAR}` are the business of `hermes-config`. Start at
 //! [`ServerSettings::parse`].
 
+mod answers;
 mod section;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use hermes_core::backoff::Backoff;
 use hermes_core::breaker::BreakerLimits;
 use serde_json::Value;
 
+pub use answers::{ElicitationSettings, LogLevel, SamplingSettings};
 use section::Section;
 
 /// Long enough for a slow tool; a tool that reports progress may take longer.
@@ -40,13 +42,11 @@ const NOT_READ_YET: &[&str] = &[
     "auth",
     "client_cert",
     "client_key",
-    "elicitation",
     "idle_timeout_seconds",
     "lifecycle",
     "max_lifetime_seconds",
     "oauth",
     "on_outage",
-    "sampling",
     "skip_preflight",
     "ssl_verify",
     "transport",
@@ -77,6 +77,10 @@ pub struct ServerSettings {
     pub trust_annotations: bool,
     pub breaker: BreakerLimits,
     pub backoff: Backoff,
+    pub elicitation: ElicitationSettings,
+    pub sampling: SamplingSettings,
+    /// How much the server is asked to log; `None` leaves it to the server.
+    pub log_level: Option<LogLevel>,
     /// What the user should know about the section: unknown keys and values that were corrected.
     pub warnings: Vec<String>,
 }
@@ -184,6 +188,9 @@ impl ServerSettings {
             trust_annotations: section.switch("trust_annotations")?.unwrap_or(false),
             breaker: breaker(&mut section)?,
             backoff: backoff(&mut section)?,
+            elicitation: answers::elicitation(&mut section)?,
+            sampling: answers::sampling(&mut section)?,
+            log_level: answers::log_level(&mut section)?,
             warnings: section.finish(NOT_READ_YET),
         })
     }

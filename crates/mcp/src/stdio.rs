@@ -2,11 +2,9 @@
 
 mod environment;
 mod lines;
-mod log;
 mod process;
 mod watchdog;
 
 pub(crate) use environment::child_environment;
 pub(crate) use lines::Lines;
-pub(crate) use log::ErrorLog;
 pub(crate) use process::{Process, Program};

@@ -37,7 +37,7 @@ fn world() -> World {
 
 fn accepted(values: Value) -> Response {
     Response::Accepted {
-        values: values.as_object().unwrap().clone(),
+        values: values.as_object().expect("an object").clone(),
     }
 }
 
@@ -53,8 +53,9 @@ async fn enquired(running: &mut Running) -> Enquiry {
 /// What the call got for an answer.
 async fn result(world: &World, running: &Running) -> String {
     let messages = stored(world, running).await;
-    let results = messages.iter().filter_map(|message| message.tool_result());
-    results.last().unwrap().text.clone()
+    let mut results = messages.iter().filter_map(|message| message.tool_result());
+    let result = results.next_back().expect("a result");
+    result.text.clone()
 }
 
 #[tokio::test]

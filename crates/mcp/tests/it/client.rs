@@ -42,6 +42,10 @@ impl Client {
             |(name, section): &(&str, &Value)| ServerSettings::parse(name, section).unwrap();
         let ports = McpPorts {
             log_folder: logs.path().to_owned(),
+            media_folder: logs.path().join("media"),
+            models: None,
+            folders: vec![PathBuf::from("/")],
+            is_attended: true,
             random: Arc::new(Random::seeded(7)),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         };
