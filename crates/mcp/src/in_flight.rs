@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{Ask, Person, Progress, Response, SessionId, ToolContext};
+use hermes_core::{Ask, CancellationToken, Person, Progress, Response, SessionId, ToolContext};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::time::Instant;
 
@@ -16,6 +16,7 @@ pub(crate) struct Call {
     pub(crate) cwd: PathBuf,
     pub(crate) progress: Progress,
     person: Person,
+    stop: CancellationToken,
     /// When the server last said something about it.
     heard: Mutex<Instant>,
     /// How many answers of ours the server waits for.
@@ -29,6 +30,7 @@ impl Call {
             cwd: cx.cwd.clone(),
             progress: cx.progress.clone(),
             person: cx.person.clone(),
+            stop: cx.stop.clone(),
             heard: Mutex::new(Instant::now()),
             asked: AtomicUsize::new(0),
         })
@@ -37,7 +39,11 @@ impl Call {
     /// Asks whoever made the call. Meanwhile its time stands still.
     pub(crate) async fn ask(&self, ask: Ask) -> Response {
         let _waiting = self.is_asked();
-        self.person.ask(ask).await
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Response::Cancelled,
+            response = self.person.ask(ask) => response,
+        }
     }
 
     /// Counts the server as waiting for us until the guard is dropped: its silence is not its own.
@@ -130,7 +136,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hermes_core::CancellationToken;
     use rmcp::model::NumberOrString;
 
     use super::*;

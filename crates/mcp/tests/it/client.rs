@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{
     CallId, CancellationToken, Person, Progress, Random, SessionId, Tool, ToolContext, ToolError,
 };
-use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState, ServerStatus};
+use hermes_mcp::{Mcp, McpPorts, Models, ServerSettings, ServerState, ServerStatus};
 use hermes_testkit::mcp::FaultyMcp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -37,13 +37,18 @@ impl Client {
 
     /// Starts several servers, each with its name and its settings.
     pub(crate) fn with(sections: &[(&str, &Value)]) -> Self {
+        Self::with_model(sections, None)
+    }
+
+    /// Starts servers that may ask a model.
+    pub(crate) fn with_model(sections: &[(&str, &Value)], models: Option<Models>) -> Self {
         let logs = tempfile::tempdir().unwrap();
         let parse =
             |(name, section): &(&str, &Value)| ServerSettings::parse(name, section).unwrap();
         let ports = McpPorts {
             log_folder: logs.path().to_owned(),
             media_folder: logs.path().join("media"),
-            models: None,
+            models,
             folders: vec![PathBuf::from("/")],
             is_attended: true,
             random: Arc::new(Random::seeded(7)),

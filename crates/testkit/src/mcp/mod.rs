@@ -5,10 +5,13 @@
 //! headers, keeps sessions, and counts in a ledger how often `append`, which must not be repeated,
 //! was executed. A [`Fault`] strikes the next request, or whatever its [`Rule`] says.
 //!
-//! Left out on purpose: TLS, HTTP/2, OAuth, the old HTTP+SSE transport, requests from the server to
-//! the client, and of the 2026-07-28 era `subscriptions/listen`.
+//! With [`Settings::has_asking_tools`] its tools also ask the client for things, in the way of its era.
+//!
+//! Left out on purpose: TLS, HTTP/2, OAuth, the old HTTP+SSE transport, and of the 2026-07-28 era
+//! `subscriptions/listen`.
 
 mod admit;
+mod ask;
 mod catalogue;
 mod control;
 mod fault;
@@ -154,6 +157,11 @@ impl FaultyMcp {
     /// Returns how many streams that are.
     pub fn notify_list_changed(&self, times: usize) -> usize {
         self.host.notify_list_changed(times)
+    }
+
+    /// Sends a notification on every open GET stream. Returns how many streams that are.
+    pub fn notify(&self, method: &str, params: &Value) -> usize {
+        self.host.notify(&rpc::notification(method, params), 1)
     }
 
     /// Refuses connections and drops those that are open. Sessions are kept.

@@ -23,6 +23,8 @@ pub struct Settings {
     pub extra_tools: usize,
     /// Gives `echo` one more parameter, `times`.
     pub is_echo_changed: bool,
+    /// Lists and runs the tools that ask the client for something: `ask`, `tell`, `visit`, `draw`.
+    pub has_asking_tools: bool,
     /// Neither lists nor runs these tools.
     pub removed_tools: Vec<String>,
 }
@@ -58,6 +60,7 @@ impl Default for Settings {
             page_size: 4,
             extra_tools: 0,
             is_echo_changed: false,
+            has_asking_tools: false,
             removed_tools: Vec::new(),
         }
     }
