@@ -127,7 +127,10 @@ fn field_prompt(field: &Field) -> String {
         FieldKind::Text { .. } | FieldKind::Number { .. } | FieldKind::Integer { .. } => {}
     }
     match field.default() {
-        Some(default) => prompt.push_str(&format!(" [empty: {}]", escaped(&plain(&default)))),
+        Some(default) => {
+            let shown = escaped(&shown(&default, options(field)));
+            prompt.push_str(&format!(" [empty: {shown}]"));
+        }
         None if !field.is_required => prompt.push_str(" [empty: leave out]"),
         None => {}
     }
@@ -142,10 +145,24 @@ fn numbered(options: &[FieldOption]) -> String {
     options.iter().enumerate().map(line).collect()
 }
 
-fn plain(value: &Value) -> String {
+fn options(field: &Field) -> &[FieldOption] {
+    match &field.kind {
+        FieldKind::Choice { options, .. } | FieldKind::Choices { options, .. } => options,
+        _ => &[],
+    }
+}
+
+/// A value as a person would write it: a choice by its title.
+fn shown(value: &Value, options: &[FieldOption]) -> String {
     match value {
-        Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::String(text) => {
+            let option = options.iter().find(|option| option.value == *text);
+            option.map_or(text.as_str(), FieldOption::label).to_owned()
+        }
+        Value::Array(values) => {
+            let values = values.iter().map(|value| shown(value, options));
+            values.collect::<Vec<_>>().join(", ")
+        }
         other => other.to_string(),
     }
 }
@@ -185,7 +202,7 @@ mod tests {
         assert_eq!(interview.prompt(), "  age: ");
         assert!(matches!(interview.hear("old"), Heard::Refused(_)));
         assert_eq!(interview.hear("7"), Heard::Next);
-        assert_eq!(interview.prompt(), "  colour\n    1. Red [empty: r]: ");
+        assert_eq!(interview.prompt(), "  colour\n    1. Red [empty: Red]: ");
         let Heard::Done(Response::Accepted { values }) = interview.hear("") else {
             panic!("not done");
         };
