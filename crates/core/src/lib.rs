@@ -51,5 +51,6 @@ pub use store::{
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    BoxFuture, Consent, Parallel, Progress, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, Consent, Parallel, Progress, Spending, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
 };

@@ -95,6 +95,13 @@ pub enum Event {
         text: String,
         elapsed_ms: u64,
     },
+    /// A running call had a model answer something, beside the replies of the turn.
+    CallSpent {
+        call: CallId,
+        usage: Usage,
+        cost: Cost,
+        model: ModelName,
+    },
     Asked(Question),
     /// A running call wants to know something from a person.
     Enquired(Enquiry),

@@ -128,6 +128,7 @@ impl Live {
             Event::Reasoning { .. }
             | Event::TurnStarted { .. }
             | Event::ReplyFinished { .. }
+            | Event::CallSpent { .. }
             | Event::Asked(_)
             | Event::Enquired(_)
             | Event::EnquiryClosed { .. }

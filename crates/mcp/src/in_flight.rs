@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{Ask, CancellationToken, Person, Progress, Response, SessionId, ToolContext};
+use hermes_core::{
+    Ask, CancellationToken, Person, Progress, Response, SessionId, Spending, ToolContext,
+};
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::time::Instant;
 
@@ -15,6 +17,7 @@ pub(crate) struct Call {
     pub(crate) session: SessionId,
     pub(crate) cwd: PathBuf,
     pub(crate) progress: Progress,
+    pub(crate) spending: Spending,
     person: Person,
     stop: CancellationToken,
     /// When the server last said something about it.
@@ -29,6 +32,7 @@ impl Call {
             session: cx.session.clone(),
             cwd: cx.cwd.clone(),
             progress: cx.progress.clone(),
+            spending: cx.spending.clone(),
             person: cx.person.clone(),
             stop: cx.stop.clone(),
             heard: Mutex::new(Instant::now()),
@@ -149,6 +153,7 @@ pub(crate) mod tests {
             stop: CancellationToken::new(),
             progress: Progress::default(),
             person: Person::default(),
+            spending: Spending::default(),
             previous: None,
         }
     }

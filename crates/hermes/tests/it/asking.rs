@@ -108,9 +108,12 @@ async fn a_server_asks_the_model_that_the_user_has() {
         Answer::text("done"),
     ]);
     let (setting, _server) = setting(script).await;
-    let output = setting.run(&["-z", "go"]);
+    let report = setting.hermes.work_folder().join("usage.json");
+    let output = setting.run(&["-z", "go", "--usage-file", report.to_str().unwrap()]);
     assert_eq!(output.stdout, "done\n", "{output:?}");
     assert!(told(&setting).contains("it is short"));
+    let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    assert_eq!(report["api_calls"], 3, "{report}");
     let asked = setting.server.requests()[1].json.clone();
     assert!(
         asked["messages"].to_string().contains("sum it up"),

@@ -99,7 +99,7 @@ impl Respondent {
                 limit.as_secs()
             ))),
         }?;
-        self.account(call, &finished);
+        self.account(call, &finished).await;
         let is_tool_required = request
             .tool_choice
             .is_some_and(|choice| choice.mode == Some(ToolChoiceMode::Required));
@@ -147,8 +147,8 @@ impl Respondent {
             .clone()
     }
 
-    /// Tells what it cost, in the log and to whoever made the call.
-    fn account(&self, call: &Call, finished: &Finished) {
+    /// Tells what it cost: in the log, to whoever made the call, and for the account of the turn.
+    async fn account(&self, call: &Call, finished: &Finished) {
         let Finished { usage, model, .. } = finished;
         let (server, tokens) = (&self.server, usage.total());
         let text = format!("MCP server `{server}` used {tokens} tokens of {model}");
@@ -159,6 +159,7 @@ impl Respondent {
             LogLevel::Error => tracing::error!("{text}"),
         }
         call.progress.show(text);
+        call.spending.add(finished.clone()).await;
     }
 }
 

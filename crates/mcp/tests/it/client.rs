@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CallId, CancellationToken, Person, Progress, Random, SessionId, Tool, ToolContext, ToolError,
+    CallId, CancellationToken, Person, Progress, Random, SessionId, Spending, Tool, ToolContext,
+    ToolError,
 };
 use hermes_mcp::{Mcp, McpPorts, Models, ServerSettings, ServerState, ServerStatus};
 use hermes_testkit::mcp::FaultyMcp;
@@ -107,6 +108,7 @@ pub(crate) fn context() -> ToolContext {
         stop: CancellationToken::new(),
         progress: Progress::default(),
         person: Person::default(),
+        spending: Spending::default(),
         previous: None,
     }
 }
