@@ -315,6 +315,11 @@ impl Home {
         self.directory.join("results")
     }
 
+    /// Returns the folder of pictures, sound and other bytes that tools return; who keeps one makes it.
+    pub fn media(&self) -> PathBuf {
+        self.directory.join("cache").join("media")
+    }
+
     pub fn skills(&self) -> PathBuf {
         self.directory.join("skills")
     }

@@ -17,6 +17,7 @@ pub enum Verb {
     Stop,
     Steer,
     Queue,
+    Decline,
     Model,
     Reasoning,
     Yolo,
@@ -231,6 +232,7 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Stop, "stop", Turn, "stop it, and forget what waits").any_time(),
     command(Verb::Steer, "steer", Turn, "tell it something while it works").takes("WORDS").any_time(),
     command(Verb::Queue, "queue", Turn, "say something when it has ended").also(&["q"]).takes("WORDS").any_time(),
+    command(Verb::Decline, "decline", Turn, "do not answer what it asks").any_time(),
 
     command(Verb::Model, "model", Settings, "show or change the model").takes("[[PROVIDER:]MODEL] [--global]"),
     command(Verb::Reasoning, "reasoning", Settings, "show or hide what the model thinks").takes("[show|hide]").any_time(),

@@ -7,6 +7,7 @@
 pub mod command;
 pub mod session;
 
+pub mod enquiry;
 pub mod id;
 pub mod message;
 
@@ -28,7 +29,10 @@ pub mod text;
 
 pub use clock::{Clock, Timestamp};
 pub use effect::Effect;
-pub use id::{CallId, SessionId, TurnId};
+pub use enquiry::{
+    Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
+};
+pub use id::{CallId, EnquiryId, SessionId, TurnId};
 pub use message::{
     Arguments, Media, MediaSource, Message, Part, Reasoning, ResultStatus, Role, ToolCall,
     ToolResult,
@@ -49,5 +53,6 @@ pub use store::{
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    BoxFuture, Consent, Parallel, Progress, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, Consent, Parallel, Progress, Spending, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
 };

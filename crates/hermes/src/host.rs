@@ -135,6 +135,7 @@ impl<'a> Host<'a> {
             Verb::Stop => Done::send(Op::Interrupt),
             Verb::Steer => Done::send(Op::Steer(said(arguments, "/steer use tabs")?)),
             Verb::Queue => Done::send(Op::Say(said(arguments, "/queue and then the tests")?)),
+            Verb::Decline => Done::told("nothing is asked"),
             Verb::Model => self.model(arguments, here).await?,
             Verb::Reasoning => reasoning(arguments)?,
             Verb::Yolo => self.yolo(arguments, here).await?,

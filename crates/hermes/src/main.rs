@@ -13,6 +13,7 @@ mod commands;
 mod demo;
 mod failure;
 mod host;
+mod interview;
 mod keyboard;
 mod logging;
 mod mcp;

@@ -144,7 +144,10 @@ impl Live {
             Event::Reasoning { .. }
             | Event::TurnStarted { .. }
             | Event::ReplyFinished { .. }
+            | Event::CallSpent { .. }
             | Event::Asked(_)
+            | Event::Enquired(_)
+            | Event::EnquiryClosed { .. }
             | Event::Idle => {}
         }
         Ok(())
@@ -232,6 +235,9 @@ fn describe(notice: &Notice) -> String {
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
         Notice::Context { text } => text.clone(),
         Notice::NotTaken { reason } => format!("not taken: {reason}"),
+        Notice::NotEnquired { asker, message } => {
+            format!("{asker} asked, and nobody is here to answer: {message}")
+        }
         Notice::Forgotten { messages } => format!("{messages} waiting messages were dropped"),
         Notice::SteeringQueued => {
             "your words came too late for this turn; they are the next one".into()

@@ -16,7 +16,7 @@ use hermes_tools::{ToolLimits, ToolPorts};
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::Outcome;
-use crate::mcp::Servers;
+use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
 use crate::toolsets::Toolsets;
 
@@ -70,7 +70,12 @@ impl Wired {
         let random = Arc::new(Random::from_system());
         let (model, mut warnings) = model(base).await?;
         let chosen = Toolsets::chosen(base, flags)?;
-        let servers = Servers::start(base, &chosen, random.clone());
+        let company = Company {
+            model: Arc::clone(&model),
+            cwd: cwd.clone(),
+            is_attended: audience == Audience::Person,
+        };
+        let servers = Servers::start(base, &chosen, random.clone(), company);
         let mut tools = chosen.built_in(base)?;
         tools.extend(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
@@ -143,6 +148,24 @@ pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<Str
     };
     let warnings = resolved.warnings.clone();
     Ok((Arc::new(hermes_llm::Client::new(resolved)), warnings))
+}
+
+/// A model by its name, or by `provider:name`; otherwise as the settings say.
+pub fn named_model(base: &Base, name: &str) -> Outcome<Arc<dyn hermes_core::Model>> {
+    let mut settings = model_settings(base)?;
+    match name.split_once(':') {
+        Some((provider, model)) if hermes_llm::providers::find(provider).is_some() => {
+            settings.choice = ModelChoice {
+                provider: Some(provider.to_owned()),
+                model: Some(model.to_owned()),
+                ..ModelChoice::default()
+            };
+        }
+        _ => settings.choice.model = Some(name.to_owned()),
+    }
+    let environment = |name: &str| base.variable(name);
+    let resolved = hermes_llm::resolve(&settings, &environment)?;
+    Ok(Arc::new(hermes_llm::Client::new(resolved)))
 }
 
 /// With nothing configured, a model server that runs on this machine will do.
@@ -248,6 +271,7 @@ fn agent_settings(
         cwd,
         results_folder: base.home.results(),
         consent: consent_policy(base, audience)?,
+        is_attended: audience == Audience::Person,
         limits: Limits {
             steps_max,
             ..Limits::default()

@@ -10,6 +10,7 @@ use tokio::sync::{Mutex, Semaphore, broadcast};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
+use crate::respond::{Means, Models};
 use crate::roster::{Commons, Reloaded, Roster};
 use crate::server::Server;
 use crate::settings::ServerSettings;
@@ -27,15 +28,33 @@ const EVENTS_MAX: usize = 64;
 /// What the servers need from the world.
 #[derive(Clone)]
 pub struct McpPorts {
-    /// Where the servers' standard error goes, one file each.
+    /// Where the servers' standard error and log messages go, one file each.
     pub log_folder: PathBuf,
     /// Where what can be found out again is kept.
     pub cache_folder: PathBuf,
+    /// Where pictures, sound and other bytes go that servers send.
+    pub media_folder: PathBuf,
+    /// The models that servers may ask. Without them none is told that it may.
+    pub models: Option<Models>,
+    /// The folders that sessions work in, as far as they are known.
+    pub folders: Vec<PathBuf>,
+    /// Whether there are persons whom servers may ask.
+    pub is_attended: bool,
     pub random: Arc<Random>,
     /// Tells that the machine has slept.
     pub clock: Arc<dyn Clock>,
     /// Our own environment; servers get the few harmless variables of it.
     pub environment: Vec<(String, String)>,
+}
+
+impl McpPorts {
+    pub(crate) fn means(&self) -> Means {
+        Means {
+            models: self.models.clone(),
+            folders: self.folders.clone(),
+            is_attended: self.is_attended,
+        }
+    }
 }
 
 /// The MCP servers of this process. Dropping it stops them at once; [`Mcp::shutdown`] stops them properly.

@@ -1,6 +1,5 @@
 //! Makes connections: a transport of the configured kind, and the handshake in the era the server speaks.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
@@ -9,6 +8,8 @@ use hermes_core::CancellationToken;
 use hermes_core::tool::BoxFuture;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
+#[expect(deprecated, reason = "servers of today's era send log lines")]
+use rmcp::model::{LoggingLevel, SetLevelRequestParams};
 use rmcp::service::{
     ClientCacheConfig, ClientLifecycleMode, RunningService, serve_client_with_lifecycle_and_ct,
 };
@@ -23,17 +24,23 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::classify::SessionUse;
 use crate::client::McpPorts;
 use crate::failure::Failure;
-use crate::handler::{Handler, Watchers};
+use crate::handler::Handler;
 use crate::http::{Address, HttpClient, SseTransport};
-use crate::settings::{HttpWire, Protocol, ServerSettings, TransportSettings};
+use crate::in_flight::InFlight;
+use crate::log::ServerLog;
+use crate::respond::Respondent;
+use crate::settings::{HttpWire, LogLevel, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{ErrorLog, Lines, MalwareCheck, Process, Program, child_environment};
+use crate::stdio::{Lines, MalwareCheck, Process, Program, child_environment};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
 const OWN_REQUESTS_MAX: usize = 4;
 
 /// For the end of what a program wrote, after it has ended.
 const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
+
+/// How long a server may take to change how much it logs.
+const LOG_LEVEL_WAIT: Duration = Duration::from_secs(5);
 
 /// Between attempts to reopen a stream. The supervisor probes meanwhile, so patience costs nothing.
 const STREAM_RETRY_MAX: Duration = Duration::from_secs(30);
@@ -60,7 +67,7 @@ pub(crate) struct Wires {
 pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Handler>,
     pub(crate) session: SessionUse,
-    pub(crate) watchers: Watchers,
+    pub(crate) in_flight: InFlight,
     /// Keeps what a program writes to standard error while the connection lasts.
     pub(crate) copier: JoinSet<()>,
 }
@@ -73,11 +80,16 @@ pub(crate) struct Dialer {
     speaks_sse: AtomicBool,
     malware: MalwareCheck,
     environment: Vec<(String, String)>,
-    log_folder: PathBuf,
+    respondent: Arc<Respondent>,
+    log: ServerLog,
 }
 
 impl Dialer {
-    pub(crate) fn new(settings: Arc<ServerSettings>, ports: &McpPorts) -> Self {
+    pub(crate) fn new(
+        settings: Arc<ServerSettings>,
+        respondent: Arc<Respondent>,
+        ports: &McpPorts,
+    ) -> Self {
         Self {
             malware: MalwareCheck::new(
                 &settings.name,
@@ -87,11 +99,17 @@ impl Dialer {
                 settings.connect_timeout,
             ),
             era: Era::new(settings.protocol),
+            log: ServerLog::new(ports.log_folder.join(log_name(&settings.name))),
             speaks_sse: AtomicBool::new(false),
             settings,
             environment: ports.environment.clone(),
-            log_folder: ports.log_folder.clone(),
+            respondent,
         }
+    }
+
+    fn handler(&self, wires: &Wires) -> Handler {
+        let respondent = Arc::clone(&self.respondent);
+        Handler::new(respondent, wires.reporter.clone(), self.log.clone())
     }
 
     async fn connect(&self, wires: &Wires, era: Protocol) -> Result<Connection, Failure> {
@@ -135,13 +153,13 @@ impl Dialer {
         wires: &Wires,
         era: Protocol,
     ) -> Result<Connection, Failure> {
-        let log = self.error_log();
+        let log = self.log.afresh();
         let (process, pipes) = Process::start(program)?;
         let mut copier = JoinSet::new();
         copier.spawn(log.clone().copy(pipes.stderr));
         let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
         let noise = transport.noise();
-        let greeted = handshake(&self.settings.name, transport, wires, era);
+        let greeted = handshake(self.handler(wires), transport, wires, era);
         let greeted = timeout_at(wires.deadline, greeted).await;
         match greeted.unwrap_or_else(|_| Err(self.too_late())) {
             Ok(mut connection) => {
@@ -209,7 +227,7 @@ impl Dialer {
     ) -> Result<Connection, Failure> {
         let config = self.http_config(url);
         let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
-        let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
+        let mut connection = handshake(self.handler(wires), transport, wires, era).await?;
         connection.session = client.session_use();
         Ok(connection)
     }
@@ -224,7 +242,7 @@ impl Dialer {
         let transport = SseTransport::open(client, url, post_timeout).await?;
         // The transport is older than the other era.
         let era = Protocol::Legacy;
-        let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
+        let mut connection = handshake(self.handler(wires), transport, wires, era).await?;
         connection.session = SessionUse::Session;
         Ok(connection)
     }
@@ -240,14 +258,38 @@ impl Dialer {
         config
     }
 
-    fn error_log(&self) -> ErrorLog {
-        let file: String = self
-            .settings
-            .name
-            .chars()
-            .map(|c| if c.is_alphanumeric() { c } else { '_' })
-            .collect();
-        ErrorLog::new(self.log_folder.join(format!("mcp-{file}.log")))
+    /// Asks the server for the log lines that the user wants. One that will not is fine all the same.
+    #[expect(deprecated, reason = "servers of today's era send log lines")]
+    async fn set_log_level(&self, connection: &Connection) {
+        let info = connection.service.peer_info();
+        let has_log = info.is_some_and(|info| {
+            info.capabilities.logging.is_some() && info.protocol_version.has_initialize()
+        });
+        if let Some(level) = self.settings.log_level.filter(|_| has_log) {
+            let parameters = SetLevelRequestParams::new(level.into());
+            let asked = connection.service.peer().set_level(parameters);
+            let _ = timeout(LOG_LEVEL_WAIT, asked).await;
+        }
+    }
+}
+
+fn log_name(server: &str) -> String {
+    let file: String = server
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '_' })
+        .collect();
+    format!("mcp-{file}.log")
+}
+
+#[expect(deprecated, reason = "servers of today's era send log lines")]
+impl From<LogLevel> for LoggingLevel {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Debug => Self::Debug,
+            LogLevel::Info => Self::Info,
+            LogLevel::Warning => Self::Warning,
+            LogLevel::Error => Self::Error,
+        }
     }
 }
 
@@ -267,6 +309,9 @@ impl Dial for Dialer {
                 result => result,
             };
             self.era.learn(result.as_ref().ok());
+            if let Ok(connection) = &result {
+                self.set_log_level(connection).await;
+            }
             result
         })
     }
@@ -291,13 +336,12 @@ fn may_be_older(failure: &Failure) -> bool {
 }
 
 pub(crate) async fn handshake(
-    server: &str,
+    handler: Handler,
     transport: impl Transport<RoleClient> + 'static,
     wires: &Wires,
     era: Protocol,
 ) -> Result<Connection, Failure> {
-    let watchers = Watchers::default();
-    let handler = Handler::new(server, wires.reporter.clone(), watchers.clone());
+    let in_flight = handler.in_flight();
     let service =
         serve_client_with_lifecycle_and_ct(handler, transport, lifecycle(era), wires.stop.clone())
             .await
@@ -308,7 +352,7 @@ pub(crate) async fn handshake(
     Ok(Connection {
         service,
         session: SessionUse::Sessionless,
-        watchers,
+        in_flight,
         copier: JoinSet::new(),
     })
 }

@@ -4,7 +4,9 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
-//! Absent on purpose, until they are built: OAuth, sampling, elicitation.
+//! What servers ask of us is answered in `respond`.
+//!
+//! Absent on purpose, until it is built: OAuth.
 
 mod client;
 mod roster;
@@ -27,22 +29,29 @@ mod wake;
 mod dial;
 mod handler;
 mod http;
+mod in_flight;
 mod listen;
 mod message;
 mod probe;
 mod stdio;
 
+mod log;
+mod respond;
+
+mod media;
 mod name;
 mod render;
 mod schema;
+mod suspicion;
 mod tool;
 mod utility;
 
 pub use client::{Mcp, McpPorts, UnknownServer};
+pub use respond::Models;
 pub use rest::RestSettings;
 pub use roster::Reloaded;
 pub use settings::{
-    ClientIdentity, HttpWire, Protocol, Retry, ServerSettings, SettingsError, TlsSettings,
-    ToolSettings, TransportSettings, Verify,
+    ClientIdentity, ElicitationSettings, HttpWire, LogLevel, Protocol, Retry, SamplingSettings,
+    ServerSettings, SettingsError, TlsSettings, ToolSettings, TransportSettings, Verify,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

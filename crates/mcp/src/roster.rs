@@ -11,6 +11,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::client::McpPorts;
 use crate::dial::Dialer;
+use crate::media::MediaFolder;
+use crate::respond::Respondent;
 use crate::server::Server;
 use crate::settings::{ServerSettings, TransportSettings};
 use crate::signal::QUEUE_MAX;
@@ -155,13 +157,24 @@ fn launch(
     };
     let (view, watched) = watch::channel(View::new(state));
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    let wake = Arc::clone(&commons.wake);
-    let server = Server::new(Arc::clone(&settings), watched, sender.clone(), wake);
+    let respondent = Arc::new(Respondent::new(&settings, commons.ports.means()));
+    let server = Server::new(
+        Arc::clone(&settings),
+        watched,
+        sender.clone(),
+        Arc::clone(&commons.wake),
+        Arc::clone(&respondent),
+        MediaFolder::new(commons.ports.media_folder.clone()),
+    );
     let (stop, ended) = (commons.stop.child_token(), CancellationToken::new());
     let end_is_told = ended.clone().drop_guard();
     if settings.enabled {
         let supervisor = Supervisor::new(Supplies {
-            dial: Arc::new(Dialer::new(Arc::clone(&settings), &commons.ports)),
+            dial: Arc::new(Dialer::new(
+                Arc::clone(&settings),
+                respondent,
+                &commons.ports,
+            )),
             settings,
             gate: Arc::clone(&commons.gate),
             random: Arc::clone(&commons.ports.random),

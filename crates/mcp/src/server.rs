@@ -4,18 +4,22 @@
 
 mod error;
 mod link;
+mod rounds;
 mod send;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{Effect, Progress};
+use hermes_core::{Effect, ToolContext};
 use rmcp::model::{ClientRequest, ServerResult};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::classify::{Class, Health, classify, health};
 use crate::failure::Failure;
+use crate::in_flight::Call;
+use crate::media::MediaFolder;
+use crate::respond::Respondent;
 use crate::settings::{Retry, ServerSettings};
 use crate::signal::{Settled, Signal, Trouble};
 use crate::view::{Link, View};
@@ -34,6 +38,8 @@ pub(crate) struct Server {
     permits: Semaphore,
     wake: Arc<Wake>,
     heir: Mutex<Heir>,
+    respondent: Arc<Respondent>,
+    pub(crate) media: MediaFolder,
 }
 
 /// Who answers for a server since the settings were read again.
@@ -60,8 +66,12 @@ impl Server {
         view: watch::Receiver<View>,
         signals: mpsc::Sender<Signal>,
         wake: Arc<Wake>,
+        respondent: Arc<Respondent>,
+        media: MediaFolder,
     ) -> Self {
         Self {
+            respondent,
+            media,
             permits: Semaphore::new(settings.concurrency_max),
             settings,
             view,
@@ -119,23 +129,33 @@ impl Server {
     }
 
     /// Sends a request and returns its answer, over a second connection if the first fails and the request allows it.
+    /// What the server wants to know on the way is answered.
     ///
     /// Dropping the future tells the server that nobody waits any more.
     pub(crate) async fn request(
         &self,
         request: &Request,
-        progress: &Progress,
+        cx: &ToolContext,
     ) -> Result<ServerResult, CallError> {
         let wait_max = self.settings.call_timeout;
         let Ok(Ok(_permit)) = timeout(wait_max, self.permits.acquire()).await else {
             let cause = "other calls to this server took all its places".to_owned();
             return Err(self.not_sent(request, cause));
         };
+        self.in_rounds(request, &Call::of(cx)).await
+    }
+
+    /// Sends a request that may be one of several of a call. `Err` holds the failure too, which may ask for something.
+    async fn exchange(
+        &self,
+        request: &Request,
+        call: &Arc<Call>,
+    ) -> Result<ServerResult, (CallError, Option<Failure>)> {
         let link = match self.link_for_new_call().await {
             Ok(link) => link,
-            Err(cause) => return Err(self.not_sent(request, cause)),
+            Err(cause) => return Err((self.not_sent(request, cause), None)),
         };
-        let failure = match self.send(&link, request, progress).await {
+        let failure = match self.send(&link, request, call).await {
             Ok(answer) => match send::hidden_session_loss(&answer, link.session) {
                 None => return Ok(answer),
                 Some(failure) => failure,
@@ -145,12 +165,12 @@ impl Server {
         let class = classify(&failure, link.session);
         if !may_send_again(&failure, class, request) {
             self.report(&link, &failure, class).await;
-            return Err(self.failed(request, &failure, class));
+            return Err((self.failed(request, &failure, class), Some(failure)));
         }
         tracing::debug!(server = self.settings.name, %failure, "a request will be sent again");
         match self.link_after_trouble(&link, &failure, class).await {
-            Some(link) => self.send_last(&link, request, progress, class).await,
-            None => Err(self.failed(request, &failure, class)),
+            Some(link) => self.send_last(&link, request, call, class).await,
+            None => Err((self.failed(request, &failure, class), None)),
         }
     }
 
@@ -159,10 +179,10 @@ impl Server {
         &self,
         link: &Link,
         request: &Request,
-        progress: &Progress,
+        call: &Arc<Call>,
         first: Class,
-    ) -> Result<ServerResult, CallError> {
-        let failure = match self.send(link, request, progress).await {
+    ) -> Result<ServerResult, (CallError, Option<Failure>)> {
+        let failure = match self.send(link, request, call).await {
             Ok(answer) => return Ok(answer),
             Err(failure) => failure,
         };
@@ -178,7 +198,7 @@ impl Server {
             (Class::OutcomeUnknown, _) => first,
             _ => class,
         };
-        Err(self.failed(request, &failure, known))
+        Err((self.failed(request, &failure, known), Some(failure)))
     }
 
     /// Tells the supervisor about trouble. Returns how to learn that it is settled, if there is any.

@@ -3,6 +3,7 @@
 //! Reads plain JSON values: files, layers and `${VAR}` are the business of `hermes-config`. Start at
 //! [`ServerSettings::parse`].
 
+mod answers;
 mod section;
 mod tls;
 
@@ -18,6 +19,8 @@ use serde_json::Value;
 use crate::keepalive::INTERVAL_MIN;
 use crate::rest::RestSettings;
 use section::Section;
+
+pub use answers::{ElicitationSettings, LogLevel, SamplingSettings};
 
 pub use tls::{ClientIdentity, TlsSettings, Verify};
 
@@ -39,14 +42,7 @@ const BACKOFF: Backoff = Backoff {
 };
 
 /// Keys that other versions of the file may hold and that nothing here reads yet.
-const NOT_READ_YET: &[&str] = &[
-    "auth",
-    "elicitation",
-    "oauth",
-    "on_outage",
-    "sampling",
-    "skip_preflight",
-];
+const NOT_READ_YET: &[&str] = &["auth", "oauth", "on_outage", "skip_preflight"];
 
 /// One server, ready to be started.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +71,10 @@ pub struct ServerSettings {
     pub trust_annotations: bool,
     pub breaker: BreakerLimits,
     pub backoff: Backoff,
+    pub elicitation: ElicitationSettings,
+    pub sampling: SamplingSettings,
+    /// How much the server is asked to log; `None` leaves it to the server.
+    pub log_level: Option<LogLevel>,
     /// What the user should know about the section: unknown keys and values that were corrected.
     pub warnings: Vec<String>,
 }
@@ -204,6 +204,9 @@ impl ServerSettings {
             trust_annotations: section.switch("trust_annotations")?.unwrap_or(false),
             breaker: breaker(&mut section)?,
             backoff: backoff(&mut section)?,
+            elicitation: answers::elicitation(&mut section)?,
+            sampling: answers::sampling(&mut section)?,
+            log_level: answers::log_level(&mut section)?,
             warnings: section.finish(NOT_READ_YET),
         })
     }

@@ -13,7 +13,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::classify::SessionUse;
 use crate::dial::Connection;
-use crate::handler::Watchers;
+use crate::in_flight::InFlight;
 use crate::status::{BreakerStatus, ServerState, ServerStatus};
 
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub(crate) struct Link {
     pub(crate) epoch: u64,
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) session: SessionUse,
-    pub(crate) watchers: Watchers,
+    pub(crate) in_flight: InFlight,
     calls: AtomicUsize,
     _end_on_drop: DropGuard,
 }
@@ -52,7 +52,7 @@ impl Link {
             epoch,
             peer: connection.service.peer().clone(),
             session: connection.session,
-            watchers: connection.watchers.clone(),
+            in_flight: connection.in_flight.clone(),
             calls: AtomicUsize::new(0),
             _end_on_drop: end.drop_guard(),
         }

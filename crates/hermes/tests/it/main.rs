@@ -5,6 +5,7 @@
     reason = "a helper that fails is a test that fails"
 )]
 
+mod asking;
 mod bad_input;
 mod chat;
 mod commands;

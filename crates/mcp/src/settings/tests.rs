@@ -186,3 +186,25 @@ fn a_missing_variable_is_named() {
     let shell = json!({ "command": "sh", "args": ["-c", "echo ${HOME}"] });
     assert!(parse(shell).warnings.is_empty());
 }
+
+#[test]
+fn what_a_server_may_ask_is_limited_as_documented() {
+    let settings = parse(json!({ "url": "http://x" }));
+    assert!(settings.elicitation.is_enabled && settings.sampling.is_enabled);
+    assert_eq!(settings.elicitation.timeout, Duration::from_secs(300));
+    assert_eq!(settings.sampling.timeout, Duration::from_secs(30));
+    assert_eq!(settings.sampling.tokens_max, 4096);
+    assert_eq!(settings.sampling.per_minute_max, 10);
+    assert_eq!(settings.sampling.tool_rounds_max, 5);
+    assert_eq!(settings.log_level, None);
+    let settings = parse(json!({
+        "url": "http://x",
+        "elicitation": { "enabled": false, "timeout": 60 },
+        "sampling": { "model": "small", "allowed_models": ["large"], "max_tool_rounds": 0, "log_level": "debug" },
+    }));
+    assert!(!settings.elicitation.is_enabled && settings.warnings.is_empty());
+    let named: Vec<&String> = settings.sampling.named_models().collect();
+    assert_eq!(named, ["small", "large"]);
+    assert_eq!(settings.sampling.log_level, LogLevel::Debug);
+    assert!(error(json!({ "url": "http://x", "log_level": "loud" })).contains("`debug`, `info`"));
+}

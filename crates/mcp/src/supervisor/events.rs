@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::probe::{ProbeKind, Probed};
 use crate::signal::{Signal, Trouble};
 use crate::status::ServerState;
+use crate::suspicion::suspicions;
 use crate::view::{Link, Offer};
 
 impl Supervisor {
@@ -346,6 +347,7 @@ impl Supervisor {
                 );
             }
             if has_changed {
+                warn_of(name, &offer);
                 view.offer = Some(Arc::new(offer));
             }
             has_changed
@@ -370,6 +372,16 @@ impl Supervisor {
                 self.lose(epoch, &Failure::Cut { cause });
             }
             None => self.next_attempt = Some(self.pace.failed(now, &self.supplies.random)),
+        }
+    }
+}
+
+/// Warns of descriptions that seem to speak to the model.
+fn warn_of(server: &str, offer: &Offer) {
+    for tool in &offer.tools {
+        let description = tool.description.as_deref().unwrap_or_default();
+        for reason in suspicions(description) {
+            tracing::warn!(server, tool = %tool.name, "the description of a tool is suspicious: {reason}");
         }
     }
 }

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use hermes_core::Clock;
+use hermes_core::Effect;
 use hermes_core::tool::BoxFuture;
-use hermes_core::{Clock, Effect, Progress};
 use hermes_testkit::TestClock;
 use rmcp::model::{ClientRequest, ListToolsRequest};
 use serde_json::{Value, json};
@@ -15,6 +16,11 @@ use tokio::time::sleep;
 use super::*;
 use crate::classify::SessionUse;
 use crate::dial::{Connection, Wires, handshake};
+use crate::handler::Handler;
+use crate::in_flight::tests::context;
+use crate::log::ServerLog;
+use crate::media::MediaFolder;
+use crate::respond::{Means, Respondent};
 use crate::server::{Request, Server};
 use crate::settings::{Protocol, Retry};
 use crate::signal::QUEUE_MAX;
@@ -112,7 +118,9 @@ impl Dial for MemoryDial {
                 .spawn(Arc::clone(&self.0).serve(number, theirs));
             let (reader, writer) = split(ours);
             let transport = Lines::new(reader, writer, None);
-            let mut connection = handshake("world", transport, &wires, Protocol::Legacy).await?;
+            let log = ServerLog::new("/proc/nowhere".into());
+            let handler = Handler::new(respondent(), wires.reporter.clone(), log);
+            let mut connection = handshake(handler, transport, &wires, Protocol::Legacy).await?;
             connection.session = SessionUse::Session;
             Ok(connection)
         })
@@ -121,6 +129,11 @@ impl Dial for MemoryDial {
     fn is_exclusive(&self) -> bool {
         self.0.is_exclusive
     }
+}
+
+fn respondent() -> Arc<Respondent> {
+    let settings = ServerSettings::parse("world", &json!({ "url": "http://memory" })).unwrap();
+    Arc::new(Respondent::new(&settings, Means::default()))
 }
 
 struct Bench {
@@ -146,6 +159,8 @@ impl Bench {
             watched,
             signals.0.clone(),
             Arc::clone(&wake),
+            respondent(),
+            MediaFolder::new("/proc/nowhere".into()),
         );
         let stop = CancellationToken::new();
         let supervisor = Supervisor::new(Supplies {
@@ -177,7 +192,7 @@ impl Bench {
             effect: Effect::Effect,
             retry: Retry::Safe,
         };
-        let answer = self.server.request(&request, &Progress::default()).await;
+        let answer = self.server.request(&request, &context("s")).await;
         answer.map(|_| ()).map_err(|error| error.to_string())
     }
 }

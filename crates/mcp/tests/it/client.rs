@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CallId, CancellationToken, Clock, Progress, Random, SessionId, Tool, ToolContext, ToolError,
+    CallId, CancellationToken, Clock, Person, Progress, Random, SessionId, Spending, Tool,
+    ToolContext, ToolError,
 };
-use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState, ServerStatus};
+use hermes_mcp::{Mcp, McpPorts, Models, ServerSettings, ServerState, ServerStatus};
 use hermes_testkit::TestClock;
 use hermes_testkit::mcp::FaultyMcp;
 use serde_json::{Value, json};
@@ -39,11 +40,24 @@ impl Client {
 
     /// Starts several servers, each with its name and its settings.
     pub(crate) fn with(sections: &[(&str, &Value)]) -> Self {
-        Self::in_environment(sections, &[("PATH", "/usr/bin:/bin")])
+        Self::start(sections, None, &[("PATH", "/usr/bin:/bin")])
+    }
+
+    /// Starts servers that may ask a model.
+    pub(crate) fn with_model(sections: &[(&str, &Value)], models: Option<Models>) -> Self {
+        Self::start(sections, models, &[("PATH", "/usr/bin:/bin")])
     }
 
     /// Starts servers with these variables as our environment.
     pub(crate) fn in_environment(sections: &[(&str, &Value)], variables: &[(&str, &str)]) -> Self {
+        Self::start(sections, None, variables)
+    }
+
+    fn start(
+        sections: &[(&str, &Value)],
+        models: Option<Models>,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let logs = tempfile::tempdir().unwrap();
         let clock = Arc::new(TestClock::default());
         let parse =
@@ -51,6 +65,10 @@ impl Client {
         let ports = McpPorts {
             log_folder: logs.path().to_owned(),
             cache_folder: logs.path().join("cache"),
+            media_folder: logs.path().join("media"),
+            models,
+            folders: vec![PathBuf::from("/")],
+            is_attended: true,
             random: Arc::new(Random::seeded(7)),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             environment: variables
@@ -118,6 +136,8 @@ pub(crate) fn context() -> ToolContext {
         cwd: PathBuf::from("/"),
         stop: CancellationToken::new(),
         progress: Progress::default(),
+        person: Person::default(),
+        spending: Spending::default(),
         previous: None,
     }
 }

@@ -12,11 +12,17 @@ use crate::client::{Client, eventually};
 
 /// The test binary itself, told to be the server. Its harness prints a greeting first, which a client has to bear.
 pub(crate) fn section(server: &StdioMcp) -> Value {
-    let args: Vec<String> = server
+    section_with(server, &json!({}))
+}
+
+/// The same, as a server with these settings.
+pub(crate) fn section_with(server: &StdioMcp, settings: &Value) -> Value {
+    let mut args: Vec<String> = server
         .args()
         .into_iter()
         .map(|arg| arg.into_string().unwrap())
         .collect();
+    args.extend(["--settings".to_owned(), settings.to_string()]);
     json!({
         "command": std::env::current_exe().unwrap(),
         "args": ["--exact", "stdio::be_the_server", "--ignored", "--nocapture", "--quiet"],

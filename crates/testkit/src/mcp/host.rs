@@ -91,6 +91,11 @@ impl Host {
     /// Tells every open stream so many times that the tools have changed; returns how many streams.
     pub(crate) fn notify_list_changed(&self, times: usize) -> usize {
         let note = rpc::notification("notifications/tools/list_changed", &json!({}));
+        self.notify(&note, times)
+    }
+
+    /// Sends a notification so many times on every open stream; returns how many streams.
+    pub(crate) fn notify(&self, note: &Value, times: usize) -> usize {
         let mut state = self.state();
         let tell = |stream: &Outbox| (0..times).all(|_| stream.send(note.clone()).is_ok());
         for streams in state.sessions.values_mut() {

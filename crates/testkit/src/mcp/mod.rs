@@ -5,9 +5,12 @@
 //! headers, keeps sessions, and counts in a ledger how often `append`, which must not be repeated,
 //! was executed. A [`Fault`] strikes the next request, or whatever its [`Rule`] says.
 //!
-//! Left out on purpose: TLS, HTTP/2, OAuth, and requests from the server to the client.
+//! With [`Settings::has_asking_tools`] its tools also ask the client for things, in the way of its era.
+//!
+//! Left out on purpose: TLS, HTTP/2 and OAuth.
 
 mod admit;
+mod ask;
 mod catalogue;
 mod control;
 mod fault;
@@ -165,6 +168,11 @@ impl FaultyMcp {
     /// Ends every subscription of the modern era, as a server does that is about to restart.
     pub fn end_subscriptions(&self) {
         self.host.end_subscriptions();
+    }
+
+    /// Sends a notification on every open GET stream. Returns how many streams that are.
+    pub fn notify(&self, method: &str, params: &Value) -> usize {
+        self.host.notify(&rpc::notification(method, params), 1)
     }
 
     /// Refuses connections and drops those that are open. Sessions are kept.

@@ -28,6 +28,8 @@ pub struct Settings {
     pub odd_tools: Vec<Value>,
     /// Gives `echo` one more parameter, `times`.
     pub is_echo_changed: bool,
+    /// Lists and runs the tools that ask the client for something: `ask`, `tell`, `visit`, `draw`.
+    pub has_asking_tools: bool,
     /// Neither lists nor runs these tools.
     pub removed_tools: Vec<String>,
 }
@@ -65,6 +67,7 @@ impl Default for Settings {
             extra_tools: 0,
             odd_tools: Vec::new(),
             is_echo_changed: false,
+            has_asking_tools: false,
             removed_tools: Vec::new(),
         }
     }
