@@ -28,6 +28,7 @@ impl Server {
         let _calling = link.calling();
         let started = Instant::now();
         self.tell_folder(link, call).await;
+        let begun = link.in_flight.begin(Arc::clone(call));
         let handle = link
             .peer
             .send_request_with_option(request.message.clone(), self.options(link))
@@ -36,9 +37,7 @@ impl Server {
             .map_err(|error| Failure::Unreachable {
                 cause: error.to_string(),
             })?;
-        let _begun = link
-            .in_flight
-            .begin(handle.progress_token.clone(), Arc::clone(call));
+        begun.is_told_by(handle.progress_token.clone());
         let mut abandoned = CancelOnDrop::new(&link.peer, handle.id.clone());
         let result = tokio::select! {
             result = handle.await_response() => {
