@@ -42,7 +42,8 @@ pub use secret::Secret;
 pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage, Verdict};
 pub use store::{
     Archive, Claim, Entry, Intent, LoadedSession, NewSession, OpenTurn, Prefix, SearchHit,
-    SearchQuery, SessionFilter, SessionRecord, Store, StoreError, StoreStats, TranscriptLine,
+    SearchQuery, SessionFilter, SessionRecord, Spoken, SpokenFrom, SpokenQuery, Store, StoreError,
+    StoreStats, TranscriptLine,
 };
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;

@@ -186,6 +186,9 @@ pub trait Archive: Send + Sync {
         session: &SessionId,
     ) -> BoxFuture<'_, Result<Vec<TranscriptLine>, StoreError>>;
 
+    /// Reads what users and assistants said, without the results of tools, oldest first.
+    fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>>;
+
     /// Full-text search. Any text is a valid query.
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>>;
 
@@ -208,6 +211,32 @@ pub struct SessionFilter {
 pub struct TranscriptLine {
     pub at: Timestamp,
     pub turn: Option<TurnId>,
+    pub message: Message,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpokenQuery {
+    /// All sessions without one.
+    pub session: Option<SessionId>,
+    pub from: SpokenFrom,
+    pub limit: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpokenFrom {
+    /// The first ones behind this place: for a follower, who asks again with the last place it got.
+    After(u64),
+    /// The last ones there are.
+    End,
+}
+
+/// One message of a conversation, and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spoken {
+    /// Its place among all messages of the store, above 0. Later ones have a higher one, and none is used twice.
+    pub place: u64,
+    pub session: SessionId,
+    pub at: Timestamp,
     pub message: Message,
 }
 

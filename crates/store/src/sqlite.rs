@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{
     Archive, BoxFuture, Claim, Entry, LoadedSession, NewSession, SearchHit, SearchQuery,
-    SessionFilter, SessionId, SessionRecord, Store, StoreError, StoreStats, Timestamp,
-    TranscriptLine,
+    SessionFilter, SessionId, SessionRecord, Spoken, SpokenQuery, Store, StoreError, StoreStats,
+    Timestamp, TranscriptLine,
 };
 
 use crate::claim::{self, SessionLock};
@@ -180,6 +180,10 @@ impl Archive for SqliteStore {
             self.readers
                 .run(move |conn| load::transcript(conn, &session)),
         )
+    }
+
+    fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>> {
+        Box::pin(self.readers.run(move |conn| load::spoken(conn, &query)))
     }
 
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>> {

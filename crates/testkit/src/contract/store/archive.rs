@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use hermes_core::{Archive, Message, SessionFilter, SessionId, Store, StoreError};
+use hermes_core::{
+    Archive, Message, SessionFilter, SessionId, SpokenFrom, SpokenQuery, Store, StoreError,
+};
 
 use super::Place;
 use super::talk::{
@@ -15,6 +17,7 @@ pub(super) async fn check<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S)
     titles_are_clean_and_used_once(open).await;
     a_deleted_session_is_gone(open).await;
     a_transcript_has_every_message_with_its_time(open).await;
+    what_was_said_is_read_from_either_end(open).await;
     statistics_count_everything(open).await;
 }
 
@@ -165,6 +168,56 @@ async fn a_transcript_has_every_message_with_its_time<S: Store + Archive>(
         line(2, "t1", "four"),
     ];
     assert_eq!(shown, expected);
+}
+
+async fn what_was_said_is_read_from_either_end<S: Store + Archive>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let first = told(&store, "s1", &[("one", "two"), ("three", "four")]).await;
+    let second = told(&store, "s2", &[("five", "six")]).await;
+    let calls = vec![
+        started("t", "seven"),
+        replied("t", calling(&["a"])),
+        finished("t", "a"),
+    ];
+    store.append(&first, after(9), calls).await.unwrap();
+    let read = async |session: Option<&SessionId>, from, limit| {
+        let session = session.cloned();
+        let query = SpokenQuery {
+            session,
+            from,
+            limit,
+        };
+        store.spoken(query).await.unwrap()
+    };
+    let texts = async |session: Option<&SessionId>, from, limit| -> Vec<String> {
+        let spoken = read(session, from, limit).await;
+        spoken.iter().map(|said| said.message.text()).collect()
+    };
+    let start = SpokenFrom::After(0);
+    let everything = ["one", "two", "three", "four", "five", "six", "seven", ""];
+    assert_eq!(texts(None, start, 100).await, everything, "and no result");
+    assert_eq!(texts(None, SpokenFrom::End, 3).await, ["six", "seven", ""]);
+    assert_eq!(texts(Some(&first), start, 2).await, ["one", "two"]);
+    assert_eq!(
+        texts(Some(&second), SpokenFrom::End, 9).await,
+        ["five", "six"]
+    );
+
+    let two = read(None, start, 2).await;
+    assert!(0 < two[0].place && two[0].place < two[1].place);
+    assert_eq!((&two[1].session, two[1].at), (&first, after(1)));
+    let rest = SpokenFrom::After(two[1].place);
+    assert_eq!(texts(None, rest, 2).await, ["three", "four"]);
+    assert!(texts(None, SpokenFrom::After(u64::MAX), 9).await.is_empty());
+    let nobody = store.spoken(SpokenQuery {
+        session: Some("nobody".into()),
+        from: start,
+        limit: 1,
+    });
+    assert!(matches!(nobody.await, Err(StoreError::NotFound { .. })));
 }
 
 async fn statistics_count_everything<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
