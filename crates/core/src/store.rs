@@ -178,6 +178,8 @@ pub struct SessionRecord {
 pub trait Archive: Send + Sync {
     fn list(&self, filter: SessionFilter) -> BoxFuture<'_, Result<Vec<SessionRecord>, StoreError>>;
 
+    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>>;
+
     /// Finds a session by id, by a unique beginning of one, or by title (the newest `title #N` before the plain one).
     fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>>;
 

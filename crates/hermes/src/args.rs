@@ -14,6 +14,12 @@ Examples:
 
 Settings are in ~/.hermes/config.yaml, keys in ~/.hermes/.env; `hermes config path` shows where.";
 
+const SERVE_HELP: &str = "\
+An MCP client starts `hermes mcp serve` itself and talks to it over standard input and output.
+With --http it waits at http://HOST:PORT/mcp. Beyond this machine it needs a token, which clients send as
+`Authorization: Bearer TOKEN`: `hermes config set HERMES_MCP_SERVE_TOKEN TOKEN`.
+Whoever can reach it can read every conversation of this home.";
+
 #[derive(Debug, Parser)]
 #[command(
     name = "hermes",
@@ -241,6 +247,13 @@ pub enum McpCommand {
     /// Remove a server from the settings
     #[command(visible_alias = "rm")]
     Remove { name: String },
+    /// Be an MCP server: other programs look at the conversations of this home and follow them
+    #[command(after_help = SERVE_HELP)]
+    Serve {
+        /// Listen on this address instead of standard input and output [127.0.0.1:8765 when left out]
+        #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:8765")]
+        http: Option<String>,
+    },
 }
 
 #[derive(Debug, Args)]

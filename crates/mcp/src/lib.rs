@@ -4,6 +4,8 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
+//! The other direction, where other programs are the clients, is in `serve`, which shares nothing with the rest.
+//!
 //! Absent on purpose, until they are built: OAuth, sampling, elicitation, the older HTTP+SSE transport.
 
 mod client;
@@ -32,7 +34,10 @@ mod schema;
 mod tool;
 mod utility;
 
+mod serve;
+
 pub use client::{Mcp, McpPorts, UnknownServer};
+pub use serve::{HttpServer, ServeError, serve_streams};
 pub use settings::{
     Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
 };

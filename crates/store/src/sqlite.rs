@@ -166,6 +166,12 @@ impl Archive for SqliteStore {
         Box::pin(self.readers.run(move |conn| sessions::list(conn, &filter)))
     }
 
+    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>> {
+        let session = session.clone();
+        let read = move |conn: &_| sessions::read_record(conn, &session);
+        Box::pin(self.readers.run(read))
+    }
+
     fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>> {
         let name = name.to_owned();
         Box::pin(self.readers.run(move |conn| sessions::find(conn, &name)))

@@ -12,6 +12,7 @@ mod demo;
 mod golden;
 mod mcp;
 mod oneshot;
+mod serve;
 mod setting;
 mod star;
 mod worktree;

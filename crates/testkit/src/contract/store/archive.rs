@@ -52,6 +52,8 @@ async fn sessions_are_listed_newest_first<S: Store + Archive>(open: &impl AsyncF
         ..all
     };
     assert_eq!(listed(here).await, ["new", "old"]);
+    let record = store.record(&"new".into()).await.unwrap();
+    assert_eq!((record.id.as_str(), record.messages), ("new", 4));
 }
 
 async fn a_session_is_found_by_id_beginning_and_title<S: Store + Archive>(
@@ -137,6 +139,7 @@ async fn a_deleted_session_is_gone<S: Store + Archive>(open: &impl AsyncFn(PathB
     let not_found = StoreError::NotFound { name: "s1".into() };
     assert_eq!(store.load(&session).await, Err(not_found.clone()));
     assert_eq!(store.transcript(&session).await, Err(not_found.clone()));
+    assert_eq!(store.record(&session).await, Err(not_found.clone()));
     assert_eq!(store.delete(&session).await, Err(not_found));
     store.rename(&kept, "title").await.expect("free again");
     assert_eq!(store.load(&kept).await.unwrap().messages.len(), 2);
