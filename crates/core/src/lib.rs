@@ -4,6 +4,7 @@
 //! ([`Event`]), then [`message`] for what a conversation is made of, then the ports: [`model`], [`tool`], [`store`],
 //! [`terminal`], [`clock`].
 
+pub mod command;
 pub mod session;
 
 pub mod id;

@@ -119,6 +119,18 @@ impl Live {
                     "going on where a crash cut this turn short (attempt {attempt})"
                 )));
             }
+            Event::Rewound { turns, said } => {
+                let turns = match turns {
+                    1 => "your last message".to_owned(),
+                    turns => format!("your last {turns} messages"),
+                };
+                let said = text::shorten(&printable(said), 60);
+                self.note(
+                    &self
+                        .style
+                        .dim(format!("taken back: {turns}, from “{said}”")),
+                );
+            }
             Event::TurnEnded { end, .. } => {
                 self.end_line()?;
                 if let Some(words) = end_words(end) {

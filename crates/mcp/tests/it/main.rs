@@ -4,6 +4,7 @@
 
 mod calling;
 mod client;
+mod contract;
 mod faults;
 mod healing;
 mod http;
