@@ -60,8 +60,11 @@ pub(crate) fn spoken(conn: &Connection, query: &SpokenQuery) -> Result<Vec<Spoke
     };
     let mut statement = conn.prepare_cached(&format!(
         "SELECT m.role, m.text, m.parts, m.at, m.number, s.id
-         FROM messages m JOIN sessions s ON s.number = m.session
-         WHERE {scope} AND m.number > ?2 AND m.role <> 'tool' ORDER BY m.number {order} LIMIT ?3"
+         FROM messages m
+             JOIN sessions s ON s.number = m.session
+             LEFT JOIN turns t ON t.number = m.turn
+         WHERE {scope} AND m.number > ?2 AND m.role <> 'tool' AND t.taken_back IS NULL
+         ORDER BY m.number {order} LIMIT ?3"
     ))?;
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut rows = statement.query(params![session, after, limit])?;

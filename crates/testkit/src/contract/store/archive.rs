@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hermes_core::{
-    Archive, Message, SessionFilter, SessionId, SpokenFrom, SpokenQuery, Store, StoreError,
+    Archive, Entry, Message, SessionFilter, SessionId, SpokenFrom, SpokenQuery, Store, StoreError,
 };
 
 use super::Place;
@@ -215,6 +215,9 @@ async fn what_was_said_is_read_from_either_end<S: Store + Archive>(
     let rest = SpokenFrom::After(two[1].place);
     assert_eq!(texts(None, rest, 2).await, ["three", "four"]);
     assert!(texts(None, SpokenFrom::After(u64::MAX), 9).await.is_empty());
+    let taken_back = vec![Entry::Rewound { turns: 1 }];
+    store.append(&second, after(10), taken_back).await.unwrap();
+    assert!(texts(Some(&second), start, 9).await.is_empty());
     let nobody = store.spoken(SpokenQuery {
         session: Some("nobody".into()),
         from: start,
