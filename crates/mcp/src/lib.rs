@@ -9,6 +9,7 @@
 //! Absent on purpose, until they are built: OAuth, sampling, elicitation, the older HTTP+SSE transport.
 
 mod client;
+mod diagnose;
 mod settings;
 mod status;
 
@@ -36,7 +37,8 @@ mod utility;
 
 mod serve;
 
-pub use client::{Mcp, McpPorts, UnknownServer};
+pub use client::{Mcp, McpPorts, OfferedTool, UnknownServer};
+pub use diagnose::{Fault, Phase, Step, diagnose};
 pub use serve::{HttpServer, ServeError, serve_streams};
 pub use settings::{
     Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,

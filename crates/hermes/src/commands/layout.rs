@@ -33,13 +33,23 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 
     pub(crate) fn print(&self, style: Style) -> Outcome<()> {
-        let widths = self.widths();
-        if let Some(heading) = self.heading {
-            println(&style.bold(line(&heading.map(str::to_owned), &widths)))?;
+        match self.heading.is_none() && self.rows.is_empty() {
+            true => Ok(()),
+            false => println(&self.to_text(style)),
         }
-        self.rows
-            .iter()
-            .try_for_each(|row| println(&line(row, &widths)))
+    }
+
+    pub(crate) fn to_text(&self, style: Style) -> String {
+        let widths = self.widths();
+        let heading = self
+            .heading
+            .map(|heading| style.bold(line(&heading.map(str::to_owned), &widths)));
+        let rows = self.rows.iter().map(|row| line(row, &widths));
+        heading
+            .into_iter()
+            .chain(rows)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     fn widths(&self) -> [usize; COLUMNS] {

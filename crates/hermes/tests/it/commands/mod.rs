@@ -4,6 +4,7 @@ mod completion;
 mod config;
 mod doctor;
 mod logs;
+mod mcp;
 mod model;
 mod prompt_size;
 mod recover;
