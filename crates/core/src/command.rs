@@ -23,9 +23,9 @@ pub enum Verb {
     Busy,
     Tools,
     Mcp,
-    ReloadMcp,
     Status,
     Usage,
+    Insights,
     Config,
     Profile,
     Version,
@@ -239,10 +239,10 @@ pub const COMMANDS: &[Command] = &[
 
     command(Verb::Tools, "tools", Tools, "list the tools of this conversation").any_time(),
     command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are").any_time(),
-    command(Verb::ReloadMcp, "reload-mcp", Tools, "read the MCP servers of the settings again").any_time(),
 
     command(Verb::Status, "status", Information, "show this conversation, its model and its folder").any_time(),
     command(Verb::Usage, "usage", Information, "show the tokens and the cost so far").any_time(),
+    command(Verb::Insights, "insights", Information, "show what was used in the last days").takes("[--days N]").any_time(),
     command(Verb::Config, "config", Information, "show where the settings are").in_terminals().any_time(),
     command(Verb::Profile, "profile", Information, "show the profile and its home").any_time(),
     command(Verb::Version, "version", Information, "show the version").also(&["v"]).any_time(),

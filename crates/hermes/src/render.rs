@@ -35,6 +35,10 @@ pub struct Live {
 }
 
 impl Live {
+    pub fn show_reasoning(&mut self, shows: bool) {
+        self.show_reasoning = shows;
+    }
+
     /// The answer on standard output, the rest on standard error, in that stream's style.
     pub fn new(style: Style, show_reasoning: bool) -> Self {
         Self {

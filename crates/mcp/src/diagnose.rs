@@ -22,6 +22,8 @@ use crate::signal::Reporter;
 
 /// For one ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// For a dialer that is late, to say why.
+const LATE_ANSWER_WAIT: Duration = Duration::from_millis(500);
 
 /// The steps on the way to a server, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +93,7 @@ async fn talk(settings: ServerSettings, ports: McpPorts, tell: &mut impl FnMut(S
     let settings = Arc::new(settings);
     let stop = CancellationToken::new();
     let started = Instant::now();
-    let connection = match connect(&settings, ports, &stop).await {
+    let connection = match connect(&settings, &ports, &stop).await {
         Ok(connection) => connection,
         Err(failure) => {
             tell(Step {
@@ -147,18 +149,20 @@ async fn talk(settings: ServerSettings, ports: McpPorts, tell: &mut impl FnMut(S
 
 async fn connect(
     settings: &Arc<ServerSettings>,
-    ports: McpPorts,
+    ports: &McpPorts,
     stop: &CancellationToken,
 ) -> Result<Connection, Failure> {
-    let dialer = Dialer::new(Arc::clone(settings), ports.environment, ports.log_folder);
+    let dialer = Dialer::new(Arc::clone(settings), ports);
     // Nobody supervises this connection.
     let (signals, _) = mpsc::channel(1);
+    let after = settings.connect_timeout;
     let wires = Wires {
         reporter: Reporter::new(0, signals),
         stop: stop.clone(),
+        deadline: Instant::now() + after,
     };
-    let after = settings.connect_timeout;
-    let dialled = timeout(after, dialer.dial(wires)).await;
+    // The dialer knows best why it is late.
+    let dialled = timeout(after + LATE_ANSWER_WAIT, dialer.dial(wires)).await;
     dialled.unwrap_or(Err(Failure::Timeout { after }))
 }
 

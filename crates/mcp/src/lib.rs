@@ -6,10 +6,11 @@
 //!
 //! The other direction, where other programs are the clients, is in `serve`, which shares nothing with the rest.
 //!
-//! Absent on purpose, until they are built: OAuth, sampling, elicitation, the older HTTP+SSE transport.
+//! Absent on purpose, until they are built: OAuth, sampling, elicitation.
 
 mod client;
 mod diagnose;
+mod roster;
 mod settings;
 mod status;
 
@@ -18,14 +19,19 @@ mod supervisor;
 
 mod classify;
 mod failure;
+mod keepalive;
 mod pace;
 mod refresh;
+mod rest;
 mod signal;
 mod view;
+mod wake;
 
 mod dial;
 mod handler;
 mod http;
+mod listen;
+mod message;
 mod probe;
 mod stdio;
 
@@ -39,8 +45,11 @@ mod serve;
 
 pub use client::{Mcp, McpPorts, OfferedTool, UnknownServer};
 pub use diagnose::{Fault, Phase, Step, diagnose};
+pub use rest::RestSettings;
+pub use roster::Reloaded;
 pub use serve::{HttpServer, ServeError, serve_streams};
 pub use settings::{
-    Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
+    ClientIdentity, HttpWire, Protocol, Retry, ServerSettings, SettingsError, TlsSettings,
+    ToolSettings, TransportSettings, Verify,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

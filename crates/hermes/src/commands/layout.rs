@@ -33,23 +33,25 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 
     pub(crate) fn print(&self, style: Style) -> Outcome<()> {
-        match self.heading.is_none() && self.rows.is_empty() {
-            true => Ok(()),
-            false => println(&self.to_text(style)),
+        match self.styled(style).as_str() {
+            "" => Ok(()),
+            text => println(text),
         }
     }
 
-    pub(crate) fn to_text(&self, style: Style) -> String {
+    /// The rows as plain text, without a line end after the last.
+    pub(crate) fn text(&self) -> String {
+        self.styled(Style::PLAIN)
+    }
+
+    pub(crate) fn styled(&self, style: Style) -> String {
         let widths = self.widths();
         let heading = self
             .heading
             .map(|heading| style.bold(line(&heading.map(str::to_owned), &widths)));
         let rows = self.rows.iter().map(|row| line(row, &widths));
-        heading
-            .into_iter()
-            .chain(rows)
-            .collect::<Vec<_>>()
-            .join("\n")
+        let lines: Vec<String> = heading.into_iter().chain(rows).collect();
+        lines.join("\n")
     }
 
     fn widths(&self) -> [usize; COLUMNS] {

@@ -14,5 +14,6 @@ mod mcp;
 mod oneshot;
 mod serve;
 mod setting;
+mod slash;
 mod star;
 mod worktree;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, eventually};
 
 /// The test binary itself, told to be the server. Its harness prints a greeting first, which a client has to bear.
-fn section(server: &StdioMcp) -> Value {
+pub(crate) fn section(server: &StdioMcp) -> Value {
     let args: Vec<String> = server
         .args()
         .into_iter()
@@ -42,7 +42,7 @@ async fn client_of(server: &StdioMcp) -> Client {
     client
 }
 
-fn is_running(process: u64) -> bool {
+pub(crate) fn is_running(process: u64) -> bool {
     let process = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
     test_kill_process(process).is_ok()
 }
@@ -246,4 +246,22 @@ async fn be_the_victim() {
     let client = Client::new(&serde_json::from_str(&section).unwrap());
     client.append("word").await.unwrap();
     std::future::pending::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_idles_is_ended_and_the_next_call_starts_it_again() {
+    let server = StdioMcp::new();
+    let mut section = section(&server);
+    section["idle_timeout_seconds"] = json!(1);
+    let client = Client::new(&section);
+    client.append("one").await.unwrap();
+    client
+        .until("resting", |status| status.state == ServerState::Resting)
+        .await;
+    let first = server.process_ids()[0];
+    eventually("it has ended", || !is_running(first)).await;
+    assert!(!client.tools().await.is_empty(), "its tools stay");
+    client.append("two").await.unwrap();
+    assert_eq!(server.process_ids().len(), 2);
+    assert_eq!(server.executions("two"), 1);
 }

@@ -160,7 +160,7 @@ pub(crate) fn table(servers: &[ServerStatus], style: Style) -> String {
             trouble(server),
         ]);
     }
-    table.to_text(style)
+    table.styled(style)
 }
 
 /// The state in a word; what is wrong stands in a column of its own.
@@ -169,6 +169,7 @@ fn word(state: &ServerState) -> &'static str {
         ServerState::Disabled => "disabled",
         ServerState::Connecting => "connecting",
         ServerState::Ready => "ready",
+        ServerState::Resting => "resting",
         ServerState::Degraded => "degraded",
         ServerState::Reconnecting { .. } => "reconnecting",
         ServerState::NeedsAuth { .. } => "needs credentials",
@@ -188,7 +189,7 @@ fn trouble(server: &ServerStatus) -> String {
     };
     let cause = match &server.state {
         ServerState::NeedsAuth { reason } | ServerState::Misconfigured { reason } => reason,
-        ServerState::Ready | ServerState::Disabled => return String::new(),
+        ServerState::Ready | ServerState::Resting | ServerState::Disabled => return String::new(),
         _ => server.last_error.as_deref().unwrap_or_default(),
     };
     format!("{next}{}", shorten(&one_line(cause), ERROR_CHARS_MAX))
@@ -210,14 +211,15 @@ fn millis(time: Duration) -> String {
 pub(super) fn state(server: &ServerStatus, style: Style) -> String {
     let text = one_line(&server.state.to_string());
     match server.state {
-        ServerState::Ready => style.green(text),
+        ServerState::Ready | ServerState::Resting => style.green(text),
         ServerState::Disabled => style.dim(text),
         _ => style.red(text),
     }
 }
 
 pub(super) fn is_well(server: &ServerStatus) -> bool {
-    matches!(server.state, ServerState::Ready | ServerState::Disabled)
+    use ServerState::{Disabled, Ready, Resting};
+    matches!(server.state, Ready | Resting | Disabled)
 }
 
 pub(super) fn as_json(server: &ServerStatus) -> Value {
