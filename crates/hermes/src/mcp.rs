@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{Random, Tool};
-use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerStatus};
+use hermes_mcp::{Mcp, McpPorts, Reloaded, ServerSettings, ServerStatus, UnknownServer};
 use serde_json::Value;
 
 use crate::base::Base;
@@ -22,17 +22,50 @@ impl Servers {
     /// Starts the chosen servers of `mcp_servers`; returns at once. One that is wrongly configured does not hinder the
     /// others.
     pub fn start(base: &Base, chosen: &Toolsets, random: Arc<Random>) -> Self {
-        let (mut settings, warnings) = settings(base);
-        settings.retain(|server| chosen.has_server(&server.name));
+        let (settings, warnings) = chosen_settings(base, chosen);
         let mcp = (!settings.is_empty()).then(|| Mcp::start(settings, ports(base, random)));
         Self { mcp, warnings }
     }
 
+    /// Makes the servers those of the settings as they are now. Connections to unchanged ones stay.
+    pub async fn reload(
+        &mut self,
+        base: &Base,
+        chosen: &Toolsets,
+        random: Arc<Random>,
+    ) -> Reloaded {
+        let (settings, warnings) = chosen_settings(base, chosen);
+        self.warnings = warnings;
+        let start = || Mcp::start(Vec::new(), ports(base, random));
+        let mcp = self.mcp.get_or_insert_with(start);
+        mcp.reload(settings).await
+    }
+
+    /// Gives up a server's connection and makes a new one.
+    pub async fn reconnect(&self, name: &str) -> Result<(), UnknownServer> {
+        match &self.mcp {
+            Some(mcp) => mcp.reconnect(name).await,
+            None => Err(UnknownServer {
+                name: name.to_owned(),
+                known: "none".to_owned(),
+            }),
+        }
+    }
+
     /// The tools of all servers that answered in time.
     pub async fn tools(&self, base: &Base) -> Outcome<Vec<Arc<dyn Tool>>> {
+        Ok(self.tools_within(discovery_time(base)?).await)
+    }
+
+    /// The tools of all servers that have answered until now.
+    pub async fn tools_now(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools_within(Duration::ZERO).await
+    }
+
+    async fn tools_within(&self, wait: Duration) -> Vec<Arc<dyn Tool>> {
         match &self.mcp {
-            Some(mcp) => Ok(mcp.tools(discovery_time(base)?).await),
-            None => Ok(Vec::new()),
+            Some(mcp) => mcp.tools(wait).await,
+            None => Vec::new(),
         }
     }
 
@@ -50,6 +83,13 @@ impl Servers {
 /// How long a session waits for the first lists of tools.
 fn discovery_time(base: &Base) -> Outcome<Duration> {
     Ok(base.settings.seconds("mcp_discovery_timeout")?)
+}
+
+/// Reads the sections of those servers that are to run.
+fn chosen_settings(base: &Base, chosen: &Toolsets) -> (Vec<ServerSettings>, Vec<String>) {
+    let (mut settings, warnings) = settings(base);
+    settings.retain(|server| chosen.has_server(&server.name));
+    (settings, warnings)
 }
 
 /// Reads the sections of all servers.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use hermes_config::Key;
 use hermes_core::text;
-use hermes_mcp::{ServerSettings, TransportSettings};
+use hermes_mcp::{ServerSettings, ServerStatus, TransportSettings};
 use serde_json::{Value, json};
 
 use super::already_told;
@@ -67,6 +67,11 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
         McpCommand::Remove { name } => edit::remove(base, &name),
         McpCommand::Serve { http } => serve::run(base, http.as_deref()).await,
     }
+}
+
+/// The servers as `/mcp` shows them in a chat.
+pub(crate) fn status_table(servers: &[ServerStatus]) -> String {
+    status::table(servers, Style::PLAIN)
 }
 
 impl WaitFlag {

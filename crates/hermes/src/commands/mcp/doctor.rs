@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::Random;
-use hermes_mcp::{Fault, ServerSettings, Step, diagnose};
+use hermes_mcp::{Fault, ServerSettings, SettingsError, Step, diagnose};
 use serde_json::{Value, json};
 
 use super::{already_told, known, unknown};
@@ -29,7 +29,6 @@ pub(super) async fn run(base: &Base, name: &str, json: &JsonFlag) -> Outcome<()>
     match ServerSettings::parse(name, section) {
         Ok(settings) => {
             report.add(Finding::settings(base, &settings))?;
-            report.add(Finding::variables(base, section))?;
             let ports = ports(base, Arc::new(Random::from_system()));
             let mut told = Ok(());
             diagnose(settings, ports, |step| {
@@ -40,14 +39,7 @@ pub(super) async fn run(base: &Base, name: &str, json: &JsonFlag) -> Outcome<()>
             .await;
             told?;
         }
-        Err(error) => report.add(Finding {
-            phase: "settings".into(),
-            outcome: Err(Fault {
-                cause: error.to_string(),
-                advice: "correct it with `hermes config edit`".into(),
-            }),
-            elapsed: None,
-        })?,
+        Err(error) => report.add(Finding::unusable(base, &error))?,
     }
     report.finish(name)
 }
@@ -77,23 +69,27 @@ impl Finding {
         }
     }
 
-    /// Whether every `${VARIABLE}` of the section has a value.
-    fn variables(base: &Base, section: &Value) -> Self {
-        let mut missing = Vec::new();
-        collect_variables(section, &mut missing);
-        let outcome = match missing.as_slice() {
-            [] => Ok("none is missing".to_owned()),
-            missing => Err(Fault {
-                cause: format!("not set: {}", missing.join(", ")),
-                advice: format!(
-                    "write NAME=VALUE into {}, or set it in the shell",
-                    base.home.dot_env().display()
-                ),
-            }),
+    fn unusable(base: &Base, error: &SettingsError) -> Self {
+        let (phase, advice) = match error {
+            SettingsError::MissingVariable { variable, .. } => {
+                let file = base.home.dot_env();
+                let advice = format!(
+                    "write {variable}=VALUE into {}, or set it in the shell",
+                    file.display()
+                );
+                ("variables", advice)
+            }
+            _ => (
+                "settings",
+                "correct it with `hermes config edit`".to_owned(),
+            ),
         };
         Self {
-            phase: "variables".into(),
-            outcome,
+            phase: phase.into(),
+            outcome: Err(Fault {
+                cause: error.to_string(),
+                advice,
+            }),
             elapsed: None,
         }
     }
@@ -106,26 +102,6 @@ impl From<Step> for Finding {
             outcome: step.outcome,
             elapsed: Some(step.elapsed),
         }
-    }
-}
-
-/// Finds the variables that are left in the texts of a section: those that have no value.
-fn collect_variables(value: &Value, missing: &mut Vec<String>) {
-    match value {
-        Value::String(text) => {
-            for reference in text.split("${").skip(1) {
-                if let Some((name, _)) = reference.split_once('}') {
-                    missing.push(name.to_owned());
-                }
-            }
-        }
-        Value::Array(items) => items
-            .iter()
-            .for_each(|item| collect_variables(item, missing)),
-        Value::Object(values) => values
-            .values()
-            .for_each(|value| collect_variables(value, missing)),
-        _ => {}
     }
 }
 
@@ -200,22 +176,4 @@ fn as_json(finding: &Finding) -> Value {
         "fix": fault.map(|fault| &fault.advice),
         "elapsed_ms": finding.elapsed.map(|time| time.as_secs_f64() * 1e3),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_without_a_value_are_found_wherever_they_stand() {
-        let section = json!({
-            "url": "https://${HOST}/mcp",
-            "headers": {"Authorization": "Bearer ${A_TOKEN}"},
-            "args": ["--key=${KEY}", "$PLAIN", "${open"],
-            "timeout": 5,
-        });
-        let mut missing = Vec::new();
-        collect_variables(&section, &mut missing);
-        assert_eq!(missing, ["HOST", "A_TOKEN", "KEY"]);
-    }
 }

@@ -139,7 +139,7 @@ fn tell(server: &ServerStatus, json: &JsonFlag) -> Outcome<()> {
 }
 
 /// One line per server, with what a person asks first.
-pub(crate) fn table(servers: &[ServerStatus], style: Style) -> String {
+pub(super) fn table(servers: &[ServerStatus], style: Style) -> String {
     let mut table = Table::new([
         "SERVER",
         "STATE",
