@@ -4,11 +4,13 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
-//! What servers ask of us is answered in `respond`.
+//! What servers ask of us is answered in `respond`. The other direction, where other programs are the clients, is in
+//! `serve`, which shares nothing with the rest.
 //!
 //! Absent on purpose, until it is built: OAuth.
 
 mod client;
+mod diagnose;
 mod roster;
 mod settings;
 mod status;
@@ -46,10 +48,14 @@ mod suspicion;
 mod tool;
 mod utility;
 
-pub use client::{Mcp, McpPorts, UnknownServer};
+mod serve;
+
+pub use client::{Mcp, McpPorts, OfferedTool, UnknownServer};
+pub use diagnose::{Fault, Phase, Step, diagnose};
 pub use respond::Models;
 pub use rest::RestSettings;
 pub use roster::Reloaded;
+pub use serve::{HttpServer, ServeError, serve_streams};
 pub use settings::{
     ClientIdentity, ElicitationSettings, HttpWire, LogLevel, Protocol, Retry, SamplingSettings,
     ServerSettings, SettingsError, TlsSettings, ToolSettings, TransportSettings, Verify,

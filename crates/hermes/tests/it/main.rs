@@ -13,6 +13,7 @@ mod demo;
 mod golden;
 mod mcp;
 mod oneshot;
+mod serve;
 mod setting;
 mod slash;
 mod star;
