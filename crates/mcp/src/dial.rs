@@ -26,7 +26,7 @@ use crate::handler::{Handler, Watchers};
 use crate::http::HttpClient;
 use crate::settings::{Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{ErrorLog, Lines, Process, Program, child_environment};
+use crate::stdio::{ErrorLog, Lines, Process, Program, Written, child_environment};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
 const OWN_REQUESTS_MAX: usize = 4;
@@ -58,6 +58,8 @@ pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Handler>,
     pub(crate) session: SessionUse,
     pub(crate) watchers: Watchers,
+    /// What went into the pipe, if it is one.
+    pub(crate) written: Option<Written>,
     /// Keeps what a program writes to standard error while the connection lasts.
     pub(crate) copier: JoinSet<()>,
 }
@@ -113,9 +115,11 @@ impl Dialer {
                 let mut copier = JoinSet::new();
                 copier.spawn(log.clone().copy(pipes.stderr));
                 let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
+                let written = transport.written();
                 match handshake(&self.settings.name, transport, wires, era).await {
                     Ok(mut connection) => {
                         connection.copier = copier;
+                        connection.written = Some(written);
                         Ok(connection)
                     }
                     Err(failure) => {
@@ -199,6 +203,7 @@ pub(crate) async fn handshake(
         service,
         session: SessionUse::Sessionless,
         watchers,
+        written: None,
         copier: JoinSet::new(),
     })
 }

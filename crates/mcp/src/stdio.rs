@@ -5,8 +5,10 @@ mod lines;
 mod log;
 mod process;
 mod watchdog;
+mod written;
 
 pub(crate) use environment::child_environment;
 pub(crate) use lines::Lines;
 pub(crate) use log::ErrorLog;
 pub(crate) use process::{Process, Program};
+pub(crate) use written::Written;

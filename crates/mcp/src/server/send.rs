@@ -37,10 +37,14 @@ impl Server {
         let _watching = link
             .watchers
             .watch(handle.progress_token.clone(), progress.clone());
-        let mut abandoned = CancelOnDrop::new(&link.peer, handle.id.clone());
+        let id = handle.id.clone();
+        let mut abandoned = CancelOnDrop::new(&link.peer, id.clone());
         let result = handle.await_response().await;
         abandoned.disarm();
-        let result = result.map_err(Failure::from_service);
+        let result = result.map_err(|error| match Failure::from_service(error) {
+            Failure::Cut { cause } if link.excludes(&id) => Failure::Unreachable { cause },
+            failure => failure,
+        });
         if matches!(result, Ok(_) | Err(Failure::Rpc { .. })) {
             // A full queue holds other signs of life.
             let _ = self.signals.try_send(Signal::Answered {
