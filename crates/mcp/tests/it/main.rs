@@ -7,6 +7,7 @@ mod client;
 mod faults;
 mod healing;
 mod http;
+mod matrix;
 mod outage;
 mod random_faults;
 mod servers;

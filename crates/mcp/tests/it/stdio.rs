@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, eventually};
 
 /// The test binary itself, told to be the server. Its harness prints a greeting first, which a client has to bear.
-fn section(server: &StdioMcp) -> Value {
+pub(crate) fn section(server: &StdioMcp) -> Value {
     let args: Vec<String> = server
         .args()
         .into_iter()
@@ -42,7 +42,7 @@ async fn client_of(server: &StdioMcp) -> Client {
     client
 }
 
-fn is_running(process: u64) -> bool {
+pub(crate) fn is_running(process: u64) -> bool {
     let process = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
     test_kill_process(process).is_ok()
 }
