@@ -241,6 +241,9 @@ pub enum McpCommand {
     /// Remove a server from the settings
     #[command(visible_alias = "rm")]
     Remove { name: String },
+    /// Use everything that a server of the conformance suite offers
+    #[command(hide = true)]
+    ConformanceClient { url: String },
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! `hermes mcp`: the MCP servers of the settings.
 
+mod conformance;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +42,7 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             add(base, &name, &section)
         }
         McpCommand::Remove { name } => remove(base, &name),
+        McpCommand::ConformanceClient { url } => conformance::run(base, &url).await,
     }
 }
 
