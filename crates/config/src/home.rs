@@ -300,6 +300,11 @@ impl Home {
         self.directory.join("logs")
     }
 
+    /// Returns the folder of what can be found out again; who keeps something there makes it.
+    pub fn cache(&self) -> PathBuf {
+        self.directory.join("cache")
+    }
+
     /// Returns the folder of lock files; who takes a lock makes it.
     pub fn locks(&self) -> PathBuf {
         self.directory.join("locks")

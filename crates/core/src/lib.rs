@@ -4,6 +4,7 @@
 //! ([`Event`]), then [`message`] for what a conversation is made of, then the ports: [`model`], [`tool`], [`store`],
 //! [`terminal`], [`clock`].
 
+pub mod command;
 pub mod session;
 
 pub mod id;
@@ -41,8 +42,9 @@ pub use reply::{Reply, ReplyBuilder};
 pub use secret::Secret;
 pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage, Verdict};
 pub use store::{
-    Archive, Claim, Entry, Intent, LoadedSession, NewSession, OpenTurn, Prefix, SearchHit,
-    SearchQuery, SessionFilter, SessionRecord, Store, StoreError, StoreStats, TranscriptLine,
+    Archive, Claim, Counted, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse, NewSession,
+    OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Store, StoreError,
+    StoreStats, TranscriptLine, Used,
 };
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{Random, Tool};
-use hermes_mcp::{Mcp, McpPorts, ServerSettings};
+use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerStatus};
 use serde_json::Value;
 
 use crate::base::Base;
 use crate::failure::Outcome;
 use crate::toolsets::Toolsets;
+use crate::wiring::SystemClock;
 
 /// The servers that were started, and what is wrong with those that were not.
 pub struct Servers {
@@ -33,6 +34,10 @@ impl Servers {
             Some(mcp) => Ok(mcp.tools(discovery_time(base)?).await),
             None => Ok(Vec::new()),
         }
+    }
+
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.mcp.as_ref().map(Mcp::status).unwrap_or_default()
     }
 
     pub async fn stop(&self) {
@@ -76,7 +81,9 @@ pub fn ports(base: &Base, random: Arc<Random>) -> McpPorts {
     };
     McpPorts {
         log_folder: base.home.logs(),
+        cache_folder: base.home.cache(),
         random,
+        clock: Arc::new(SystemClock),
         environment: base.environment.iter().filter_map(text).collect(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
@@ -18,15 +18,16 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::classify::SessionUse;
+use crate::client::McpPorts;
 use crate::failure::Failure;
 use crate::handler::{Handler, Watchers};
-use crate::http::HttpClient;
-use crate::settings::{Protocol, ServerSettings, TransportSettings};
+use crate::http::{Address, HttpClient, SseTransport};
+use crate::settings::{HttpWire, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{ErrorLog, Lines, Process, Program, Written, child_environment};
+use crate::stdio::{ErrorLog, Lines, MalwareCheck, Process, Program, Written, child_environment};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
 const OWN_REQUESTS_MAX: usize = 4;
@@ -52,6 +53,8 @@ pub(crate) struct Wires {
     pub(crate) reporter: Reporter,
     /// Ends the connection.
     pub(crate) stop: CancellationToken,
+    /// Whoever has no connection by then should say why not; a little later he is not asked any more.
+    pub(crate) deadline: Instant,
 }
 
 pub(crate) struct Connection {
@@ -68,35 +71,47 @@ pub(crate) struct Connection {
 pub(crate) struct Dialer {
     settings: Arc<ServerSettings>,
     era: Era,
+    /// Found to speak the older transport, so that the other is not tried first at every reconnect.
+    speaks_sse: AtomicBool,
+    malware: MalwareCheck,
     environment: Vec<(String, String)>,
     log_folder: PathBuf,
 }
 
 impl Dialer {
-    pub(crate) fn new(
-        settings: Arc<ServerSettings>,
-        environment: Vec<(String, String)>,
-        log_folder: PathBuf,
-    ) -> Self {
+    pub(crate) fn new(settings: Arc<ServerSettings>, ports: &McpPorts) -> Self {
         Self {
+            malware: MalwareCheck::new(
+                &settings.name,
+                ports.environment.clone(),
+                ports.cache_folder.clone(),
+                Arc::clone(&ports.clock),
+                settings.connect_timeout,
+            ),
             era: Era::new(settings.protocol),
+            speaks_sse: AtomicBool::new(false),
             settings,
-            environment,
-            log_folder,
+            environment: ports.environment.clone(),
+            log_folder: ports.log_folder.clone(),
         }
     }
 
     async fn connect(&self, wires: &Wires, era: Protocol) -> Result<Connection, Failure> {
         match &self.settings.transport {
-            TransportSettings::Http { url, headers } => {
-                let client = HttpClient::new(url, headers, wires.reporter.clone())?;
-                let transport = StreamableHttpClientTransport::with_client(
-                    client.clone(),
-                    self.http_config(url),
-                );
-                let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
-                connection.session = client.session_use();
-                Ok(connection)
+            TransportSettings::Http {
+                url,
+                headers,
+                wire,
+                tls,
+            } => {
+                let address = Address {
+                    url,
+                    headers,
+                    tls,
+                    environment: &self.environment,
+                };
+                let client = HttpClient::new(address, wires.reporter.clone()).await?;
+                self.connect_http(client, url, *wire, wires, era).await
             }
             TransportSettings::Stdio {
                 command,
@@ -104,32 +119,117 @@ impl Dialer {
                 env,
                 cwd,
             } => {
+                self.malware.check(command, args).await?;
                 let program = Program {
                     command: command.clone(),
                     args: args.clone(),
                     environment: child_environment(&self.environment, env),
                     cwd: cwd.clone(),
                 };
-                let log = self.error_log();
-                let (process, pipes) = Process::start(&program)?;
-                let mut copier = JoinSet::new();
-                copier.spawn(log.clone().copy(pipes.stderr));
-                let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
-                let written = transport.written();
-                match handshake(&self.settings.name, transport, wires, era).await {
-                    Ok(mut connection) => {
-                        connection.copier = copier;
-                        connection.written = Some(written);
-                        Ok(connection)
-                    }
-                    Err(failure) => {
-                        // The process is gone; what it wrote at last may still be on its way.
-                        let _ = timeout(LAST_WORDS_WAIT, copier.join_next()).await;
-                        Err(with_last_words(failure, &log.last_words()))
-                    }
-                }
+                self.connect_program(&program, wires, era).await
             }
         }
+    }
+
+    async fn connect_program(
+        &self,
+        program: &Program,
+        wires: &Wires,
+        era: Protocol,
+    ) -> Result<Connection, Failure> {
+        let log = self.error_log();
+        let (process, pipes) = Process::start(program)?;
+        let mut copier = JoinSet::new();
+        copier.spawn(log.clone().copy(pipes.stderr));
+        let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
+        let (noise, written) = (transport.noise(), transport.written());
+        let greeted = handshake(&self.settings.name, transport, wires, era);
+        let greeted = timeout_at(wires.deadline, greeted).await;
+        match greeted.unwrap_or_else(|_| Err(self.too_late())) {
+            Ok(mut connection) => {
+                connection.copier = copier;
+                connection.written = Some(written);
+                Ok(connection)
+            }
+            Err(failure) => {
+                // The process is gone; what it wrote at last may still be on its way.
+                let _ = timeout(LAST_WORDS_WAIT, copier.join_next()).await;
+                let failure = with_words(failure, "it wrote", &log.last_words());
+                Err(with_words(failure, "it printed", noise.first()))
+            }
+        }
+    }
+
+    fn too_late(&self) -> Failure {
+        Failure::Timeout {
+            after: self.settings.connect_timeout,
+        }
+    }
+
+    async fn connect_http(
+        &self,
+        client: HttpClient,
+        url: &str,
+        wire: HttpWire,
+        wires: &Wires,
+        era: Protocol,
+    ) -> Result<Connection, Failure> {
+        match wire {
+            HttpWire::Sse => return self.connect_sse(client, url, wires).await,
+            HttpWire::Auto if self.speaks_sse.load(Ordering::Relaxed) => {
+                let connected = self.connect_sse(client, url, wires).await;
+                // A server that does not speak it any more has been renewed.
+                self.speaks_sse.store(connected.is_ok(), Ordering::Relaxed);
+                return connected;
+            }
+            HttpWire::Auto | HttpWire::Streamable => {}
+        }
+        let connected = self
+            .connect_streamable(client.clone(), url, wires, era)
+            .await;
+        match connected {
+            Err(failure) if wire == HttpWire::Auto && may_be_older(&failure) => {
+                let Ok(connection) = self.connect_sse(client, url, wires).await else {
+                    return Err(failure);
+                };
+                tracing::info!(
+                    server = self.settings.name,
+                    "it speaks the older HTTP+SSE transport"
+                );
+                self.speaks_sse.store(true, Ordering::Relaxed);
+                Ok(connection)
+            }
+            connected => connected,
+        }
+    }
+
+    async fn connect_streamable(
+        &self,
+        client: HttpClient,
+        url: &str,
+        wires: &Wires,
+        era: Protocol,
+    ) -> Result<Connection, Failure> {
+        let config = self.http_config(url);
+        let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+        let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
+        connection.session = client.session_use();
+        Ok(connection)
+    }
+
+    async fn connect_sse(
+        &self,
+        client: HttpClient,
+        url: &str,
+        wires: &Wires,
+    ) -> Result<Connection, Failure> {
+        let post_timeout = self.settings.call_total_max;
+        let transport = SseTransport::open(client, url, post_timeout).await?;
+        // The transport is older than the other era.
+        let era = Protocol::Legacy;
+        let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
+        connection.session = SessionUse::Session;
+        Ok(connection)
     }
 
     fn http_config(&self, url: &str) -> StreamableHttpClientTransportConfig {
@@ -160,7 +260,11 @@ impl Dial for Dialer {
             let era = self.era.known();
             let result = match self.connect(&wires, era).await {
                 // Some servers choke on a question they do not know. Without it they are perfectly well.
-                Err(failure) if era == Protocol::Auto && may_be_choked(&failure) => {
+                Err(failure)
+                    if era == Protocol::Auto
+                        && may_be_choked(&failure)
+                        && Instant::now() < wires.deadline =>
+                {
                     self.connect(&wires, Protocol::Legacy).await
                 }
                 result => result,
@@ -182,6 +286,11 @@ fn may_be_choked(failure: &Failure) -> bool {
         Failure::Http(answer) => answer.status >= 500,
         _ => false,
     }
+}
+
+/// Returns whether a server refused our messages as those of the older transport do, which take them elsewhere.
+fn may_be_older(failure: &Failure) -> bool {
+    matches!(failure, Failure::Http(answer) if matches!(answer.status, 400 | 404 | 405))
 }
 
 pub(crate) async fn handshake(
@@ -220,14 +329,18 @@ fn lifecycle(era: Protocol) -> ClientLifecycleMode {
     }
 }
 
-/// Adds what a program wrote before it failed: that is usually the reason.
-fn with_last_words(mut failure: Failure, words: &str) -> Failure {
-    if let Failure::Cut { cause } | Failure::Unreachable { cause } = &mut failure
-        && !words.is_empty()
-    {
-        *cause = format!("{cause}; it wrote: {words}");
+/// Adds what a program said before it failed: that is usually the reason.
+fn with_words(failure: Failure, how: &str, words: &str) -> Failure {
+    match failure {
+        failure if words.is_empty() => failure,
+        Failure::Unreachable { cause } => Failure::Unreachable {
+            cause: format!("{cause}; {how}: {words}"),
+        },
+        failure @ (Failure::Cut { .. } | Failure::Timeout { .. }) => Failure::Cut {
+            cause: format!("{failure}; {how}: {words}"),
+        },
+        failure => failure,
     }
-    failure
 }
 
 /// Which era the server was found to speak, so that the question is asked once and not at every reconnect.

@@ -116,6 +116,9 @@ impl Failure {
         if let Some(StreamableHttpError::Client(failure)) = error.downcast_ref::<HttpError>() {
             return failure.0.clone();
         }
+        if let Some(failure) = error.downcast_ref::<HttpFailure>() {
+            return failure.0.clone();
+        }
         // Over a pipe, a request is complete with its last byte: one that could not be written did not arrive.
         if let Some(io) = error.downcast_ref::<std::io::Error>()
             && matches!(io.kind(), ErrorKind::NotConnected | ErrorKind::BrokenPipe)

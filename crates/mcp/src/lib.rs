@@ -4,9 +4,10 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
-//! Absent on purpose, until they are built: OAuth, sampling, elicitation, the older HTTP+SSE transport.
+//! Absent on purpose, until they are built: OAuth, sampling, elicitation.
 
 mod client;
+mod roster;
 mod settings;
 mod status;
 
@@ -15,14 +16,19 @@ mod supervisor;
 
 mod classify;
 mod failure;
+mod keepalive;
 mod pace;
 mod refresh;
+mod rest;
 mod signal;
 mod view;
+mod wake;
 
 mod dial;
 mod handler;
 mod http;
+mod listen;
+mod message;
 mod probe;
 mod stdio;
 
@@ -33,7 +39,10 @@ mod tool;
 mod utility;
 
 pub use client::{Mcp, McpPorts, UnknownServer};
+pub use rest::RestSettings;
+pub use roster::Reloaded;
 pub use settings::{
-    Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
+    ClientIdentity, HttpWire, Protocol, Retry, ServerSettings, SettingsError, TlsSettings,
+    ToolSettings, TransportSettings, Verify,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

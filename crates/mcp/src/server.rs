@@ -6,7 +6,7 @@ mod error;
 mod link;
 mod send;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{Effect, Progress};
@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::settings::{Retry, ServerSettings};
 use crate::signal::{Settled, Signal, Trouble};
 use crate::view::{Link, View};
+use crate::wake::Wake;
 
 pub(crate) use error::{CallError, Fate};
 
@@ -31,6 +32,16 @@ pub(crate) struct Server {
     view: watch::Receiver<View>,
     signals: mpsc::Sender<Signal>,
     permits: Semaphore,
+    wake: Arc<Wake>,
+    heir: Mutex<Heir>,
+}
+
+/// Who answers for a server since the settings were read again.
+#[derive(Debug)]
+enum Heir {
+    Itself,
+    Other(Arc<Server>),
+    Nobody,
 }
 
 /// A request, and what repeating it would mean.
@@ -48,13 +59,50 @@ impl Server {
         settings: Arc<ServerSettings>,
         view: watch::Receiver<View>,
         signals: mpsc::Sender<Signal>,
+        wake: Arc<Wake>,
     ) -> Self {
         Self {
             permits: Semaphore::new(settings.concurrency_max),
             settings,
             view,
             signals,
+            wake,
+            heir: Mutex::new(Heir::Itself),
         }
+    }
+
+    /// Returns the server that has this one's place now; `None` if it was removed from the settings.
+    pub(crate) fn current(self: &Arc<Self>) -> Option<Arc<Self>> {
+        let mut server = Arc::clone(self);
+        loop {
+            let next = match &*server.heir() {
+                Heir::Itself => None,
+                Heir::Other(next) => Some(Arc::clone(next)),
+                Heir::Nobody => return None,
+            };
+            match next {
+                Some(next) => server = next,
+                None => return Some(server),
+            }
+        }
+    }
+
+    pub(crate) fn succeed_with(&self, next: &Arc<Self>) {
+        *self.heir() = Heir::Other(Arc::clone(next));
+    }
+
+    /// Takes it out: calls are answered with that from now on.
+    pub(crate) fn remove(&self) {
+        *self.heir() = Heir::Nobody;
+    }
+
+    fn heir(&self) -> MutexGuard<'_, Heir> {
+        self.heir.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether calls are under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.permits.available_permits() < self.settings.concurrency_max
     }
 
     pub(crate) fn view(&self) -> watch::Ref<'_, View> {

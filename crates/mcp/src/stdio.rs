@@ -3,6 +3,8 @@
 mod environment;
 mod lines;
 mod log;
+mod malware;
+mod package;
 mod process;
 mod watchdog;
 mod written;
@@ -10,5 +12,6 @@ mod written;
 pub(crate) use environment::child_environment;
 pub(crate) use lines::Lines;
 pub(crate) use log::ErrorLog;
+pub(crate) use malware::MalwareCheck;
 pub(crate) use process::{Process, Program};
 pub(crate) use written::Written;

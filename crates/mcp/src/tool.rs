@@ -166,10 +166,17 @@ impl Tool for RemoteTool {
 
 /// Sends a request for a running call, and calls it off when the call is stopped.
 pub(crate) async fn answer(
-    server: &Server,
+    server: &Arc<Server>,
     request: &Request,
     cx: &ToolContext,
 ) -> Result<ServerResult, ToolError> {
+    let Some(server) = server.current() else {
+        return Err(ToolError::Answer(format!(
+            "MCP server `{}`, {}: it did not run: the server was removed from the settings. Next: do without it; \
+             a new session will not have its tools",
+            server.settings.name, request.operation
+        )));
+    };
     tokio::select! {
         biased;
         () = cx.stop.cancelled() => Err(ToolError::Stopped(format!(

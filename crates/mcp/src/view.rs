@@ -29,6 +29,8 @@ pub(crate) struct View {
     pub(crate) last_error: Option<String>,
     /// What the server offered when it was last asked. Kept through outages.
     pub(crate) offer: Option<Arc<Offer>>,
+    /// How many awakenings of the machine this takes into account.
+    pub(crate) wakes: u64,
 }
 
 /// A connection. It ends when nobody holds it any more: calls that are under way on an old one may finish.
@@ -101,6 +103,7 @@ impl View {
             reconnects: 0,
             last_error: None,
             offer: None,
+            wakes: 0,
         }
     }
 
@@ -139,6 +142,7 @@ impl View {
                 "it will work when its settings are put right; then reconnect it".to_owned()
             }
             (ServerState::Stopped | ServerState::Disabled, ..) => "it is switched off".to_owned(),
+            (ServerState::Resting, ..) => "the next call starts it".to_owned(),
             (_, BreakerStatus::Open { probe_in }, _) if self.link.is_some() => format!(
                 "after repeated failures it is left alone; it will be probed in {} s",
                 probe_in.as_secs().max(1)

@@ -39,7 +39,10 @@ impl TestTool {
     pub fn new(name: &str) -> Self {
         let parameters = json!({
             "type": "object",
-            "properties": { "text": { "type": "string" }, "count": { "type": "integer" } },
+            "properties": {
+                "text": { "type": "string", "description": "What to give back." },
+                "count": { "type": "integer", "description": "Changes nothing." },
+            },
         });
         Self {
             spec: ToolSpec {

@@ -247,3 +247,21 @@ async fn be_the_victim() {
     client.append("word").await.unwrap();
     std::future::pending::<()>().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_idles_is_ended_and_the_next_call_starts_it_again() {
+    let server = StdioMcp::new();
+    let mut section = section(&server);
+    section["idle_timeout_seconds"] = json!(1);
+    let client = Client::new(&section);
+    client.append("one").await.unwrap();
+    client
+        .until("resting", |status| status.state == ServerState::Resting)
+        .await;
+    let first = server.process_ids()[0];
+    eventually("it has ended", || !is_running(first)).await;
+    assert!(!client.tools().await.is_empty(), "its tools stay");
+    client.append("two").await.unwrap();
+    assert_eq!(server.process_ids().len(), 2);
+    assert_eq!(server.executions("two"), 1);
+}

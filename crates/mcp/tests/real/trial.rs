@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use hermes_core::{CallId, CancellationToken, Progress, Random, SessionId, Tool, ToolContext};
 use hermes_mcp::{BreakerStatus, Mcp, McpPorts, ServerSettings};
+use hermes_testkit::TestClock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -28,7 +29,9 @@ impl Trial {
         let settings = ServerSettings::parse("real", section).unwrap();
         let ports = McpPorts {
             log_folder: folder.path().to_owned(),
+            cache_folder: folder.path().join("cache"),
             random: Arc::new(Random::seeded(3)),
+            clock: Arc::new(TestClock::default()),
             environment: ["PATH", "HOME"]
                 .into_iter()
                 .filter_map(|name| Some((name.to_owned(), variable(name)?)))

@@ -56,6 +56,7 @@ pub(crate) fn tools(settings: &Settings) -> Vec<Value> {
         let name = format!("extra_{number}");
         tool(&name, "Returns the text, like `echo`.", &echo, &["text"])
     }));
+    tools.extend(settings.odd_tools.iter().cloned());
     tools.retain(|tool| !is_removed(settings, tool["name"].as_str().unwrap_or_default()));
     tools
 }

@@ -1,12 +1,11 @@
 //! An MCP server that fails on command, to prove what a client does about it.
 //!
-//! [`FaultyMcp`] speaks streamable HTTP over real TCP on loopback; the program `hermes-faulty-mcp`
-//! speaks the same, or stdio (see [`StdioMcp`]). It is a strict peer while nothing fails: it checks
+//! [`FaultyMcp`] speaks streamable HTTP, and beside it the older HTTP+SSE, over real TCP on loopback;
+//! the program `hermes-faulty-mcp` speaks the same, or stdio (see [`StdioMcp`]). It is a strict peer while nothing fails: it checks
 //! headers, keeps sessions, and counts in a ledger how often `append`, which must not be repeated,
 //! was executed. A [`Fault`] strikes the next request, or whatever its [`Rule`] says.
 //!
-//! Left out on purpose: TLS, HTTP/2, OAuth, the old HTTP+SSE transport, requests from the server to
-//! the client, and of the 2026-07-28 era `subscriptions/listen`.
+//! Left out on purpose: TLS, HTTP/2, OAuth, and requests from the server to the client.
 
 mod admit;
 mod catalogue;
@@ -23,9 +22,11 @@ mod rpc;
 mod rule;
 mod seen;
 mod settings;
+mod sse;
 mod stdio;
 mod stdio_fault;
 mod stream;
+mod subscription;
 
 use std::{
     io,
@@ -37,7 +38,7 @@ use std::{
 
 use serde_json::Value;
 
-pub use fault::{Fault, SessionLoss, WrongId};
+pub use fault::{Endless, Fault, SessionLoss, WrongId};
 pub use program::run as run_program;
 pub use relay::Relay;
 pub use rule::{On, Rule, START};
@@ -97,6 +98,11 @@ impl FaultyMcp {
         format!("http://{}/mcp", self.address)
     }
 
+    /// Returns where the older HTTP+SSE transport has its stream, such as `http://127.0.0.1:4000/sse`.
+    pub fn sse_url(&self) -> String {
+        format!("http://{}/sse", self.address)
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -151,11 +157,16 @@ impl FaultyMcp {
         self.host.drop_sessions();
     }
 
-    /// Tells every open GET stream so many times that the tools have changed.
+    /// Tells every open GET stream and every subscription so many times that the tools have changed.
     ///
     /// Returns how many streams that are.
     pub fn notify_list_changed(&self, times: usize) -> usize {
         self.host.notify_list_changed(times)
+    }
+
+    /// Ends every subscription of the modern era, as a server does that is about to restart.
+    pub fn end_subscriptions(&self) {
+        self.host.end_subscriptions();
     }
 
     /// Refuses connections and drops those that are open. Sessions are kept.

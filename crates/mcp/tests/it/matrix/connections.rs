@@ -1,14 +1,15 @@
-//! Rows 1 to 3, 18 and 19: the road to the server.
+//! Rows 1 to 3, 18 to 20 and 30: the road to the server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use hermes_mcp::BreakerStatus;
+use hermes_mcp::{BreakerStatus, ServerState, ServerStatus};
 use hermes_testkit::mcp::{FaultyMcp, Options, Relay, Settings};
 use serde_json::{Value, json};
 
 use super::{Record, SECOND, ends_unknown, succeeds};
 use crate::client::Client;
+use crate::tls::{Authority, TlsFront};
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -183,6 +184,53 @@ async fn be_behind_a_name() {
         fault: "the server moves to another address under the same name",
         detected: "connection refused at the old one",
         outcome: "name looked up again, call made at the new address",
+        healed: Some(took),
+        executions: Some(1),
+    }
+    .keep();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_20_a_certificate_is_not_trusted_until_it_is_renewed() {
+    let authority = Authority::new();
+    let front = TlsFront::start(authority.acceptor(&["localhost"], None)).await;
+    let file = authority.write("ca.pem", &Authority::new().issuer.pem());
+    let client = Client::new(&front.section(json!({ "ssl_verify": file })));
+    let is_told = |status: &ServerStatus| matches!(status.state, ServerState::Misconfigured { .. });
+    client.until("misconfigured", is_told).await;
+    let error = client.status().last_error.unwrap();
+    assert!(error.contains("ssl_verify"), "{error}");
+    authority.write("ca.pem", &authority.issuer.pem());
+    let renewed = Instant::now();
+    client.mcp.reconnect("test").await.unwrap();
+    client.until_ready().await;
+    succeeds(&client, "word").await;
+    assert_eq!(front.server.executions("word"), 1);
+    Record {
+        row: 20,
+        fault: "certificate not trusted, then the file of authorities renewed",
+        detected: "the handshake",
+        outcome: "misconfigured, with the setting to look at; files are read at every attempt",
+        healed: Some(renewed.elapsed()),
+        executions: Some(1),
+    }
+    .keep();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_30_the_machine_sleeps_and_its_connections_die() {
+    let (server, relay, client) = behind_a_relay(&json!({ "keepalive_interval": 0 })).await;
+    client.append("before").await.unwrap();
+    relay.lose_connections();
+    client.clock.advance(Duration::from_secs(3600));
+    let took = succeeds(&client, "word").await;
+    assert!(took < 6 * SECOND, "{took:?}");
+    assert_eq!(server.executions("word"), 1);
+    Record {
+        row: 30,
+        fault: "the machine sleeps for an hour, its connections die silently",
+        detected: "the wall clock ran ahead of the timers",
+        outcome: "probed before the call is sent; a dead connection is replaced",
         healed: Some(took),
         executions: Some(1),
     }

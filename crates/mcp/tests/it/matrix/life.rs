@@ -1,10 +1,10 @@
-//! Rows 29, 31, 39, 41 and 42: users, crowds, starts and ends.
+//! Rows 29, 31, 39 to 42: users, crowds, starts and ends.
 
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use hermes_core::ToolError;
-use hermes_mcp::{BreakerStatus, ServerState};
+use hermes_mcp::{BreakerStatus, ServerSettings, ServerState};
 use hermes_testkit::mcp::{Fault, FaultyMcp, Rule};
 use serde_json::{Value, json};
 
@@ -102,6 +102,41 @@ async fn row_39_the_server_is_down_at_the_start() {
         detected: "connection refused",
         outcome: "nobody waits for it; its tools appear when it comes",
         healed: Some(back.elapsed()),
+        executions: Some(1),
+    }
+    .keep();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_40_the_settings_change() {
+    let (same, before, after) = (
+        FaultyMcp::start().await,
+        FaultyMcp::start().await,
+        FaultyMcp::start().await,
+    );
+    let [same_section, old, new] = [&same, &before, &after]
+        .map(|server| json!({ "url": server.url(), "keepalive_interval": 0 }));
+    let client = Client::with(&[("test", &old), ("same", &same_section)]);
+    let append = client.tool("append").await;
+    let parse = |name, section| ServerSettings::parse(name, section).unwrap();
+    let started = Instant::now();
+    let changed = vec![parse("test", &new), parse("same", &same_section)];
+    let reloaded = client.mcp.reload(changed).await;
+    let answer = append.run(json!({ "word": "word" }), &context()).await;
+    assert!(answer.is_ok(), "{answer:?}");
+    let healed = started.elapsed();
+    assert_eq!(reloaded.kept, ["same"]);
+    assert_eq!(same.count("initialize"), 1);
+    assert_eq!(
+        (before.executions("word"), after.executions("word")),
+        (0, 1)
+    );
+    Record {
+        row: 40,
+        fault: "the settings of one server change while all run",
+        detected: "they differ",
+        outcome: "only that one is connected anew; sessions go on with it",
+        healed: Some(healed),
         executions: Some(1),
     }
     .keep();
