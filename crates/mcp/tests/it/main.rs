@@ -16,6 +16,7 @@ mod outage;
 mod random_faults;
 mod reload;
 mod servers;
+mod soak;
 mod sse;
 mod stdio;
 mod tls;
