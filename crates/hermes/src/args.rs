@@ -327,6 +327,9 @@ pub enum McpCommand {
         #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:8765")]
         http: Option<String>,
     },
+    /// Use everything that a server of the conformance suite offers
+    #[command(hide = true)]
+    ConformanceClient { url: String },
 }
 
 #[derive(Debug, Clone, Copy, Args)]

@@ -32,7 +32,7 @@ use crate::log::ServerLog;
 use crate::respond::Respondent;
 use crate::settings::{HttpWire, LogLevel, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{Lines, MalwareCheck, Process, Program, child_environment};
+use crate::stdio::{Lines, MalwareCheck, Process, Program, Written, child_environment};
 use found::{Era, WireFound};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
@@ -70,6 +70,8 @@ pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Handler>,
     pub(crate) session: SessionUse,
     pub(crate) in_flight: InFlight,
+    /// What went into the pipe, if it is one.
+    pub(crate) written: Option<Written>,
     /// Keeps what a program writes to standard error while the connection lasts.
     pub(crate) copier: JoinSet<()>,
 }
@@ -159,12 +161,13 @@ impl Dialer {
         let mut copier = JoinSet::new();
         copier.spawn(log.clone().copy(pipes.stderr));
         let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
-        let noise = transport.noise();
+        let (noise, written) = (transport.noise(), transport.written());
         let greeted = handshake(self.handler(wires), transport, wires, era);
         let greeted = timeout_at(wires.deadline, greeted).await;
         match greeted.unwrap_or_else(|_| Err(self.too_late())) {
             Ok(mut connection) => {
                 connection.copier = copier;
+                connection.written = Some(written);
                 Ok(connection)
             }
             Err(failure) => {
@@ -358,6 +361,7 @@ pub(crate) async fn handshake(
         service,
         session: SessionUse::Sessionless,
         in_flight,
+        written: None,
         copier: JoinSet::new(),
     })
 }

@@ -1,6 +1,7 @@
 //! `hermes mcp`: the MCP servers of the settings, and Hermes as one.
 
 mod configure;
+mod conformance;
 mod doctor;
 mod edit;
 mod serve;
@@ -65,6 +66,7 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             edit::add(base, &name, &section)
         }
         McpCommand::Remove { name } => edit::remove(base, &name),
+        McpCommand::ConformanceClient { url } => conformance::run(base, &url).await,
         McpCommand::Serve { http } => serve::run(base, http.as_deref()).await,
     }
 }

@@ -38,11 +38,15 @@ impl Server {
                 cause: error.to_string(),
             })?;
         begun.is_told_by(handle.progress_token.clone());
-        let mut abandoned = CancelOnDrop::new(&link.peer, handle.id.clone());
+        let id = handle.id.clone();
+        let mut abandoned = CancelOnDrop::new(&link.peer, id.clone());
         let result = tokio::select! {
             result = handle.await_response() => {
                 abandoned.disarm();
-                result.map_err(Failure::from_service)
+                result.map_err(|error| match Failure::from_service(error) {
+                    Failure::Cut { cause } if link.excludes(&id) => Failure::Unreachable { cause },
+                    failure => failure,
+                })
             }
             failure = self.out_of_time(call, started) => Err(failure),
         };
