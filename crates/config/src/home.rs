@@ -300,6 +300,11 @@ impl Home {
         self.directory.join("logs")
     }
 
+    /// Returns the folder of the tokens of MCP servers; who keeps one makes it.
+    pub fn mcp_tokens(&self) -> PathBuf {
+        self.directory.join("mcp-tokens")
+    }
+
     /// Returns the folder of lock files; who takes a lock makes it.
     pub fn locks(&self) -> PathBuf {
         self.directory.join("locks")

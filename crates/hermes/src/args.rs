@@ -241,6 +241,21 @@ pub enum McpCommand {
     /// Remove a server from the settings
     #[command(visible_alias = "rm")]
     Remove { name: String },
+    /// Log in at a server with `auth: oauth`, in a browser
+    Login(McpLoginArgs),
+    /// Forget the login at a server, and log in anew
+    Reauth(McpLoginArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct McpLoginArgs {
+    pub name: String,
+    /// Ask for this right too, beside those granted before; may be repeated
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Vec<String>,
+    /// Only print the address; do not open a browser
+    #[arg(long)]
+    pub no_browser: bool,
 }
 
 #[derive(Debug, Args)]

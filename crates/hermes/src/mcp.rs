@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::base::Base;
 use crate::failure::Outcome;
 use crate::toolsets::Toolsets;
+use crate::wiring::SystemClock;
 
 /// The servers that were started, and what is wrong with those that were not.
 pub struct Servers {
@@ -76,6 +77,8 @@ pub fn ports(base: &Base, random: Arc<Random>) -> McpPorts {
     };
     McpPorts {
         log_folder: base.home.logs(),
+        token_folder: base.home.mcp_tokens(),
+        clock: Arc::new(SystemClock),
         random,
         environment: base.environment.iter().filter_map(text).collect(),
     }

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{CancellationToken, Random, Tool};
+use hermes_core::{CancellationToken, Clock, Random, Tool};
 use tokio::sync::{Mutex, Semaphore, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::task::TaskTracker;
 
 use crate::dial::Dialer;
 use crate::server::Server;
@@ -22,14 +23,20 @@ use crate::view::View;
 /// After a network outage every server is lost at once; so many may be dialled at the same time.
 const CONNECTING_MAX: usize = 4;
 
+/// For renewals of tokens that are under way when we stop.
+const RENEWALS_WAIT: Duration = Duration::from_secs(10);
+
 /// Events that a slow listener may leave unread before it misses some.
 const EVENTS_MAX: usize = 64;
 
 /// What the servers need from the world.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct McpPorts {
     /// Where the servers' standard error goes, one file each.
     pub log_folder: PathBuf,
+    /// Where the tokens of servers with OAuth are kept. Shared with other processes.
+    pub token_folder: PathBuf,
+    pub clock: Arc<dyn Clock>,
     pub random: Arc<Random>,
     /// Our own environment; servers get the few harmless variables of it.
     pub environment: Vec<(String, String)>,
@@ -40,6 +47,8 @@ pub struct Mcp {
     servers: Vec<Arc<Server>>,
     events: broadcast::Sender<ServerEvent>,
     stop: CancellationToken,
+    /// Tokens that are being renewed. These are not stopped half-way: the old token may be void already.
+    renewals: TaskTracker,
     supervisors: Mutex<JoinSet<()>>,
 }
 
@@ -56,6 +65,7 @@ impl Mcp {
         let (events, _) = broadcast::channel(EVENTS_MAX);
         let stop = CancellationToken::new();
         let gate = Arc::new(Semaphore::new(CONNECTING_MAX));
+        let renewals = TaskTracker::new();
         let mut supervisors = JoinSet::new();
         let mut servers = Vec::new();
         for settings in settings {
@@ -72,11 +82,7 @@ impl Mcp {
             let server = Server::new(Arc::clone(&settings), watched, sender.clone());
             servers.push(Arc::new(server));
             if settings.enabled {
-                let dialer = Dialer::new(
-                    Arc::clone(&settings),
-                    ports.environment.clone(),
-                    ports.log_folder.clone(),
-                );
+                let dialer = Dialer::new(Arc::clone(&settings), &ports, &renewals);
                 let supervisor = Supervisor::new(Supplies {
                     settings,
                     dial: Arc::new(dialer),
@@ -94,6 +100,7 @@ impl Mcp {
             servers,
             events,
             stop,
+            renewals,
             supervisors: Mutex::new(supervisors),
         }
     }
@@ -156,6 +163,9 @@ impl Mcp {
         self.stop.cancel();
         let mut supervisors = self.supervisors.lock().await;
         while supervisors.join_next().await.is_some() {}
+        self.renewals.close();
+        // One that still hangs after this has lost its token, if it had been given one, in any case.
+        let _ = timeout(RENEWALS_WAIT, self.renewals.wait()).await;
     }
 }
 

@@ -19,8 +19,11 @@ use rmcp::transport::streamable_http_client::{
 };
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
+use crate::auth::Keeper;
 use crate::classify::SessionUse;
+use crate::client::McpPorts;
 use crate::failure::Failure;
 use crate::handler::{Handler, Watchers};
 use crate::http::HttpClient;
@@ -41,6 +44,9 @@ const STREAM_RETRY_MAX: Duration = Duration::from_secs(30);
 pub(crate) trait Dial: Send + Sync {
     /// Connects and shakes hands. Dropping the future leaves nothing behind: no connection and no process.
     fn dial(&self, wires: Wires) -> BoxFuture<'_, Result<Connection, Failure>>;
+
+    /// Resolves when somebody has logged in, after it turned out that somebody must.
+    fn logged_in(&self) -> BoxFuture<'_, ()>;
 
     /// Whether the old connection must be gone before a new one is made.
     fn is_exclusive(&self) -> bool;
@@ -68,26 +74,30 @@ pub(crate) struct Dialer {
     era: Era,
     environment: Vec<(String, String)>,
     log_folder: PathBuf,
+    tokens: Option<Arc<Keeper>>,
 }
 
 impl Dialer {
+    /// `renewals` outlive the connections that need them.
     pub(crate) fn new(
         settings: Arc<ServerSettings>,
-        environment: Vec<(String, String)>,
-        log_folder: PathBuf,
+        ports: &McpPorts,
+        renewals: &TaskTracker,
     ) -> Self {
         Self {
             era: Era::new(settings.protocol),
+            environment: ports.environment.clone(),
+            log_folder: ports.log_folder.clone(),
+            tokens: Keeper::of(&settings, ports, renewals).map(Arc::new),
             settings,
-            environment,
-            log_folder,
         }
     }
 
     async fn connect(&self, wires: &Wires, era: Protocol) -> Result<Connection, Failure> {
         match &self.settings.transport {
             TransportSettings::Http { url, headers } => {
-                let client = HttpClient::new(url, headers, wires.reporter.clone())?;
+                let client =
+                    HttpClient::new(url, headers, wires.reporter.clone(), self.tokens.clone())?;
                 let transport = StreamableHttpClientTransport::with_client(
                     client.clone(),
                     self.http_config(url),
@@ -164,6 +174,13 @@ impl Dial for Dialer {
             self.era.learn(result.as_ref().ok());
             result
         })
+    }
+
+    fn logged_in(&self) -> BoxFuture<'_, ()> {
+        match &self.tokens {
+            Some(keeper) => Box::pin(keeper.changed()),
+            None => Box::pin(std::future::pending()),
+        }
     }
 
     fn is_exclusive(&self) -> bool {

@@ -8,5 +8,6 @@ mod client;
 mod events;
 mod retry_after;
 mod streamable;
+mod token;
 
-pub(crate) use client::{HttpClient, HttpFailure};
+pub(crate) use client::{HttpClient, HttpFailure, client_builder};

@@ -4,8 +4,9 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
-//! Absent on purpose, until they are built: OAuth, sampling, elicitation, the older HTTP+SSE transport.
+//! Absent on purpose, until they are built: sampling, elicitation, the older HTTP+SSE transport.
 
+mod auth;
 mod client;
 mod settings;
 mod status;
@@ -32,8 +33,9 @@ mod schema;
 mod tool;
 mod utility;
 
+pub use auth::{Callback, CallbackError, Login, LoginError, Returned, forget_login};
 pub use client::{Mcp, McpPorts, UnknownServer};
 pub use settings::{
-    Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
+    OAuthSettings, Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

@@ -3,6 +3,7 @@
 //! Reads plain JSON values: files, layers and `${VAR}` are the business of `hermes-config`. Start at
 //! [`ServerSettings::parse`].
 
+mod oauth;
 mod section;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use hermes_core::backoff::Backoff;
 use hermes_core::breaker::BreakerLimits;
 use serde_json::Value;
 
+pub use oauth::OAuthSettings;
 use section::Section;
 
 /// Long enough for a slow tool; a tool that reports progress may take longer.
@@ -37,14 +39,12 @@ const BACKOFF: Backoff = Backoff {
 
 /// Keys that other versions of the file may hold and that nothing here reads yet.
 const NOT_READ_YET: &[&str] = &[
-    "auth",
     "client_cert",
     "client_key",
     "elicitation",
     "idle_timeout_seconds",
     "lifecycle",
     "max_lifetime_seconds",
-    "oauth",
     "on_outage",
     "sampling",
     "skip_preflight",
@@ -58,6 +58,8 @@ pub struct ServerSettings {
     pub name: String,
     pub enabled: bool,
     pub transport: TransportSettings,
+    /// `None`: the server wants no login, or its headers are enough.
+    pub oauth: Option<OAuthSettings>,
     pub protocol: Protocol,
     /// How long a call may go without an answer or progress.
     pub call_timeout: Duration,
@@ -159,7 +161,8 @@ impl ServerSettings {
     /// Reads the section of one server.
     pub fn parse(name: &str, section: &Value) -> Result<Self, SettingsError> {
         let mut section = Section::new(name, section)?;
-        let transport = transport(&mut section)?;
+        let mut transport = transport(&mut section)?;
+        let oauth = oauth::oauth(&mut section, &mut transport)?;
         let call_timeout = section.seconds("timeout")?.unwrap_or(CALL_TIMEOUT);
         let call_total_max = section
             .seconds("max_total_timeout")?
@@ -168,6 +171,7 @@ impl ServerSettings {
             name: name.to_owned(),
             enabled: section.switch("enabled")?.unwrap_or(true),
             transport,
+            oauth,
             protocol: protocol(&mut section)?,
             call_timeout,
             call_total_max,

@@ -1,5 +1,7 @@
 //! `hermes mcp`: the MCP servers of the settings.
 
+mod login;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,11 @@ use crate::failure::{Failure, Outcome};
 use crate::mcp::{ports, settings};
 use crate::output::{note, println};
 use crate::style::Style;
+
+use login::Before;
+
+/// For the first list of tools after a login.
+const TEST_WAIT: Duration = Duration::from_secs(15);
 
 const NONE_YET: &str = "no MCP servers yet; add one with `hermes mcp add NAME --url URL` or \
      `hermes mcp add NAME --command PROGRAM -- ARGUMENTS`";
@@ -40,6 +47,8 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             add(base, &name, &section)
         }
         McpCommand::Remove { name } => remove(base, &name),
+        McpCommand::Login(args) => login::login(base, &args, Before::Keep).await,
+        McpCommand::Reauth(args) => login::login(base, &args, Before::Forget).await,
     }
 }
 

@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
 use rustls::crypto::ring;
 
+use crate::auth::Keeper;
 use crate::classify::SessionUse;
 use crate::failure::{Failure, with_sources};
 use crate::signal::Reporter;
@@ -34,6 +35,7 @@ pub(crate) struct HttpClient {
     pub(super) client: reqwest::Client,
     pub(super) headers: HeaderMap,
     pub(super) reporter: Reporter,
+    pub(super) tokens: Option<Arc<Keeper>>,
     session_seen: Arc<AtomicBool>,
     stream_seen: Arc<AtomicBool>,
 }
@@ -43,11 +45,13 @@ impl HttpClient {
         url: &str,
         headers: &BTreeMap<String, Secret>,
         reporter: Reporter,
+        tokens: Option<Arc<Keeper>>,
     ) -> Result<Self, Failure> {
         Ok(Self {
             client: client(url)?,
             headers: header_map(headers)?,
             reporter,
+            tokens,
             session_seen: Arc::default(),
             stream_seen: Arc::default(),
         })
@@ -75,7 +79,8 @@ impl HttpClient {
     }
 }
 
-fn client(url: &str) -> Result<reqwest::Client, Failure> {
+/// Begins a client with the settings that all our connections to this address have.
+pub(crate) fn client_builder(url: &str) -> Result<reqwest::ClientBuilder, Failure> {
     let misconfigured = |cause: String| Failure::Misconfigured { cause };
     let url = reqwest::Url::parse(url)
         .map_err(|error| misconfigured(format!("its `url` is not an address: {error}")))?;
@@ -86,29 +91,34 @@ fn client(url: &str) -> Result<reqwest::Client, Failure> {
         .tcp_nodelay(true)
         .pool_idle_timeout(POOL_IDLE)
         .redirect(Policy::custom(same_origin_only));
-    let builder = match url.scheme() {
+    match url.scheme() {
         "https" => {
             // An error means that somebody installed one before, which is as good.
             let _ = ring::default_provider().install_default();
-            builder
+            Ok(builder)
         }
         "http" => {
             // No TLS will be spoken, so the system's certificates need not be loaded.
             let builder = builder.tls_backend_preconfigured(without_roots());
-            if is_this_machine(&url) {
+            Ok(if is_this_machine(&url) {
                 builder.no_proxy()
             } else {
                 builder
-            }
+            })
         }
         other => {
             let cause = format!("its `url` begins with `{other}:`, not with `http:` or `https:`");
-            return Err(misconfigured(cause));
+            Err(misconfigured(cause))
         }
-    };
-    builder
+    }
+}
+
+fn client(url: &str) -> Result<reqwest::Client, Failure> {
+    client_builder(url)?
         .build()
-        .map_err(|error| misconfigured(with_sources(&error)))
+        .map_err(|error| Failure::Misconfigured {
+            cause: with_sources(&error),
+        })
 }
 
 fn without_roots() -> rustls::ClientConfig {

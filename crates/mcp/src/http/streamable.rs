@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use hermes_core::Secret;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response};
@@ -40,8 +42,12 @@ impl HttpClient {
         request: RequestBuilder,
         session: Option<&str>,
         headers: Headers,
+        token: Option<&Secret>,
     ) -> RequestBuilder {
         let mut request = request.header(ACCEPT, BOTH);
+        if let Some(token) = token {
+            request = request.bearer_auth(token.expose());
+        }
         for (name, value) in headers {
             request = request.header(name, value);
         }
@@ -59,10 +65,21 @@ impl HttpClient {
         session: Option<Arc<str>>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let body = serde_json::to_vec(&message)?;
-        let request = self.dressed(self.client.post(&*uri), session.as_deref(), headers);
-        let request = request.header(CONTENT_TYPE, JSON).body(body);
-        let response = request.send().await.map_err(HttpFailure::from)?;
+        let body = Bytes::from(serde_json::to_vec(&message)?);
+        let send = |token: Option<Secret>| {
+            let request = self.client.post(&*uri);
+            let request =
+                self.dressed(request, session.as_deref(), headers.clone(), token.as_ref());
+            request.header(CONTENT_TYPE, JSON).body(body.clone()).send()
+        };
+        let token = self.token().await?;
+        let mut response = send(token.clone()).await.map_err(HttpFailure::from)?;
+        let another = self
+            .token_after(&response, token, session.is_some())
+            .await?;
+        if another.is_some() {
+            response = send(another).await.map_err(HttpFailure::from)?;
+        }
         if !response.status().is_success() {
             let answer = refusal(response, session.is_some()).await;
             return match discover_refused(&message, &answer) {
@@ -101,7 +118,9 @@ impl HttpClient {
         last_event_id: Option<String>,
         headers: Headers,
     ) -> Result<Events, HttpError> {
-        let mut request = self.dressed(self.client.get(&*uri), session.as_deref(), headers);
+        let token = self.token().await?;
+        let request = self.client.get(&*uri);
+        let mut request = self.dressed(request, session.as_deref(), headers, token.as_ref());
         if let Some(id) = &last_event_id {
             request = request.header(LAST_EVENT_ID, id);
         }
@@ -160,8 +179,9 @@ impl StreamableHttpClient for HttpClient {
         _auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
+        let token = self.token().await?;
         let request = self.client.delete(&*uri);
-        let request = self.dressed(request, Some(&session_id), custom_headers);
+        let request = self.dressed(request, Some(&session_id), custom_headers, token.as_ref());
         // A session that the server will not delete, or has forgotten, ends all the same.
         request.send().await.map_err(HttpFailure::from)?;
         Ok(())

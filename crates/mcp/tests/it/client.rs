@@ -8,6 +8,7 @@ use hermes_core::{
     CallId, CancellationToken, Progress, Random, SessionId, Tool, ToolContext, ToolError,
 };
 use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState, ServerStatus};
+use hermes_testkit::TestClock;
 use hermes_testkit::mcp::FaultyMcp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -41,6 +42,8 @@ impl Client {
         let parse =
             |(name, section): &(&str, &Value)| ServerSettings::parse(name, section).unwrap();
         let ports = McpPorts {
+            token_folder: logs.path().join("mcp-tokens"),
+            clock: Arc::new(TestClock::default()),
             log_folder: logs.path().to_owned(),
             random: Arc::new(Random::seeded(7)),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],

@@ -7,6 +7,8 @@ mod client;
 mod faults;
 mod healing;
 mod http;
+mod oauth;
+mod oauth_home;
 mod outage;
 mod random_faults;
 mod servers;

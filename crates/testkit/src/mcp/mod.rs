@@ -5,7 +5,7 @@
 //! headers, keeps sessions, and counts in a ledger how often `append`, which must not be repeated,
 //! was executed. A [`Fault`] strikes the next request, or whatever its [`Rule`] says.
 //!
-//! Left out on purpose: TLS, HTTP/2, OAuth, the old HTTP+SSE transport, requests from the server to
+//! Left out on purpose: TLS, HTTP/2, the old HTTP+SSE transport, requests from the server to
 //! the client, and of the 2026-07-28 era `subscriptions/listen`.
 
 mod admit;
@@ -42,6 +42,8 @@ pub use rule::{On, Rule, START};
 pub use seen::Seen;
 pub use settings::{Answers, Era, Settings};
 pub use stdio_fault::{StdioFault, StdioMcp};
+
+use crate::oauth::AuthServer;
 
 use self::{host::Host, ledger::Ledger, listen::Orders, peer::Peer};
 
@@ -112,6 +114,13 @@ impl FaultyMcp {
     /// Takes back every fault that has not struck yet.
     pub fn clear(&self) {
         self.host.clear();
+    }
+
+    /// Takes only requests with a token of this authorisation server from now on.
+    pub fn protect(&self, auth: &AuthServer) {
+        let gate = auth.shared();
+        gate.protects(&self.url());
+        self.host.set_gate(gate);
     }
 
     /// Changes what kind of server it is. Tells nobody: see [`Self::notify_list_changed`].
