@@ -123,6 +123,15 @@ pub enum Entry {
         end: TurnEnd,
         closing: Option<Message>,
     },
+    /// The user took the last turns back: they are no longer part of the conversation.
+    Rewound {
+        turns: u32,
+    },
+    /// A turn of the session this one branched off, as it was said there. What it used is counted there.
+    Inherited {
+        turn: TurnId,
+        messages: Vec<Message>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -194,6 +203,9 @@ pub trait Archive: Send + Sync {
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
 
     fn stats(&self) -> BoxFuture<'_, Result<StoreStats, StoreError>>;
+
+    /// What was used since a moment, counted in several ways.
+    fn insights(&self, since: Timestamp) -> BoxFuture<'_, Result<Insights, StoreError>>;
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -236,6 +248,63 @@ pub struct StoreStats {
     pub usage: Usage,
     pub database_bytes: u64,
     pub unfinished_turns: u64,
+}
+
+/// Requests, tokens and money, counted by what people ask about. Days and hours are those of the machine's clock.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Insights {
+    /// One for every hour in which something was asked, in order.
+    pub hours: Vec<HourUse>,
+    /// The most used first.
+    pub models: Vec<ModelUse>,
+    pub tools: Vec<Counted>,
+    pub sources: Vec<Counted>,
+    /// How turns ended that did not finish.
+    pub failures: Vec<Counted>,
+    /// The sessions with the most messages.
+    pub longest: Vec<SessionRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HourUse {
+    /// `2026-11-16`
+    pub day: String,
+    /// From 0 for Sunday.
+    pub weekday: u8,
+    pub hour: u8,
+    pub used: Used,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelUse {
+    pub model: ModelName,
+    pub used: Used,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    pub requests: u64,
+    pub input: u64,
+    pub output: u64,
+    /// Of the requests whose price is known.
+    pub cost_micro_usd: u64,
+    pub requests_without_price: u64,
+}
+
+impl std::ops::AddAssign for Used {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.input += other.input;
+        self.output += other.output;
+        self.cost_micro_usd += other.cost_micro_usd;
+        self.requests_without_price += other.requests_without_price;
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    pub name: String,
+    pub count: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -140,20 +140,26 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .collect()
 }
 
-/// Counts the insertions, deletions and substitutions between two words.
+/// Counts the insertions, deletions, substitutions and swaps of neighbours between two words.
 fn edit_distance(left: &str, right: &str) -> usize {
+    let left: Vec<char> = left.chars().collect();
     let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+    // The rows for the last two letters of `left`, and for the present one.
+    let mut before_last = Vec::new();
+    let mut last: Vec<usize> = (0..=right.len()).collect();
+    for (i, l) in left.iter().enumerate() {
+        let mut row = vec![i + 1];
         for (j, r) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(l != *r);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+            let changed = last[j] + usize::from(l != r);
+            let mut least = changed.min(row[j] + 1).min(last[j + 1] + 1);
+            if i > 0 && j > 0 && *l == right[j - 1] && left[i - 1] == *r {
+                least = least.min(before_last[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before_last = std::mem::replace(&mut last, row);
     }
-    row[right.len()]
+    last[right.len()]
 }
 
 #[cfg(test)]
@@ -225,6 +231,7 @@ mod tests {
         let names = ["read_file", "write_file", "terminal", "todo"];
         assert_eq!(nearest("readfile", names), ["read_file"]);
         assert_eq!(nearest("Terminl", names), ["terminal"]);
+        assert_eq!(nearest("tood", names), ["todo"]);
         assert_eq!(nearest("file", names), ["read_file", "write_file"]);
         assert!(nearest("browser", names).is_empty());
     }

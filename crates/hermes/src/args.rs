@@ -106,10 +106,14 @@ pub enum Command {
     Chat(ChatArgs),
     /// Watch the agent work: no key, no network, nothing of yours touched
     Demo(DemoArgs),
+    /// Choose a model and try it, step by step
+    Setup(SetupArgs),
     /// Show or choose the model
     Model(ModelArgs),
     /// Look at past sessions
     Sessions(SessionsArgs),
+    /// Show what was used: requests, tokens, cost, tools, by day and hour
+    Insights(InsightsArgs),
     /// Read and change settings
     Config(ConfigArgs),
     /// Add, remove and try MCP servers
@@ -150,7 +154,7 @@ pub struct ChatArgs {
     pub source: String,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct DemoArgs {
     /// Keep the demo's home, to look around in it
     #[arg(long)]
@@ -170,6 +174,30 @@ pub struct JsonFlag {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    /// Ask only about this
+    #[arg(value_enum)]
+    pub section: Option<SetupSection>,
+    /// Take what is found, without a question
+    #[arg(long)]
+    pub non_interactive: bool,
+    /// Ask only what is needed for a first answer
+    #[arg(long)]
+    pub quick: bool,
+    /// Put the settings aside and begin anew; keys and conversations stay
+    #[arg(long)]
+    pub reset: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SetupSection {
+    /// Which model answers
+    Model,
+    /// How the agent behaves
+    Agent,
 }
 
 #[derive(Debug, Args)]
@@ -331,6 +359,18 @@ pub enum SessionsCommand {
         #[command(flatten)]
         json: JsonFlag,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct InsightsArgs {
+    /// Look back this many days
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub days: u32,
+    /// Write a page with charts to this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonFlag,
 }
 
 #[derive(Debug, Args)]

@@ -1,16 +1,18 @@
 //! The MCP servers of the settings, running.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{Random, Tool};
-use hermes_mcp::{Mcp, McpPorts, ServerSettings};
+use hermes_core::{Model, Random, Tool};
+use hermes_mcp::{Mcp, McpPorts, Models, ServerSettings, ServerStatus};
 use serde_json::Value;
 
 use crate::base::Base;
 use crate::failure::Outcome;
 use crate::toolsets::Toolsets;
-use crate::wiring::SystemClock;
+use crate::wiring::{SystemClock, named_model};
 
 /// The servers that were started, and what is wrong with those that were not.
 pub struct Servers {
@@ -18,13 +20,35 @@ pub struct Servers {
     pub warnings: Vec<String>,
 }
 
+/// Whom the servers work for, and whom they may ask.
+pub struct Company {
+    pub model: Arc<dyn Model>,
+    pub cwd: PathBuf,
+    pub is_attended: bool,
+}
+
 impl Servers {
     /// Starts the chosen servers of `mcp_servers`; returns at once. One that is wrongly configured does not hinder the
     /// others.
-    pub fn start(base: &Base, chosen: &Toolsets, random: Arc<Random>) -> Self {
-        let (mut settings, warnings) = settings(base);
+    pub fn start(base: &Base, chosen: &Toolsets, random: Arc<Random>, company: Company) -> Self {
+        let (mut settings, mut warnings) = settings(base);
         settings.retain(|server| chosen.has_server(&server.name));
-        let mcp = (!settings.is_empty()).then(|| Mcp::start(settings, ports(base, random)));
+        if settings.is_empty() {
+            return Self {
+                mcp: None,
+                warnings,
+            };
+        }
+        let ports = McpPorts {
+            models: Some(Models {
+                usual: company.model,
+                named: named_models(base, &settings, &mut warnings),
+            }),
+            folders: vec![company.cwd],
+            is_attended: company.is_attended,
+            ..ports(base, random)
+        };
+        let mcp = Some(Mcp::start(settings, ports));
         Self { mcp, warnings }
     }
 
@@ -36,11 +60,39 @@ impl Servers {
         }
     }
 
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.mcp.as_ref().map(Mcp::status).unwrap_or_default()
+    }
+
     pub async fn stop(&self) {
         if let Some(mcp) = &self.mcp {
             mcp.shutdown().await;
         }
     }
+}
+
+/// Connects to the models that the settings of servers name. One that cannot be had is replaced by the usual one.
+fn named_models(
+    base: &Base,
+    settings: &[ServerSettings],
+    warnings: &mut Vec<String>,
+) -> HashMap<String, Arc<dyn Model>> {
+    let mut models = HashMap::new();
+    for server in settings.iter().filter(|server| server.sampling.is_enabled) {
+        for name in server.sampling.named_models() {
+            if models.contains_key(name) {
+                continue;
+            }
+            match named_model(base, name) {
+                Ok(model) => _ = models.insert(name.clone(), model),
+                Err(failure) => warnings.push(format!(
+                    "`mcp_servers.{}.sampling` names the model `{name}`, which cannot be used: {}",
+                    server.name, failure.message
+                )),
+            }
+        }
+    }
+    models
 }
 
 /// How long a session waits for the first lists of tools.
@@ -71,6 +123,7 @@ pub fn settings(base: &Base) -> (Vec<ServerSettings>, Vec<String>) {
     (servers, warnings)
 }
 
+/// What there is for servers to connect to: nobody to ask, neither a person nor a model.
 pub fn ports(base: &Base, random: Arc<Random>) -> McpPorts {
     let text = |(name, value): (&std::ffi::OsStr, &std::ffi::OsStr)| {
         Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
@@ -78,8 +131,13 @@ pub fn ports(base: &Base, random: Arc<Random>) -> McpPorts {
     McpPorts {
         log_folder: base.home.logs(),
         token_folder: base.home.mcp_tokens(),
-        clock: Arc::new(SystemClock),
+        cache_folder: base.home.cache(),
+        media_folder: base.home.media(),
+        models: None,
+        folders: Vec::new(),
+        is_attended: false,
         random,
+        clock: Arc::new(SystemClock),
         environment: base.environment.iter().filter_map(text).collect(),
     }
 }

@@ -35,6 +35,10 @@ pub struct Live {
 }
 
 impl Live {
+    pub fn show_reasoning(&mut self, shows: bool) {
+        self.show_reasoning = shows;
+    }
+
     /// The answer on standard output, the rest on standard error, in that stream's style.
     pub fn new(style: Style, show_reasoning: bool) -> Self {
         Self {
@@ -119,6 +123,18 @@ impl Live {
                     "going on where a crash cut this turn short (attempt {attempt})"
                 )));
             }
+            Event::Rewound { turns, said } => {
+                let turns = match turns {
+                    1 => "your last message".to_owned(),
+                    turns => format!("your last {turns} messages"),
+                };
+                let said = text::shorten(&printable(said), 60);
+                self.note(
+                    &self
+                        .style
+                        .dim(format!("taken back: {turns}, from “{said}”")),
+                );
+            }
             Event::TurnEnded { end, .. } => {
                 self.end_line()?;
                 if let Some(words) = end_words(end) {
@@ -128,7 +144,10 @@ impl Live {
             Event::Reasoning { .. }
             | Event::TurnStarted { .. }
             | Event::ReplyFinished { .. }
+            | Event::CallSpent { .. }
             | Event::Asked(_)
+            | Event::Enquired(_)
+            | Event::EnquiryClosed { .. }
             | Event::Idle => {}
         }
         Ok(())
@@ -216,6 +235,9 @@ fn describe(notice: &Notice) -> String {
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
         Notice::Context { text } => text.clone(),
         Notice::NotTaken { reason } => format!("not taken: {reason}"),
+        Notice::NotEnquired { asker, message } => {
+            format!("{asker} asked, and nobody is here to answer: {message}")
+        }
         Notice::Forgotten { messages } => format!("{messages} waiting messages were dropped"),
         Notice::SteeringQueued => {
             "your words came too late for this turn; they are the next one".into()

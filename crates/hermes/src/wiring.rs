@@ -9,13 +9,14 @@ use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
 use hermes_core::{Clock, Prefix, Random, Timestamp, Tool};
 use hermes_exec::{Local, child_environment};
 use hermes_llm::{ModelChoice, ResolveError};
+use hermes_mcp::ServerStatus;
 use hermes_store::SqliteStore;
 use hermes_tools::{ToolLimits, ToolPorts};
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::Outcome;
-use crate::mcp::Servers;
+use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
 use crate::toolsets::Toolsets;
 
@@ -49,6 +50,7 @@ pub enum Audience {
 /// Everything a session needs.
 pub struct Wired {
     pub ports: Ports,
+    pub archive: Arc<SqliteStore>,
     pub settings: AgentSettings,
     pub inputs: PromptInputs,
     /// Things the user should know before the first answer.
@@ -68,7 +70,12 @@ impl Wired {
         let random = Arc::new(Random::from_system());
         let (model, mut warnings) = model(base).await?;
         let chosen = Toolsets::chosen(base, flags)?;
-        let servers = Servers::start(base, &chosen, random.clone());
+        let company = Company {
+            model: Arc::clone(&model),
+            cwd: cwd.clone(),
+            is_attended: audience == Audience::Person,
+        };
+        let servers = Servers::start(base, &chosen, random.clone(), company);
         let mut tools = chosen.built_in(base)?;
         tools.extend(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
@@ -76,15 +83,17 @@ impl Wired {
         warnings.extend(servers.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = agent_settings(base, flags, audience, cwd)?;
+        let archive = Arc::new(store);
         let ports = Ports {
             model,
-            store: Arc::new(store),
+            store: archive.clone(),
             clock: Arc::new(SystemClock),
             random,
             tools,
         };
         Ok(Self {
             ports,
+            archive,
             settings,
             inputs,
             warnings,
@@ -95,6 +104,10 @@ impl Wired {
     /// Ends what runs beside the session.
     pub async fn stop(&self) {
         self.servers.stop().await;
+    }
+
+    pub fn server_status(&self) -> Vec<ServerStatus> {
+        self.servers.status()
     }
 
     /// The prefix of a new session.
@@ -119,7 +132,8 @@ pub fn open_store(base: &Base) -> Outcome<SqliteStore> {
     Ok(SqliteStore::open(base.home.database(), base.home.locks())?)
 }
 
-async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
+/// The model that the settings name, and what the user should know about it.
+pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
     let mut settings = model_settings(base)?;
     let environment = |name: &str| base.variable(name);
     let resolved = match hermes_llm::resolve(&settings, &environment) {
@@ -134,6 +148,24 @@ async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>
     };
     let warnings = resolved.warnings.clone();
     Ok((Arc::new(hermes_llm::Client::new(resolved)), warnings))
+}
+
+/// A model by its name, or by `provider:name`; otherwise as the settings say.
+pub fn named_model(base: &Base, name: &str) -> Outcome<Arc<dyn hermes_core::Model>> {
+    let mut settings = model_settings(base)?;
+    match name.split_once(':') {
+        Some((provider, model)) if hermes_llm::providers::find(provider).is_some() => {
+            settings.choice = ModelChoice {
+                provider: Some(provider.to_owned()),
+                model: Some(model.to_owned()),
+                ..ModelChoice::default()
+            };
+        }
+        _ => settings.choice.model = Some(name.to_owned()),
+    }
+    let environment = |name: &str| base.variable(name);
+    let resolved = hermes_llm::resolve(&settings, &environment)?;
+    Ok(Arc::new(hermes_llm::Client::new(resolved)))
 }
 
 /// With nothing configured, a model server that runs on this machine will do.
@@ -239,6 +271,7 @@ fn agent_settings(
         cwd,
         results_folder: base.home.results(),
         consent: consent_policy(base, audience)?,
+        is_attended: audience == Audience::Person,
         limits: Limits {
             steps_max,
             ..Limits::default()

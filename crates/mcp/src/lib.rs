@@ -4,10 +4,11 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
-//! Absent on purpose, until they are built: sampling, elicitation, the older HTTP+SSE transport.
+//! What servers ask of us is answered in `respond`; tokens are got and renewed in `auth`.
 
 mod auth;
 mod client;
+mod roster;
 mod settings;
 mod status;
 
@@ -16,26 +17,42 @@ mod supervisor;
 
 mod classify;
 mod failure;
+mod keepalive;
 mod pace;
 mod refresh;
+mod rest;
 mod signal;
 mod view;
+mod wake;
 
 mod dial;
 mod handler;
 mod http;
+mod in_flight;
+mod listen;
+mod message;
 mod probe;
 mod stdio;
 
+mod log;
+mod respond;
+
+mod media;
 mod name;
 mod render;
 mod schema;
+mod suspicion;
 mod tool;
 mod utility;
 
 pub use auth::{Callback, CallbackError, Login, LoginError, Returned, forget_login};
 pub use client::{Mcp, McpPorts, UnknownServer};
+pub use respond::Models;
+pub use rest::RestSettings;
+pub use roster::Reloaded;
 pub use settings::{
-    OAuthSettings, Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
+    ClientIdentity, ElicitationSettings, HttpWire, LogLevel, OAuthSettings, Protocol, Retry,
+    SamplingSettings, ServerSettings, SettingsError, TlsSettings, ToolSettings, TransportSettings,
+    Verify,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

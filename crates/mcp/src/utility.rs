@@ -59,17 +59,27 @@ impl Utility {
     }
 
     fn parameters(self) -> Value {
-        let text = json!({ "type": "string" });
+        let text = |description: &str| json!({ "type": "string", "description": description });
         match self {
             Self::ListResources | Self::ListPrompts => {
-                json!({ "type": "object", "properties": { "cursor": text } })
+                let cursor = text("Where the last page ended; leave out for the first.");
+                json!({ "type": "object", "properties": { "cursor": cursor } })
             }
-            Self::ReadResource => {
-                json!({ "type": "object", "properties": { "uri": text }, "required": ["uri"] })
-            }
+            Self::ReadResource => json!({
+                "type": "object",
+                "properties": { "uri": text("As the list of resources has it.") },
+                "required": ["uri"],
+            }),
             Self::GetPrompt => json!({
                 "type": "object",
-                "properties": { "name": text, "arguments": { "type": "object", "properties": {} } },
+                "properties": {
+                    "name": text("As the list of prompts has it."),
+                    "arguments": {
+                        "type": "object",
+                        "description": "What the prompt asks for, by name.",
+                        "properties": {},
+                    },
+                },
                 "required": ["name"],
             }),
         }
@@ -164,9 +174,13 @@ impl Tool for UtilityTool {
             let request = self.request(&arguments);
             let text = match answer(&self.server, &request, cx).await? {
                 ServerResult::ListResourcesResult(list) => resource_list(&list),
-                ServerResult::ReadResourceResult(result) => resource_text(&result),
+                ServerResult::ReadResourceResult(result) => {
+                    resource_text(&result, &self.server.media).await
+                }
                 ServerResult::ListPromptsResult(list) => prompt_list(&list),
-                ServerResult::GetPromptResult(result) => prompt_text(&result),
+                ServerResult::GetPromptResult(result) => {
+                    prompt_text(&result, &self.server.media).await
+                }
                 _ => {
                     return Err(ToolError::Answer(format!(
                         "MCP server `{}`, {}: its answer has the wrong shape",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Archive, BoxFuture, Claim, Entry, LoadedSession, NewSession, SearchHit, SearchQuery,
+    Archive, BoxFuture, Claim, Entry, Insights, LoadedSession, NewSession, SearchHit, SearchQuery,
     SessionFilter, SessionId, SessionRecord, Store, StoreError, StoreStats, Timestamp,
     TranscriptLine,
 };
@@ -13,7 +13,7 @@ use crate::health::{self, Health};
 use crate::readers::Readers;
 use crate::sessions::Left;
 use crate::writer::Writer;
-use crate::{append, connection, load, search, sessions};
+use crate::{append, connection, insights, load, search, sessions};
 
 /// Sessions in one SQLite file.
 ///
@@ -219,5 +219,12 @@ impl Archive for SqliteStore {
 
     fn stats(&self) -> BoxFuture<'_, Result<StoreStats, StoreError>> {
         Box::pin(self.readers.run(sessions::stats))
+    }
+
+    fn insights(&self, since: Timestamp) -> BoxFuture<'_, Result<Insights, StoreError>> {
+        Box::pin(
+            self.readers
+                .run(move |conn| insights::insights(conn, since)),
+        )
     }
 }

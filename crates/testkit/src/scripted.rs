@@ -1,5 +1,7 @@
 //! A model that says what a test tells it to, without a network.
 
+mod answer;
+
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -93,14 +95,8 @@ impl Step {
     }
 
     pub fn error(kind: ModelErrorKind) -> Self {
-        let error = ModelError {
-            model: name(),
-            kind,
-            message: "scripted".into(),
-            hint: "none".into(),
-        };
         Self {
-            deltas: vec![Err(error)],
+            deltas: vec![Err(failed(kind, "scripted"))],
             pause: Duration::ZERO,
             hangs: false,
         }
@@ -189,6 +185,15 @@ impl Model for ScriptedModel {
         } else {
             deltas.boxed()
         }
+    }
+}
+
+fn failed(kind: ModelErrorKind, message: &str) -> ModelError {
+    ModelError {
+        model: name(),
+        kind,
+        message: message.into(),
+        hint: "change the script".into(),
     }
 }
 

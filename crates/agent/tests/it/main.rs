@@ -1,7 +1,9 @@
 //! The agent at its boundary: ops in, events and a step log out.
 
 mod calls;
+mod enquiries;
 mod recovery;
 mod replies;
+mod rewinding;
 mod run;
 mod steering;

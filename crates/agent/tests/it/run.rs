@@ -20,6 +20,7 @@ pub(crate) fn settings(world: &World) -> AgentSettings {
         cwd: world.folder.path().to_owned(),
         results_folder: world.folder.path().join("results"),
         consent: ConsentPolicy::Refuse,
+        is_attended: true,
         limits: Limits::default(),
         nested_context: true,
     }
@@ -70,6 +71,16 @@ pub(crate) async fn resume(world: &World, id: &SessionId) -> Running {
         .await
         .expect("the store answers"),
     )
+}
+
+pub(crate) async fn branch(world: &World, of: &SessionId) -> Running {
+    let start = SessionStart::Branch {
+        of: of.clone(),
+        source: "test".into(),
+        title: None,
+    };
+    let opened = Session::open(ports(world), settings(world), start).await;
+    Running::begin(opened.expect("the store answers"))
 }
 
 /// Says one thing in a new session and waits for the turn's end.

@@ -142,3 +142,35 @@ fn deltas(line: Line, step: usize, model: ModelName) -> Vec<Delta> {
     }));
     deltas
 }
+
+#[cfg(test)]
+mod tests {
+    use hermes_core::{ResultStatus, ToolResult};
+    use hermes_testkit::contract::model::tell;
+
+    use super::*;
+
+    /// The contract suite cannot tell this model what to say; [`tell`] checks what holds whatever it says.
+    #[tokio::test]
+    async fn every_line_keeps_the_contract_of_a_model() {
+        let model = DemoModel {
+            pause: Duration::ZERO,
+        };
+        for said in [FIRST, INTERRUPTED, CRASHED, "something else"] {
+            let mut messages = vec![Message::user(said)];
+            let reason = loop {
+                let told = tell(&model, &messages).await;
+                let reason = told.end.expect("the demo's model never fails").reason;
+                let calls = told.message.calls().cloned().collect::<Vec<_>>();
+                messages.push(told.message);
+                let result =
+                    |call| Message::result(ToolResult::new(call, ResultStatus::Ok, "sent"));
+                messages.extend(calls.iter().map(result));
+                if reason != FinishReason::ToolCalls {
+                    break reason;
+                }
+            };
+            assert_eq!(reason, FinishReason::Stop, "{said}");
+        }
+    }
+}

@@ -5,6 +5,7 @@
     reason = "a helper that fails is a test that fails"
 )]
 
+mod asking;
 mod bad_input;
 mod chat;
 mod commands;
@@ -13,5 +14,6 @@ mod golden;
 mod mcp;
 mod oneshot;
 mod setting;
+mod slash;
 mod star;
 mod worktree;

@@ -113,3 +113,34 @@ async fn toolsets_on_the_command_line_choose_servers_too() {
     assert_eq!(only_files, ["read_file", "write_file"]);
     assert!(offered(&["-t", "none"]).is_empty());
 }
+
+#[tokio::test]
+async fn what_is_wrong_with_a_server_is_told_by_its_name_and_the_others_work() {
+    let (good, page) = (FaultyMcp::start().await, FaultyMcp::start().await);
+    page.fail(Rule::once(Fault::Html).on_everything().until_cleared());
+    let hermes = bare();
+    let config = format!(
+        "mcp_servers:\n\
+         \x20 good: {{ url: '{}', time_out: 3 }}\n\
+         \x20 page: {{ url: '{}' }}\n\
+         \x20 secret: {{ url: '{}', headers: {{ Authorization: 'Bearer ${{NO_SUCH_TOKEN}}' }} }}\n\
+         \x20 neither: {{ timeout: 3 }}\n",
+        good.url(),
+        page.url(),
+        good.url(),
+    );
+    std::fs::write(hermes.home().join("config.yaml"), config).unwrap();
+    let tested = hermes.clone().args(["mcp", "test", "--wait", "2"]).run();
+    assert_eq!(tested.code, Some(1), "{tested:?}");
+    for warning in [
+        "`mcp_servers.good.time_out` is not a known key; did you mean `timeout`?",
+        "`mcp_servers.secret.headers.Authorization` needs the variable `NO_SUCH_TOKEN`",
+        "MCP server `neither` has neither `url`",
+    ] {
+        assert!(tested.stderr.contains(warning), "{warning}: {tested:?}");
+    }
+    let lines: Vec<&str> = tested.stdout.lines().collect();
+    assert!(lines[0].starts_with("good  ready"), "{lines:?}");
+    let page = lines.iter().position(|line| line.starts_with("page  "));
+    assert!(lines[page.unwrap() + 1].contains("text/html"), "{lines:?}");
+}

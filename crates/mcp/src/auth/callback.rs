@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::login::{LoginError, oauth_of};
+use super::login::{LoginError, Resource};
 use super::store::Store;
 use crate::client::McpPorts;
 use crate::settings::{OAuthSettings, ServerSettings};
@@ -47,7 +47,7 @@ pub enum CallbackError {
 impl Callback {
     /// Listens on the port of the settings, else on the one that we are registered with, else on a free one.
     pub async fn open(server: &ServerSettings, ports: &McpPorts) -> Result<Self, CallbackError> {
-        let (_, settings) = oauth_of(server)?;
+        let settings = Resource::of(server, ports)?.settings;
         let listener = match settings.redirect_port {
             Some(port) => listen(settings, port).await,
             None => match registered_port(server, ports) {

@@ -1,5 +1,6 @@
 //! HTTP to authorisation servers, with the settings of all our HTTP: deadlines, bounded answers, no redirects.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,8 +11,10 @@ use reqwest::{Client, Request, Response};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use tokio::time::timeout;
 
+use crate::client::McpPorts;
 use crate::failure::{Failure, with_sources};
-use crate::http::{HttpFailure, client_builder};
+use crate::http::{Address, HttpFailure, client_builder};
+use crate::settings::TlsSettings;
 
 /// For one request, from the first packet to the last. Somebody waits for it, or a lock is held for it.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,10 +23,32 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 type LibraryResponse = http::Response<Vec<u8>>;
 
-/// Makes a client for one address. Made anew each time: these requests are rare, and go to more than one place.
-pub(super) fn client_for(url: &str) -> Result<Client, Failure> {
-    let client = client_builder(url)?.redirect(Policy::none()).build();
-    client.map_err(|error| HttpFailure::from(error).0)
+/// How authorisation servers are reached: as the server they are for, with the same certificates and proxies.
+#[derive(Debug, Clone)]
+pub(super) struct Web {
+    tls: TlsSettings,
+    environment: Vec<(String, String)>,
+}
+
+impl Web {
+    pub(super) fn new(tls: &TlsSettings, ports: &McpPorts) -> Self {
+        Self {
+            tls: tls.clone(),
+            environment: ports.environment.clone(),
+        }
+    }
+
+    /// Makes a client for one address. Made anew each time: these requests are rare, and go to more than one place.
+    pub(super) async fn client(&self, url: &str) -> Result<Client, Failure> {
+        let address = Address {
+            url,
+            headers: &BTreeMap::new(),
+            tls: &self.tls,
+            environment: &self.environment,
+        };
+        let builder = client_builder(&address).await?.redirect(Policy::none());
+        builder.build().map_err(|error| HttpFailure::from(error).0)
+    }
 }
 
 /// Sends a request and reads its answer, whatever its status is.
@@ -61,12 +86,19 @@ async fn read(mut response: Response) -> Result<LibraryResponse, HttpFailure> {
 }
 
 /// Gives the library our HTTP, and remembers the last failure: the library's errors do not tell it.
-#[derive(Default)]
 pub(super) struct LibraryHttp {
+    web: Web,
     last_failure: Mutex<Option<String>>,
 }
 
 impl LibraryHttp {
+    pub(super) fn new(web: Web) -> Self {
+        Self {
+            web,
+            last_failure: Mutex::default(),
+        }
+    }
+
     /// Returns why the last request failed, if it did.
     pub(super) fn last_failure(&self) -> Option<String> {
         self.lock().clone()
@@ -86,7 +118,7 @@ impl OAuthHttpClient for LibraryHttp {
             let request =
                 Request::try_from(request.request).map_err(|error| boxed(with_sources(&error)))?;
             let host = request.url().host_str().unwrap_or_default().to_owned();
-            let client = client_for(request.url().as_str());
+            let client = self.web.client(request.url().as_str()).await;
             let answer = match client {
                 Ok(client) => exchange(&client, request).await,
                 Err(failure) => Err(failure),

@@ -14,7 +14,8 @@ use tokio_util::task::TaskTracker;
 
 use super::client::{Client, Metadata};
 use super::disk::Stamp;
-use super::login::{discover, oauth_of};
+use super::http::Web;
+use super::login::{Resource, discover};
 use super::renewal::{NotRenewed, renew};
 use super::store::Store;
 use super::token::Token;
@@ -34,6 +35,7 @@ const SUSPICION: Duration = Duration::from_secs(30);
 pub(crate) struct Keeper {
     url: String,
     settings: OAuthSettings,
+    web: Web,
     store: Store,
     clock: Arc<dyn Clock>,
     renewals: TaskTracker,
@@ -66,10 +68,11 @@ impl Keeper {
         ports: &McpPorts,
         renewals: &TaskTracker,
     ) -> Option<Self> {
-        let (url, settings) = oauth_of(server).ok()?;
+        let resource = Resource::of(server, ports).ok()?;
         Some(Self {
-            url: url.to_owned(),
-            settings: settings.clone(),
+            url: resource.url.to_owned(),
+            settings: resource.settings.clone(),
+            web: resource.web,
             store: Store::new(&ports.token_folder, &server.name),
             clock: Arc::clone(&ports.clock),
             renewals: renewals.clone(),
@@ -233,7 +236,7 @@ impl Keeper {
         let (metadata, client) = self.counterpart().await?;
         let resource = metadata.resource.as_deref().unwrap_or(&self.url);
         let clock = self.clock.as_ref();
-        let renewed = renew(&metadata, &client, refresh, resource, clock).await;
+        let renewed = renew(&self.web, &metadata, &client, refresh, resource, clock).await;
         renewed.map_err(|error| match error {
             NotRenewed::Rejected { reason } => needs_login(&format!(
                 "the authorisation server no longer renews its token ({reason})"
@@ -267,7 +270,7 @@ impl Keeper {
     }
 
     async fn discovered(&self) -> Result<Metadata, Failure> {
-        let metadata = discover(&self.url)
+        let metadata = discover(&self.url, self.web.clone())
             .await
             .map_err(|error| Failure::Unreachable {
                 cause: format!("its token could not be renewed: {error}"),

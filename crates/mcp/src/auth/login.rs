@@ -18,7 +18,7 @@ use tracing::subscriber::NoSubscriber;
 
 use super::answer::Answer;
 use super::client::{Client, Metadata};
-use super::http::LibraryHttp;
+use super::http::{LibraryHttp, Web};
 use super::keeper::blocking;
 use super::registration::Registrar;
 use super::store::Store;
@@ -80,9 +80,9 @@ impl Login {
         redirect_uri: &str,
         scopes: &[String],
     ) -> Result<Self, LoginError> {
-        let (resource, settings) = oauth_of(server)?;
+        let Resource { url, settings, web } = Resource::of(server, ports)?;
         let store = Store::new(&ports.token_folder, &server.name);
-        let (mut manager, http) = manager(resource).await?;
+        let (mut manager, http) = manager(url, web).await?;
         let found = resolve(&mut manager, &http).await?;
         let scopes = wanted_scopes(&manager, &found, settings, &store, scopes).await?;
         let registrar = Registrar {
@@ -160,7 +160,7 @@ impl Login {
 
 /// Forgets the token of a server, and our registration with it.
 pub async fn forget_login(server: &ServerSettings, ports: &McpPorts) -> Result<(), LoginError> {
-    oauth_of(server)?;
+    Resource::of(server, ports)?;
     let store = Store::new(&ports.token_folder, &server.name);
     let _alone = store.lock().await.map_err(files)?;
     blocking({
@@ -172,16 +172,19 @@ pub async fn forget_login(server: &ServerSettings, ports: &McpPorts) -> Result<(
 }
 
 /// Finds out where tokens for a resource are renewed.
-pub(super) async fn discover(resource: &str) -> Result<Metadata, LoginError> {
-    let (mut manager, http) = manager(resource).await?;
+pub(super) async fn discover(url: &str, web: Web) -> Result<Metadata, LoginError> {
+    let (mut manager, http) = manager(url, web).await?;
     let found = resolve(&mut manager, &http).await?;
     as_metadata(&found)
 }
 
-async fn manager(resource: &str) -> Result<(AuthorizationManager, Arc<LibraryHttp>), LoginError> {
-    let http = Arc::new(LibraryHttp::default());
+async fn manager(
+    url: &str,
+    web: Web,
+) -> Result<(AuthorizationManager, Arc<LibraryHttp>), LoginError> {
+    let http = Arc::new(LibraryHttp::new(web));
     let manager =
-        AuthorizationManager::new_with_oauth_http_client(resource, Arc::clone(&http) as _).await;
+        AuthorizationManager::new_with_oauth_http_client(url, Arc::clone(&http) as _).await;
     Ok((manager.map_err(undiscovered)?, http))
 }
 
@@ -231,12 +234,25 @@ async fn wanted_scopes(
 /// What some servers want to be asked for before they give out refresh tokens.
 const OFFLINE_ACCESS: &str = "offline_access";
 
-pub(super) fn oauth_of(server: &ServerSettings) -> Result<(&str, &OAuthSettings), LoginError> {
-    match (&server.transport, &server.oauth) {
-        (TransportSettings::Http { url, .. }, Some(settings)) => Ok((url, settings)),
-        _ => Err(LoginError::NotOAuth {
-            server: server.name.clone(),
-        }),
+/// A server that wants tokens, and how to reach whoever gives them out.
+pub(super) struct Resource<'a> {
+    pub(super) url: &'a str,
+    pub(super) settings: &'a OAuthSettings,
+    pub(super) web: Web,
+}
+
+impl<'a> Resource<'a> {
+    pub(super) fn of(server: &'a ServerSettings, ports: &McpPorts) -> Result<Self, LoginError> {
+        match (&server.transport, &server.oauth) {
+            (TransportSettings::Http { url, tls, .. }, Some(settings)) => Ok(Self {
+                url,
+                settings,
+                web: Web::new(tls, ports),
+            }),
+            _ => Err(LoginError::NotOAuth {
+                server: server.name.clone(),
+            }),
+        }
     }
 }
 

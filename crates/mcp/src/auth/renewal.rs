@@ -10,7 +10,7 @@ use reqwest::RequestBuilder;
 use serde::Deserialize;
 
 use super::client::{Client, Metadata};
-use super::http::{client_for, exchange};
+use super::http::{Web, exchange};
 use super::token::Token;
 use crate::failure::{Failure, with_sources};
 
@@ -30,13 +30,15 @@ pub(super) enum NotRenewed {
 
 /// Exchanges a refresh token for a new token. The old one may be void from the moment this is polled.
 pub(super) async fn renew(
+    web: &Web,
     metadata: &Metadata,
     client: &Client,
     refresh: &Secret,
     resource: &str,
     clock: &dyn Clock,
 ) -> Result<Token, NotRenewed> {
-    let http = client_for(&metadata.token_endpoint).map_err(NotRenewed::Failed)?;
+    let http = web.client(&metadata.token_endpoint).await;
+    let http = http.map_err(NotRenewed::Failed)?;
     let request = request(&http, metadata, client, refresh, resource);
     let answer = match request.build() {
         Ok(request) => exchange(&http, request).await.map_err(NotRenewed::Failed)?,

@@ -10,9 +10,12 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
 use rustls::crypto::ring;
 
+use super::proxy::with_proxy;
+use super::tls::{self, with_certificates};
 use crate::auth::Keeper;
 use crate::classify::SessionUse;
 use crate::failure::{Failure, with_sources};
+use crate::settings::TlsSettings;
 use crate::signal::Reporter;
 
 /// A server that does not take a connection in this time is away.
@@ -40,16 +43,24 @@ pub(crate) struct HttpClient {
     stream_seen: Arc<AtomicBool>,
 }
 
+/// Where a server is, and how it is spoken to.
+pub(crate) struct Address<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) headers: &'a BTreeMap<String, Secret>,
+    pub(crate) tls: &'a TlsSettings,
+    /// Ours: it names proxies.
+    pub(crate) environment: &'a [(String, String)],
+}
+
 impl HttpClient {
-    pub(crate) fn new(
-        url: &str,
-        headers: &BTreeMap<String, Secret>,
+    pub(crate) async fn new(
+        address: Address<'_>,
         reporter: Reporter,
         tokens: Option<Arc<Keeper>>,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            client: client(url)?,
-            headers: header_map(headers)?,
+            client: client(&address).await?,
+            headers: header_map(address.headers)?,
             reporter,
             tokens,
             session_seen: Arc::default(),
@@ -79,10 +90,19 @@ impl HttpClient {
     }
 }
 
+pub(super) async fn client(address: &Address<'_>) -> Result<reqwest::Client, Failure> {
+    let builder = client_builder(address).await?;
+    builder.build().map_err(|error| Failure::Misconfigured {
+        cause: with_sources(&error),
+    })
+}
+
 /// Begins a client with the settings that all our connections to this address have.
-pub(crate) fn client_builder(url: &str) -> Result<reqwest::ClientBuilder, Failure> {
+pub(crate) async fn client_builder(
+    address: &Address<'_>,
+) -> Result<reqwest::ClientBuilder, Failure> {
     let misconfigured = |cause: String| Failure::Misconfigured { cause };
-    let url = reqwest::Url::parse(url)
+    let url = reqwest::Url::parse(address.url)
         .map_err(|error| misconfigured(format!("its `url` is not an address: {error}")))?;
     let builder = reqwest::Client::builder()
         .user_agent(USER_AGENT)
@@ -91,20 +111,16 @@ pub(crate) fn client_builder(url: &str) -> Result<reqwest::ClientBuilder, Failur
         .tcp_nodelay(true)
         .pool_idle_timeout(POOL_IDLE)
         .redirect(Policy::custom(same_origin_only));
+    let (builder, has_proxy) = with_proxy(builder, &url, address.environment)?;
     match url.scheme() {
-        "https" => {
+        // No TLS will be spoken, so the system's certificates need not be loaded.
+        "http" if !has_proxy => Ok(builder.tls_backend_preconfigured(without_roots())),
+        "http" | "https" => {
             // An error means that somebody installed one before, which is as good.
             let _ = ring::default_provider().install_default();
-            Ok(builder)
-        }
-        "http" => {
-            // No TLS will be spoken, so the system's certificates need not be loaded.
-            let builder = builder.tls_backend_preconfigured(without_roots());
-            Ok(if is_this_machine(&url) {
-                builder.no_proxy()
-            } else {
-                builder
-            })
+            let home = address.environment.iter().find(|(name, _)| name == "HOME");
+            let home = home.map(|(_, home)| home.as_str());
+            with_certificates(builder, address.tls, home).await
         }
         other => {
             let cause = format!("its `url` begins with `{other}:`, not with `http:` or `https:`");
@@ -113,30 +129,12 @@ pub(crate) fn client_builder(url: &str) -> Result<reqwest::ClientBuilder, Failur
     }
 }
 
-fn client(url: &str) -> Result<reqwest::Client, Failure> {
-    client_builder(url)?
-        .build()
-        .map_err(|error| Failure::Misconfigured {
-            cause: with_sources(&error),
-        })
-}
-
 fn without_roots() -> rustls::ClientConfig {
     rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("ring speaks the default versions of TLS")
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth()
-}
-
-fn is_this_machine(url: &reqwest::Url) -> bool {
-    match url.host_str() {
-        Some("localhost" | "[::1]") => true,
-        Some(host) => host
-            .parse::<std::net::Ipv4Addr>()
-            .is_ok_and(|address| address.is_loopback()),
-        None => false,
-    }
 }
 
 /// Follows redirects that keep method, body and origin. Another origin must not see our headers.
@@ -172,14 +170,17 @@ impl From<reqwest::Error> for HttpFailure {
         // The address may hold a key.
         let error = error.without_url();
         let cause = with_sources(&error);
-        Self(
-            if error.is_builder() || cause.contains("invalid peer certificate") {
-                Failure::Misconfigured { cause }
-            } else if error.is_connect() {
-                Failure::Unreachable { cause }
-            } else {
-                Failure::Cut { cause }
-            },
-        )
+        if let Some(advice) = tls::advice(&cause) {
+            // Without a handshake, nothing was sent.
+            let cause = format!("{advice} ({cause})");
+            return Self(Failure::Misconfigured { cause });
+        }
+        Self(if error.is_builder() {
+            Failure::Misconfigured { cause }
+        } else if error.is_connect() {
+            Failure::Unreachable { cause }
+        } else {
+            Failure::Cut { cause }
+        })
     }
 }

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use hermes_core::Secret;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
 use reqwest::{RequestBuilder, Response};
@@ -14,7 +12,8 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::answer::{
-    BODY_BYTES_MAX, content_type, correlate, discover_refused, json_message, refusal, request_id,
+    BODY_BYTES_MAX, EVENT_STREAM, content_type, correlate, discover_refused, is_stream,
+    json_message, refusal, request_id, unpacked,
 };
 use super::events::{Events, answering, events};
 use super::{HttpClient, HttpFailure};
@@ -22,12 +21,11 @@ use crate::failure::Failure;
 
 const SESSION_ID: &str = "mcp-session-id";
 const LAST_EVENT_ID: &str = "last-event-id";
-const JSON: &str = "application/json";
-const EVENT_STREAM: &str = "text/event-stream";
+pub(super) const JSON: &str = "application/json";
 const BOTH: &str = "application/json, text/event-stream";
 
 type HttpError = StreamableHttpError<HttpFailure>;
-type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl From<HttpFailure> for HttpError {
     fn from(failure: HttpFailure) -> Self {
@@ -37,17 +35,13 @@ impl From<HttpFailure> for HttpError {
 
 impl HttpClient {
     /// Adds what every request carries. The user's headers come last, so that they can replace ours.
-    fn dressed(
+    pub(super) fn dressed(
         &self,
         request: RequestBuilder,
         session: Option<&str>,
         headers: Headers,
-        token: Option<&Secret>,
     ) -> RequestBuilder {
         let mut request = request.header(ACCEPT, BOTH);
-        if let Some(token) = token {
-            request = request.bearer_auth(token.expose());
-        }
         for (name, value) in headers {
             request = request.header(name, value);
         }
@@ -65,21 +59,10 @@ impl HttpClient {
         session: Option<Arc<str>>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let body = Bytes::from(serde_json::to_vec(&message)?);
-        let send = |token: Option<Secret>| {
-            let request = self.client.post(&*uri);
-            let request =
-                self.dressed(request, session.as_deref(), headers.clone(), token.as_ref());
-            request.header(CONTENT_TYPE, JSON).body(body.clone()).send()
-        };
-        let token = self.token().await?;
-        let mut response = send(token.clone()).await.map_err(HttpFailure::from)?;
-        let another = self
-            .token_after(&response, token, session.is_some())
-            .await?;
-        if another.is_some() {
-            response = send(another).await.map_err(HttpFailure::from)?;
-        }
+        let body = serde_json::to_vec(&message)?;
+        let request = self.dressed(self.client.post(&*uri), session.as_deref(), headers);
+        let request = request.header(CONTENT_TYPE, JSON).body(body);
+        let response = self.send(request, session.is_some()).await?;
         if !response.status().is_success() {
             let answer = refusal(response, session.is_some()).await;
             return match discover_refused(&message, &answer) {
@@ -94,6 +77,7 @@ impl HttpClient {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
             Some(id) => {
+                let response = unpacked(response)?;
                 let session = new_session(&response);
                 let kind = content_type(&response);
                 if kind.starts_with(EVENT_STREAM) {
@@ -118,13 +102,11 @@ impl HttpClient {
         last_event_id: Option<String>,
         headers: Headers,
     ) -> Result<Events, HttpError> {
-        let token = self.token().await?;
-        let request = self.client.get(&*uri);
-        let mut request = self.dressed(request, session.as_deref(), headers, token.as_ref());
+        let mut request = self.dressed(self.client.get(&*uri), session.as_deref(), headers);
         if let Some(id) = &last_event_id {
             request = request.header(LAST_EVENT_ID, id);
         }
-        let opened = match request.send().await.map_err(HttpFailure::from) {
+        let opened = match self.send(request, session.is_some()).await {
             Ok(response) if is_stream(&response) => Ok(events(response, BODY_BYTES_MAX)),
             Ok(response) => Err(refusal(response, session.is_some()).await),
             Err(failure) if self.had_stream() => {
@@ -147,10 +129,6 @@ impl HttpClient {
             Err(_) => Err(StreamableHttpError::ServerDoesNotSupportSse),
         }
     }
-}
-
-fn is_stream(response: &Response) -> bool {
-    response.status().is_success() && content_type(response).starts_with(EVENT_STREAM)
 }
 
 fn new_session(response: &Response) -> Option<String> {
@@ -179,11 +157,10 @@ impl StreamableHttpClient for HttpClient {
         _auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
-        let token = self.token().await?;
         let request = self.client.delete(&*uri);
-        let request = self.dressed(request, Some(&session_id), custom_headers, token.as_ref());
+        let request = self.dressed(request, Some(&session_id), custom_headers);
         // A session that the server will not delete, or has forgotten, ends all the same.
-        request.send().await.map_err(HttpFailure::from)?;
+        self.send(request, true).await?;
         Ok(())
     }
 

@@ -3,39 +3,42 @@
 use hermes_core::Secret;
 use http::StatusCode;
 use http::header::WWW_AUTHENTICATE;
-use reqwest::Response;
+use reqwest::{RequestBuilder, Response};
 
 use super::{HttpClient, HttpFailure};
 
 impl HttpClient {
-    /// Returns the token to send, for servers that want one.
-    pub(super) async fn token(&self) -> Result<Option<Secret>, HttpFailure> {
-        match &self.tokens {
-            Some(keeper) => keeper.token().await.map(Some).map_err(HttpFailure),
-            None => Ok(None),
+    /// Sends a request, with a token if the server wants one; once more, with another, if it was refused for it.
+    ///
+    /// A request that was refused for its token was not executed, so it may be sent again.
+    pub(super) async fn send(
+        &self,
+        request: RequestBuilder,
+        session_sent: bool,
+    ) -> Result<Response, HttpFailure> {
+        let Some(keeper) = &self.tokens else {
+            return Ok(request.send().await?);
+        };
+        let token = keeper.token().await.map_err(HttpFailure)?;
+        let again = request.try_clone();
+        let response = request.bearer_auth(token.expose()).send().await?;
+        match again {
+            Some(again) if self.is_about_token(&response, &token, session_sent) => {
+                let another = keeper.another(token).await.map_err(HttpFailure)?;
+                Ok(again.bearer_auth(another.expose()).send().await?)
+            }
+            _ => Ok(response),
         }
     }
 
-    /// Returns another token if the server refused the one it was sent, and not something else.
-    ///
-    /// A refused request was not executed, so it may be sent again.
-    pub(super) async fn token_after(
-        &self,
-        response: &Response,
-        sent: Option<Secret>,
-        session_sent: bool,
-    ) -> Result<Option<Secret>, HttpFailure> {
-        let (Some(keeper), Some(sent)) = (&self.tokens, sent) else {
-            return Ok(None);
-        };
+    /// Returns whether the server refused the token, and not something else.
+    fn is_about_token(&self, response: &Response, token: &Secret, session_sent: bool) -> bool {
         if response.status() != StatusCode::UNAUTHORIZED {
-            return Ok(None);
+            return false;
         }
         // Without a challenge it may be the session that is gone: a new one is tried before a new token.
         let has_challenge = response.headers().contains_key(WWW_AUTHENTICATE);
-        if !has_challenge && session_sent && keeper.trusts(&sent, self.reporter.epoch()) {
-            return Ok(None);
-        }
-        keeper.another(sent).await.map(Some).map_err(HttpFailure)
+        let trusts = |keeper: &crate::auth::Keeper| keeper.trusts(token, self.reporter.epoch());
+        has_challenge || !session_sent || !self.tokens.as_deref().is_some_and(trusts)
     }
 }

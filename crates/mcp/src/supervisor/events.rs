@@ -18,6 +18,7 @@ use crate::probe::{ProbeKind, Probed};
 use crate::settings::ServerSettings;
 use crate::signal::{Signal, Trouble};
 use crate::status::ServerState;
+use crate::suspicion::suspicions;
 use crate::view::{Link, Offer};
 
 impl Supervisor {
@@ -26,10 +27,7 @@ impl Supervisor {
         match signal {
             Signal::Answered { epoch, round_trip } => self.on_answered(epoch, round_trip, now),
             Signal::Trouble(trouble) => self.on_trouble(trouble, now),
-            Signal::Demand if self.live.is_none() => {
-                let allowed = self.pace.demanded(now);
-                self.next_attempt = self.next_attempt.map(|at| at.min(allowed));
-            }
+            Signal::Demand if self.live.is_none() => self.on_demand(now),
             Signal::ListChanged { epoch } if self.is_live(epoch) => self.refresh.announced(now),
             Signal::Doubt { epoch } if self.is_live(epoch) => self.doubt(),
             Signal::Reconnect => self.on_reconnect(now),
@@ -38,7 +36,7 @@ impl Supervisor {
         }
     }
 
-    fn is_live(&self, epoch: u64) -> bool {
+    pub(super) fn is_live(&self, epoch: u64) -> bool {
         self.live
             .as_ref()
             .is_some_and(|live| live.link.epoch == epoch)
@@ -47,6 +45,8 @@ impl Supervisor {
     fn on_answered(&mut self, epoch: u64, round_trip: Duration, now: Instant) {
         if self.is_live(epoch) {
             self.breaker.succeed();
+            self.rest.used(now);
+            self.keepalive.survived(self.silence(now));
             self.heard_from(now);
             self.supplies.view.send_if_modified(|view| {
                 view.round_trip = Some(round_trip);
@@ -76,6 +76,10 @@ impl Supervisor {
             self.on_refused(epoch, failure);
             return;
         }
+        self.rest.used(now);
+        if class == Class::SessionLost {
+            self.learn_from_silence(now);
+        }
         match health(failure, class) {
             Health::Sound => self.settle(),
             Health::Lost => self.lose(epoch, failure),
@@ -92,6 +96,58 @@ impl Supervisor {
     fn doubt(&mut self) {
         self.set_state(ServerState::Degraded);
         self.start_probe(DOUBT_PROBE_TIMEOUT);
+    }
+
+    /// The machine has slept. A connection may have died of it, and an attempt need not wait any longer.
+    pub(super) fn on_woken(&mut self) {
+        let wakes = *self.woken.borrow_and_update();
+        match &mut self.live {
+            Some(live) => {
+                live.has_slept = true;
+                self.doubt();
+            }
+            None => self.hasten(Instant::now()),
+        }
+        // Only now: whoever waits for this must see the doubt.
+        self.supplies.view.send_modify(|view| view.wakes = wakes);
+    }
+
+    /// Makes the next attempt as soon as it is allowed.
+    fn hasten(&mut self, now: Instant) {
+        let allowed = self.pace.demanded(now);
+        self.next_attempt = self.next_attempt.map(|at| at.min(allowed));
+    }
+
+    /// Somebody waits for a connection.
+    fn on_demand(&mut self, now: Instant) {
+        let is_resting = self.supplies.view.borrow().state == ServerState::Resting;
+        if is_resting {
+            self.set_state(ServerState::Connecting);
+            self.next_attempt = Some(now);
+        } else {
+            self.hasten(now);
+        }
+    }
+
+    /// Returns for how long nothing has been heard on the connection.
+    fn silence(&self, now: Instant) -> Duration {
+        let heard = self.supplies.view.borrow().last_success;
+        heard.map_or(Duration::ZERO, |heard| now - heard)
+    }
+
+    /// The server has forgotten our session, perhaps because it was silent for too long.
+    fn learn_from_silence(&mut self, now: Instant) {
+        if self.live.as_ref().is_none_or(|live| live.has_slept) {
+            // It was silent for longer than our timers know.
+            return;
+        }
+        if let Some(interval) = self.keepalive.forgotten(self.silence(now)) {
+            let seconds = interval.as_secs();
+            tracing::info!(
+                server = self.supplies.settings.name,
+                "it forgets silent sessions; from now on it is probed every {seconds} s"
+            );
+        }
     }
 
     fn on_reconnect(&mut self, now: Instant) {
@@ -128,7 +184,12 @@ impl Supervisor {
             Ok(Done::WaitedForLogin { has_come: true }) if self.live.is_none() => {
                 self.on_reconnect(Instant::now());
             }
-            Ok(Done::Probed { .. } | Done::Fetched { .. } | Done::WaitedForLogin { .. }) => {}
+            Ok(
+                Done::Probed { .. }
+                | Done::Fetched { .. }
+                | Done::Followed
+                | Done::WaitedForLogin { .. },
+            ) => {}
             Err(panic) => self.on_panic(&panic),
         }
     }
@@ -140,12 +201,15 @@ impl Supervisor {
             probe: ProbeKind::of(&link.peer),
             link: Arc::clone(&link),
             end,
+            has_slept: false,
         });
+        self.start_following(epoch, link.peer.clone());
         self.watch_over(epoch, connection);
         self.connections += 1;
         self.next_attempt = None;
         self.waiting_for_login = None;
         self.pace.connected(now);
+        self.rest.started(now);
         self.breaker.succeed();
         self.refresh.at_once(now);
         self.heard_from(now);
@@ -225,7 +289,10 @@ impl Supervisor {
         match classify(&failure, self.session()) {
             Class::Answered | Class::RateLimited { .. } => self.on_alive(now),
             Class::Auth => self.on_refused(epoch, &failure),
-            Class::SessionLost => self.lose(epoch, &failure),
+            Class::SessionLost => {
+                self.learn_from_silence(now);
+                self.lose(epoch, &failure);
+            }
             // It may be silent because it is at work. The calls have deadlines of their own.
             Class::OutcomeUnknown if self.would_lose_calls() => {
                 self.set_state(ServerState::Ready);
@@ -244,6 +311,7 @@ impl Supervisor {
         if self.breaker.state() == BreakerState::HalfOpen {
             self.breaker.succeed();
         }
+        self.keepalive.survived(self.silence(now));
         self.heard_from(now);
         self.set_state(ServerState::Ready);
         self.settle();
@@ -283,6 +351,7 @@ impl Supervisor {
                 );
             }
             if has_changed {
+                warn_of(name, &offer);
                 view.offer = Some(Arc::new(offer));
             }
             has_changed
@@ -326,5 +395,15 @@ fn how_to_authenticate(settings: &ServerSettings, failure: &Failure) -> String {
              (usually `Authorization: Bearer …`), then reconnect it; or, if it uses OAuth, set \
              `mcp_servers.{name}.auth: oauth` and run `hermes mcp login {name}`"
         ),
+    }
+}
+
+/// Warns of descriptions that seem to speak to the model.
+fn warn_of(server: &str, offer: &Offer) {
+    for tool in &offer.tools {
+        let description = tool.description.as_deref().unwrap_or_default();
+        for reason in suspicions(description) {
+            tracing::warn!(server, tool = %tool.name, "the description of a tool is suspicious: {reason}");
+        }
     }
 }

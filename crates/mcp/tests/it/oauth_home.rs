@@ -31,6 +31,11 @@ impl Home {
         McpPorts {
             log_folder: self.folder.path().to_owned(),
             token_folder: self.tokens(),
+            cache_folder: self.folder.path().join("cache"),
+            media_folder: self.folder.path().join("media"),
+            models: None,
+            folders: Vec::new(),
+            is_attended: false,
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             random: Arc::new(Random::seeded(7)),
             environment: Vec::new(),
@@ -45,6 +50,7 @@ impl Home {
     pub(crate) fn start(&self, sections: &[(&str, &Value)]) -> Client {
         let parse = |(name, section): &(&str, &Value)| settings(name, section);
         Client {
+            clock: Arc::clone(&self.clock),
             mcp: Mcp::start(sections.iter().map(parse).collect(), self.ports()),
             logs: tempfile::tempdir().unwrap(),
         }

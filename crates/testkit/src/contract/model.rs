@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a suite fails by panicking")]
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -48,7 +49,8 @@ pub async fn model_contract<M: Model, K>(carries: Carries, make: impl AsyncFn(An
     names_refusals(&make).await;
 }
 
-/// Asks once and collects everything. Panics if the stream breaks the port's rules on how it ends.
+/// Asks once and collects everything. Panics if the stream breaks a rule of the port that holds whatever the model
+/// says: this much of the suite is for models that cannot be told what to say.
 pub async fn tell(model: &dyn Model, messages: &[Message]) -> Told {
     let (session, turn) = (SessionId::from("session"), TurnId::from("turn"));
     tell_in(model, &session, &turn, messages).await
@@ -73,6 +75,7 @@ pub async fn tell_in(
     let mut stream = model.ask(request);
     let mut reply = ReplyBuilder::new();
     let mut notices = Vec::new();
+    let mut calls_begun = 0;
     loop {
         let next = tokio::time::timeout(PATIENCE, stream.next()).await;
         let end = match next.expect("the model went silent and nobody noticed") {
@@ -83,6 +86,7 @@ pub async fn tell_in(
                 continue;
             }
             Some(Ok(delta)) => {
+                calls_come_in_order(&delta, &mut calls_begun);
                 reply.push(&delta);
                 continue;
             }
@@ -90,12 +94,50 @@ pub async fn tell_in(
         };
         let after = stream.next().await;
         assert!(after.is_none(), "{after:?} after the end {end:?}");
+        let message = reply.finish();
+        match &end {
+            Ok(finished) => says_what_it_did(finished, &message),
+            Err(error) => explains_itself(error),
+        }
         return Told {
-            message: reply.finish(),
+            message,
             end,
             notices,
         };
     }
+}
+
+fn calls_come_in_order(delta: &Delta, begun: &mut usize) {
+    match delta {
+        Delta::CallStarted { index, id, name } => {
+            assert_eq!(index, begun, "calls are numbered as they begin");
+            assert!(!id.is_empty() && !name.is_empty(), "{delta:?}");
+            *begun += 1;
+        }
+        Delta::CallArguments { index, .. } | Delta::CallSigned { index, .. } => {
+            assert!(index < begun, "{delta:?} of a call that has not begun");
+        }
+        _ => {}
+    }
+}
+
+fn says_what_it_did(finished: &Finished, message: &Message) {
+    let calls = message.calls().count();
+    match finished.reason {
+        FinishReason::ToolCalls => assert!(calls > 0, "no call in {message:?}"),
+        FinishReason::Stop => assert_eq!(calls, 0, "a call, yet it stopped: {message:?}"),
+        FinishReason::Length | FinishReason::ContentFilter | FinishReason::Cut => {}
+    }
+    let ids: HashSet<&str> = message.calls().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids.len(), calls, "calls share an id in {message:?}");
+    assert!(!finished.model.model.is_empty(), "nobody answered");
+}
+
+fn explains_itself(error: &ModelError) {
+    assert!(
+        !error.message.is_empty() && !error.hint.is_empty(),
+        "{error:?}"
+    );
 }
 
 /// The tools of every request in the suite. The first has the name of a tool that some providers have themselves.
@@ -277,10 +319,6 @@ async fn fails_when_nothing_came<M: Model, K>(make: &impl AsyncFn(Answer) -> (M,
         let faults = format!("{:?}", broken.faults);
         let error = self::told(make, broken).await.end.unwrap_err();
         assert!(kinds.contains(&error.kind), "{faults}: {error:?}");
-        assert!(
-            !error.message.is_empty() && !error.hint.is_empty(),
-            "{error:?}"
-        );
     }
 }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Progress, Tool, ToolContext, ToolError, ToolOutput};
+use hermes_core::{
+    CancellationToken, Person, Progress, Spending, Tool, ToolContext, ToolError, ToolOutput,
+};
 use serde_json::{Value, json};
 
 /// A turn reacts to an interrupt within this time, and so must each of its calls.
@@ -20,6 +22,13 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// Checks all of the contract. `valid` are arguments of a harmless call that can succeed in `cwd`.
 pub async fn check(tool: &dyn Tool, valid: Value, cwd: &Path) {
+    its_spec_is_lean(tool);
+    its_schema_is_documented(&tool.spec().name, &tool.spec().parameters);
+    check_foreign(tool, valid, cwd).await;
+}
+
+/// Checks what a tool must do whose schema somebody else wrote.
+pub async fn check_foreign(tool: &dyn Tool, valid: Value, cwd: &Path) {
     its_spec_is_sound(tool);
     decisions_survive_junk(tool, cwd);
     junk_gets_an_answer(tool, cwd).await;
@@ -35,6 +44,8 @@ pub fn context(cwd: &Path) -> ToolContext {
         cwd: cwd.to_owned(),
         stop: CancellationToken::new(),
         progress: Progress::default(),
+        person: Person::default(),
+        spending: Spending::default(),
         previous: None,
     }
 }
@@ -49,9 +60,19 @@ fn its_spec_is_sound(tool: &dyn Tool) {
         !spec.description.trim().is_empty(),
         "{name}: no description"
     );
+    assert_eq!(spec.parameters["type"], "object", "{name}: its schema");
+    let properties = &spec.parameters["properties"];
+    assert!(properties.is_object(), "{name}: no properties");
+}
+
+fn its_spec_is_lean(tool: &dyn Tool) {
+    let spec = tool.spec();
     let bytes = serde_json::to_string(spec).map_or(usize::MAX, |text| text.len());
-    assert!(bytes <= SPEC_BYTES_MAX, "{name}: {bytes} bytes of schema");
-    its_schema_is_documented(name, &spec.parameters);
+    assert!(
+        bytes <= SPEC_BYTES_MAX,
+        "{}: {bytes} bytes of schema",
+        spec.name
+    );
 }
 
 /// Checks an object schema, and those inside it: every property is described, every required one exists.

@@ -231,7 +231,7 @@ impl Answer {
     }
 
     /// Returns the reason to stop, the implied one if none is set.
-    pub(super) fn finish_reason(&self) -> Finish {
+    pub(crate) fn finish_reason(&self) -> Finish {
         let calls_tools = || {
             self.parts
                 .iter()
@@ -273,7 +273,7 @@ impl Part {
     }
 
     /// Returns what this part streams: text, reasoning, or the raw arguments of a call.
-    pub(super) fn content(&self) -> Cow<'_, str> {
+    pub(crate) fn content(&self) -> Cow<'_, str> {
         match self {
             Self::Text { text, .. } => text.into(),
             Self::Reasoning { reasoning, .. } => reasoning.into(),
@@ -292,7 +292,7 @@ impl Part {
     }
 
     /// Returns how [`Part::content`] is cut.
-    pub(super) fn chunking(&self) -> Cow<'_, Split> {
+    pub(crate) fn chunking(&self) -> Cow<'_, Split> {
         match self {
             Self::Text { split, .. } | Self::Reasoning { split, .. } | Self::Call { split, .. } => {
                 Cow::Borrowed(split)
@@ -304,7 +304,7 @@ impl Part {
 
 impl Split {
     /// Cuts `text`, never inside a character; an empty text has no pieces.
-    pub(super) fn cut<'a>(&self, text: &'a str) -> Vec<&'a str> {
+    pub(crate) fn cut<'a>(&self, text: &'a str) -> Vec<&'a str> {
         let length = text.chars().count();
         match self {
             Self::Whole => cut_every(text, length),

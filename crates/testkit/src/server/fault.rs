@@ -94,7 +94,7 @@ impl Faults {
         Duration::from_millis(self.body_delay_ms)
     }
 
-    pub(super) fn chunk_delay(&self) -> Duration {
+    pub(crate) fn chunk_delay(&self) -> Duration {
         Duration::from_millis(self.chunk_delay_ms)
     }
 

@@ -6,13 +6,13 @@
 )]
 
 mod client;
+mod contracts;
 mod faults;
 mod mcp;
 mod mcp_client;
 mod mcp_faults;
 mod mcp_program;
 mod mcp_stdio;
-mod memory_store;
 mod process;
 mod program;
 mod selection;

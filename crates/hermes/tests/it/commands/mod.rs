@@ -3,11 +3,13 @@
 mod completion;
 mod config;
 mod doctor;
+mod insights;
 mod logs;
 mod model;
 mod prompt_size;
 mod recover;
 mod sessions;
+mod setup;
 mod status;
 
 use hermes_testkit::process::{Hermes, Output};

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
-use hermes_core::{Archive, Message, SessionFilter, SessionId, Store, StoreError};
+use hermes_core::{
+    Archive, Cost, Entry, Insights, Message, SessionFilter, SessionId, Store, StoreError, TurnEnd,
+    Used,
+};
 
 use super::Place;
 use super::talk::{
-    START, after, asked, calling, ended, finished, new_session, replied, started, told,
+    START, after, asked, calling, ended, finished, new_session, replied, replied_at_cost, started,
+    told,
 };
 
 pub(super) async fn check<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
@@ -16,6 +20,7 @@ pub(super) async fn check<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S)
     a_deleted_session_is_gone(open).await;
     a_transcript_has_every_message_with_its_time(open).await;
     statistics_count_everything(open).await;
+    insights_count_what_was_used_since(open).await;
 }
 
 async fn sessions_are_listed_newest_first<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
@@ -165,6 +170,45 @@ async fn a_transcript_has_every_message_with_its_time<S: Store + Archive>(
         line(2, "t1", "four"),
     ];
     assert_eq!(shown, expected);
+}
+
+async fn insights_count_what_was_used_since<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    assert_eq!(store.insights(after(0)).await.unwrap(), Insights::default());
+    told(&store, "s1", &[("one", "two"), ("three", "four")]).await;
+    store.create(new_session("s2"), Vec::new()).await.unwrap();
+    let entries = vec![
+        started("t", "go"),
+        replied_at_cost("t", calling(&["a"]), Cost::Unknown),
+        finished("t", "a"),
+        Entry::TurnEnded {
+            turn: "t".into(),
+            end: TurnEnd::Interrupted,
+            closing: None,
+        },
+    ];
+    let second = SessionId::from("s2");
+    store.append(&second, after(5), entries).await.unwrap();
+
+    let all = store.insights(after(0)).await.unwrap();
+    let mut used = Used::default();
+    all.hours.iter().for_each(|hour| used += hour.used);
+    let expected = Used {
+        requests: 3,
+        input: 3 * 107,
+        output: 60,
+        cost_micro_usd: 14,
+        requests_without_price: 1,
+    };
+    assert_eq!(used, expected);
+    assert_eq!((all.models.len(), all.models[0].used), (1, expected));
+    assert_eq!((all.tools.len(), all.tools[0].count), (1, 1));
+    assert_eq!(all.failures[0].name, "interrupted");
+    assert_eq!(all.longest[0].id, SessionId::from("s1"));
+    let later = store.insights(after(5)).await.unwrap();
+    assert_eq!(later.models[0].used.requests, 1);
+    assert_eq!(store.insights(after(6)).await.unwrap(), Insights::default());
 }
 
 async fn statistics_count_everything<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {

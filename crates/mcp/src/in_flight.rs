@@ -1,0 +1,193 @@
+//! The calls that are under way on a connection, and whoever made them: a server's questions go to them.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hermes_core::{
+    Ask, CancellationToken, Person, Progress, Response, SessionId, Spending, ToolContext,
+};
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use tokio::time::Instant;
+
+/// A call that is under way.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) session: SessionId,
+    pub(crate) cwd: PathBuf,
+    pub(crate) progress: Progress,
+    pub(crate) spending: Spending,
+    person: Person,
+    stop: CancellationToken,
+    /// When the server last said something about it.
+    heard: Mutex<Instant>,
+    /// How many answers of ours the server waits for.
+    asked: AtomicUsize,
+}
+
+impl Call {
+    pub(crate) fn of(cx: &ToolContext) -> Arc<Self> {
+        Arc::new(Self {
+            session: cx.session.clone(),
+            cwd: cx.cwd.clone(),
+            progress: cx.progress.clone(),
+            spending: cx.spending.clone(),
+            person: cx.person.clone(),
+            stop: cx.stop.clone(),
+            heard: Mutex::new(Instant::now()),
+            asked: AtomicUsize::new(0),
+        })
+    }
+
+    /// Asks whoever made the call. Meanwhile its time stands still.
+    pub(crate) async fn ask(&self, ask: Ask) -> Response {
+        let _waiting = self.is_asked();
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Response::Cancelled,
+            response = self.person.ask(ask) => response,
+        }
+    }
+
+    /// Counts the server as waiting for us until the guard is dropped: its silence is not its own.
+    pub(crate) fn is_asked(&self) -> IsAsked<'_> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        IsAsked(self)
+    }
+
+    /// Returns when the server will have been silent for too long.
+    pub(crate) fn due(&self, patience: Duration) -> Instant {
+        match self.asked.load(Ordering::Relaxed) {
+            0 => *lock(&self.heard) + patience,
+            _ => Instant::now() + patience,
+        }
+    }
+
+    /// Notes a sign of life.
+    pub(crate) fn hear(&self) {
+        *lock(&self.heard) = Instant::now();
+    }
+}
+
+pub(crate) struct IsAsked<'a>(&'a Call);
+
+impl Drop for IsAsked<'_> {
+    fn drop(&mut self) {
+        self.0.hear();
+        self.0.asked.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The calls of one connection, oldest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct InFlight(Arc<Mutex<Vec<Named>>>);
+
+/// A call by the token that its progress carries.
+type Named = (ProgressToken, Arc<Call>);
+
+impl InFlight {
+    /// Counts a call as under way until the guard is dropped.
+    pub(crate) fn begin(&self, token: ProgressToken, call: Arc<Call>) -> Begun {
+        lock(&self.0).push((token.clone(), call));
+        Begun {
+            in_flight: self.clone(),
+            token,
+        }
+    }
+
+    /// Shows the progress of a call to whoever made it.
+    pub(crate) fn show(&self, notice: &ProgressNotificationParam) {
+        let calls = lock(&self.0);
+        let Some((_, call)) = calls
+            .iter()
+            .find(|(token, _)| *token == notice.progress_token)
+        else {
+            return;
+        };
+        call.hear();
+        call.progress.show(match (&notice.message, notice.total) {
+            (Some(message), _) => message.clone(),
+            (None, Some(total)) => format!("{} of {total}", notice.progress),
+            (None, None) => notice.progress.to_string(),
+        });
+    }
+
+    /// Finds the call that a server's question belongs to. It does not say, so there is an answer only if all calls are
+    /// of one session; of those it is the latest.
+    pub(crate) fn whose(&self) -> Option<Arc<Call>> {
+        let calls = lock(&self.0);
+        let (_, latest) = calls.last()?;
+        let is_certain = calls.iter().all(|(_, call)| call.session == latest.session);
+        is_certain.then(|| Arc::clone(latest))
+    }
+}
+
+pub(crate) struct Begun {
+    in_flight: InFlight,
+    token: ProgressToken,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        lock(&self.in_flight.0).retain(|(token, _)| *token != self.token);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use rmcp::model::NumberOrString;
+
+    use super::*;
+
+    /// The context of a call that nobody watches.
+    pub(crate) fn context(session: &str) -> ToolContext {
+        ToolContext {
+            session: session.into(),
+            call: "c".into(),
+            cwd: "/".into(),
+            stop: CancellationToken::new(),
+            progress: Progress::default(),
+            person: Person::default(),
+            spending: Spending::default(),
+            previous: None,
+        }
+    }
+
+    fn token(number: i64) -> ProgressToken {
+        ProgressToken(NumberOrString::Number(number))
+    }
+
+    #[tokio::test]
+    async fn a_question_belongs_to_the_only_session_that_calls() {
+        let in_flight = InFlight::default();
+        assert!(in_flight.whose().is_none());
+        let first = in_flight.begin(token(1), Call::of(&context("a")));
+        let latest = Call::of(&context("a"));
+        let second = in_flight.begin(token(2), Arc::clone(&latest));
+        assert!(Arc::ptr_eq(&in_flight.whose().unwrap(), &latest));
+        let third = in_flight.begin(token(3), Call::of(&context("b")));
+        assert!(in_flight.whose().is_none(), "nobody knows whose it is");
+        drop((first, second));
+        assert_eq!(in_flight.whose().unwrap().session, "b".into());
+        drop(third);
+        assert!(in_flight.whose().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_call_stands_still_while_somebody_is_asked() {
+        let second = Duration::from_secs(1);
+        let call = Call::of(&context("a"));
+        let asked = call.is_asked();
+        tokio::time::sleep(10 * second).await;
+        assert_eq!(call.due(second), Instant::now() + second);
+        drop(asked);
+        let answered = Instant::now();
+        tokio::time::sleep(10 * second).await;
+        assert_eq!(call.due(second), answered + second);
+    }
+}
