@@ -259,6 +259,9 @@ pub enum McpCommand {
         /// A variable the server gets, as NAME=VALUE
         #[arg(long, value_name = "NAME=VALUE", requires = "command")]
         env: Vec<String>,
+        /// How the server knows us: `oauth` for a login in the browser, see `hermes mcp login`
+        #[arg(long, value_name = "KIND", requires = "url", value_parser = ["oauth"])]
+        auth: Option<String>,
         /// A header of every request, as NAME=VALUE
         #[arg(long, value_name = "NAME=VALUE", requires = "url")]
         header: Vec<String>,

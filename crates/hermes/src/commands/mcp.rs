@@ -40,10 +40,14 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             url,
             command,
             env,
+            auth,
             header,
             args,
         } => {
-            let section = section(url, command, args, &env, &header)?;
+            let mut section = section(url, command, args, &env, &header)?;
+            if let Some(auth) = auth {
+                section["auth"] = json!(auth);
+            }
             add(base, &name, &section)
         }
         McpCommand::Remove { name } => remove(base, &name),
@@ -214,8 +218,12 @@ fn add(base: &Base, name: &str, section: &Value) -> Outcome<()> {
     let mut file = ConfigFile::open(&base.home.config_yaml())?;
     file.set(&key(name)?, section)?;
     file.save()?;
+    let next = match settings.oauth {
+        Some(_) => format!("log in with `hermes mcp login {name}`"),
+        None => format!("try it with `hermes mcp test {name}`"),
+    };
     println(&format!(
-        "added `{name}` to {}; try it with `hermes mcp test {name}`",
+        "added `{name}` to {}; {next}",
         file.path().display()
     ))
 }
