@@ -300,6 +300,11 @@ impl Home {
         self.directory.join("logs")
     }
 
+    /// Returns the folder of the tokens of MCP servers; who keeps one makes it.
+    pub fn mcp_tokens(&self) -> PathBuf {
+        self.directory.join("mcp-tokens")
+    }
+
     /// Returns the folder of what can be found out again; who keeps something there makes it.
     pub fn cache(&self) -> PathBuf {
         self.directory.join("cache")

@@ -3,7 +3,7 @@
 //! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine. Every command is a process group of
 //! its own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed
 //! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes:
-//! an editor, `git`.
+//! an editor, a browser, `git`.
 //!
 //! Deliberately absent: a sandbox. A local command can do what the user can; consent is asked for before it gets here.
 
@@ -19,4 +19,4 @@ mod program;
 
 pub use environment::child_environment;
 pub use local::Local;
-pub use program::{ProgramOutput, interactive, output};
+pub use program::{ProgramOutput, interactive, launch, output};

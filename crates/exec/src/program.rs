@@ -87,6 +87,25 @@ pub fn interactive(
         .status()
 }
 
+/// Starts a program that goes its own way, such as a browser, and does not wait for it.
+///
+/// It is the user's own program, so it inherits the environment; it hears and says nothing here.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "hermes-exec owns child processes"
+)]
+pub fn launch(program: &str, args: impl IntoIterator<Item: AsRef<OsStr>>) -> io::Result<()> {
+    use std::os::unix::process::CommandExt as _;
+    std::process::Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .map(drop)
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "hermes-exec owns child processes"

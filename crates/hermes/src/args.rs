@@ -310,6 +310,9 @@ pub enum McpCommand {
         /// A variable the server gets, as NAME=VALUE
         #[arg(long, value_name = "NAME=VALUE", requires = "command")]
         env: Vec<String>,
+        /// How the server knows us: `oauth` for a login in the browser, see `hermes mcp login`
+        #[arg(long, value_name = "KIND", requires = "url", value_parser = ["oauth"])]
+        auth: Option<String>,
         /// A header of every request, as NAME=VALUE
         #[arg(long, value_name = "NAME=VALUE", requires = "url")]
         header: Vec<String>,
@@ -320,6 +323,10 @@ pub enum McpCommand {
     /// Remove a server from the settings
     #[command(visible_alias = "rm")]
     Remove { name: String },
+    /// Log in at a server with `auth: oauth`, in a browser
+    Login(McpLoginArgs),
+    /// Forget the login at a server, and log in anew
+    Reauth(McpLoginArgs),
     /// Be an MCP server: other programs look at the conversations of this home and follow them
     #[command(after_help = SERVE_HELP)]
     Serve {
@@ -337,6 +344,17 @@ pub struct WaitFlag {
     /// Wait this many seconds for an answer, at most
     #[arg(long = "wait", value_name = "SECONDS", default_value_t = 15)]
     pub seconds: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct McpLoginArgs {
+    pub name: String,
+    /// Ask for this right too, beside those granted before; may be repeated
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Vec<String>,
+    /// Only print the address; do not open a browser
+    #[arg(long)]
+    pub no_browser: bool,
 }
 
 #[derive(Debug, Args)]

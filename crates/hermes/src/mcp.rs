@@ -184,6 +184,7 @@ pub fn ports(base: &Base, random: Arc<Random>) -> McpPorts {
     };
     McpPorts {
         log_folder: base.home.logs(),
+        token_folder: base.home.mcp_tokens(),
         cache_folder: base.home.cache(),
         media_folder: base.home.media(),
         models: None,

@@ -62,6 +62,7 @@ pub(crate) fn classify(failure: &Failure, session: SessionUse) -> Class {
     match failure {
         Failure::Cancelled => Class::Cancelled,
         Failure::Unreachable { .. } | Failure::Misconfigured { .. } => Class::NotExecuted,
+        Failure::NeedsLogin { .. } => Class::Auth,
         Failure::Http(answer) => classify_http(answer),
         Failure::Rpc { message: text, .. } | Failure::Reported { text } => {
             match session == SessionUse::Session && says_session_lost(text) {

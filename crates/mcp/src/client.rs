@@ -8,7 +8,8 @@ use std::time::Duration;
 use hermes_core::{CancellationToken, Clock, Random, Tool};
 use tokio::sync::{Mutex, Semaphore, broadcast};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::task::TaskTracker;
 
 use crate::respond::{Means, Models};
 use crate::roster::{Commons, Reloaded, Roster};
@@ -22,6 +23,9 @@ use crate::wake::Wake;
 /// After a network outage every server is lost at once; so many may be dialled at the same time.
 const CONNECTING_MAX: usize = 4;
 
+/// For renewals of tokens that are under way when we stop.
+const RENEWALS_WAIT: Duration = Duration::from_secs(10);
+
 /// Events that a slow listener may leave unread before it misses some.
 const EVENTS_MAX: usize = 64;
 
@@ -30,6 +34,8 @@ const EVENTS_MAX: usize = 64;
 pub struct McpPorts {
     /// Where the servers' standard error and log messages go, one file each.
     pub log_folder: PathBuf,
+    /// Where the tokens of servers with OAuth are kept. Shared with other processes.
+    pub token_folder: PathBuf,
     /// Where what can be found out again is kept.
     pub cache_folder: PathBuf,
     /// Where pictures, sound and other bytes go that servers send.
@@ -41,7 +47,7 @@ pub struct McpPorts {
     /// Whether there are persons whom servers may ask.
     pub is_attended: bool,
     pub random: Arc<Random>,
-    /// Tells that the machine has slept.
+    /// Tells that the machine has slept, and when tokens expire.
     pub clock: Arc<dyn Clock>,
     /// Our own environment; servers get the few harmless variables of it.
     pub environment: Vec<(String, String)>,
@@ -88,6 +94,7 @@ impl Mcp {
             gate: Arc::new(Semaphore::new(CONNECTING_MAX)),
             events: broadcast::Sender::new(EVENTS_MAX),
             wake: Arc::new(Wake::new(Arc::clone(&ports.clock))),
+            renewals: TaskTracker::new(),
             stop: CancellationToken::new(),
             ports,
         };
@@ -188,6 +195,10 @@ impl Mcp {
         self.commons.stop.cancel();
         let mut tasks = self.tasks.lock().await;
         while tasks.join_next().await.is_some() {}
+        let renewals = &self.commons.renewals;
+        renewals.close();
+        // One that still hangs after this has lost its token, if it had been given one, in any case.
+        let _ = timeout(RENEWALS_WAIT, renewals.wait()).await;
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use hermes_core::CancellationToken;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
 
 use crate::client::McpPorts;
 use crate::dial::{Connection, Dial as _, Dialer, Wires};
@@ -154,7 +155,7 @@ async fn connect(
     stop: &CancellationToken,
 ) -> Result<Connection, Failure> {
     let respondent = Arc::new(Respondent::new(settings, ports.means()));
-    let dialer = Dialer::new(Arc::clone(settings), respondent, ports);
+    let dialer = Dialer::new(Arc::clone(settings), respondent, ports, &TaskTracker::new());
     // Nobody supervises this connection.
     let (signals, _) = mpsc::channel(1);
     let after = settings.connect_timeout;

@@ -21,7 +21,9 @@ use rmcp::transport::streamable_http_client::{
 };
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::task::TaskTracker;
 
+use crate::auth::Keeper;
 use crate::classify::SessionUse;
 use crate::client::McpPorts;
 use crate::failure::Failure;
@@ -51,6 +53,9 @@ const STREAM_RETRY_MAX: Duration = Duration::from_secs(30);
 pub(crate) trait Dial: Send + Sync {
     /// Connects and shakes hands. Dropping the future leaves nothing behind: no connection and no process.
     fn dial(&self, wires: Wires) -> BoxFuture<'_, Result<Connection, Failure>>;
+
+    /// Resolves when somebody has logged in, after it turned out that somebody must.
+    fn logged_in(&self) -> BoxFuture<'_, ()>;
 
     /// Whether the old connection must be gone before a new one is made.
     fn is_exclusive(&self) -> bool;
@@ -85,13 +90,16 @@ pub(crate) struct Dialer {
     environment: Vec<(String, String)>,
     respondent: Arc<Respondent>,
     log: ServerLog,
+    tokens: Option<Arc<Keeper>>,
 }
 
 impl Dialer {
+    /// `renewals` outlive the connections that need them.
     pub(crate) fn new(
         settings: Arc<ServerSettings>,
         respondent: Arc<Respondent>,
         ports: &McpPorts,
+        renewals: &TaskTracker,
     ) -> Self {
         Self {
             malware: MalwareCheck::new(
@@ -104,6 +112,7 @@ impl Dialer {
             era: Era::new(settings.protocol),
             log: ServerLog::new(ports.log_folder.join(log_name(&settings.name))),
             wire_found: WireFound::default(),
+            tokens: Keeper::of(&settings, ports, renewals).map(Arc::new),
             settings,
             environment: ports.environment.clone(),
             respondent,
@@ -129,7 +138,8 @@ impl Dialer {
                     tls,
                     environment: &self.environment,
                 };
-                let client = HttpClient::new(address, wires.reporter.clone()).await?;
+                let (reporter, tokens) = (wires.reporter.clone(), self.tokens.clone());
+                let client = HttpClient::new(address, reporter, tokens).await?;
                 self.connect_http(client, url, *wire, wires, era).await
             }
             TransportSettings::Stdio {
@@ -322,6 +332,13 @@ impl Dial for Dialer {
             }
             result
         })
+    }
+
+    fn logged_in(&self) -> BoxFuture<'_, ()> {
+        match &self.tokens {
+            Some(keeper) => Box::pin(keeper.changed()),
+            None => Box::pin(std::future::pending()),
+        }
     }
 
     fn is_exclusive(&self) -> bool {

@@ -16,6 +16,7 @@ use rmcp::service::ClientInitializeError;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use crate::auth::missing_scope;
 use crate::http::HttpFailure;
 use crate::respond::Visit;
 
@@ -34,6 +35,10 @@ pub(crate) enum Failure {
     /// It cannot work before somebody changes something: no such program, an untrusted certificate.
     Misconfigured {
         cause: String,
+    },
+    /// There is no token that could be sent; a person has to log in.
+    NeedsLogin {
+        reason: String,
     },
     /// An HTTP answer that is not a success.
     Http(HttpAnswer),
@@ -147,6 +152,14 @@ impl Failure {
     pub(crate) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Http(HttpAnswer { status: 403, .. }))
     }
+
+    /// Returns the scope that the server asks for, if it refused a request for the lack of one.
+    pub(crate) fn missing_scope(&self) -> Option<String> {
+        match self {
+            Self::Http(answer) => missing_scope(answer.challenge.as_deref()?),
+            _ => None,
+        }
+    }
 }
 
 impl From<ErrorData> for Failure {
@@ -172,6 +185,7 @@ impl fmt::Display for Failure {
             | Self::Misconfigured { cause }
             | Self::Cut { cause }
             | Self::Unreadable { cause } => cause.clone(),
+            Self::NeedsLogin { reason } => reason.clone(),
             Self::Http(answer) => answer.to_string(),
             Self::NotMcp { content_type } => {
                 format!("it answered with `{content_type}` instead of an MCP message")

@@ -12,7 +12,8 @@ mod retry_after;
 mod sse;
 mod streamable;
 mod tls;
+mod token;
 
-pub(crate) use client::{Address, HttpClient, HttpFailure};
+pub(crate) use client::{Address, HttpClient, HttpFailure, client_builder};
 pub(crate) use fetch::fetch_json;
 pub(crate) use sse::SseTransport;

@@ -8,6 +8,7 @@ use hermes_core::CancellationToken;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_util::task::TaskTracker;
 
 use crate::client::McpPorts;
 use crate::dial::Dialer;
@@ -46,6 +47,8 @@ pub(crate) struct Commons {
     pub(crate) gate: Arc<Semaphore>,
     pub(crate) events: broadcast::Sender<ServerEvent>,
     pub(crate) wake: Arc<Wake>,
+    /// Tokens that are being renewed. These are not stopped half-way: the old token may be void already.
+    pub(crate) renewals: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
 
@@ -174,6 +177,7 @@ fn launch(
                 Arc::clone(&settings),
                 respondent,
                 &commons.ports,
+                &commons.renewals,
             )),
             settings,
             gate: Arc::clone(&commons.gate),

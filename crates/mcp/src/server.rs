@@ -230,6 +230,20 @@ impl Server {
         }
     }
 
+    fn how_to_be_allowed(&self, failure: &Failure) -> String {
+        let name = &self.settings.name;
+        match (&self.settings.oauth, failure.missing_scope()) {
+            (Some(_), Some(scope)) => {
+                let flags: String = scope
+                    .split_whitespace()
+                    .map(|scope| format!(" --scope {scope}"))
+                    .collect();
+                format!("the login does not allow this; run `hermes mcp login {name}{flags}`")
+            }
+            _ => "the credentials do not allow this; they need the right it asks for".to_owned(),
+        }
+    }
+
     fn failed(&self, request: &Request, failure: &Failure, class: Class) -> CallError {
         CallError {
             server: self.settings.name.clone(),
@@ -243,9 +257,7 @@ impl Server {
             cause: failure.to_string(),
             next: match class {
                 Class::Answered => String::new(),
-                Class::Auth if failure.is_forbidden() => {
-                    "the credentials do not allow this; they need the right it asks for".to_owned()
-                }
+                Class::Auth if failure.is_forbidden() => self.how_to_be_allowed(failure),
                 Class::RateLimited { after } => {
                     format!("it asked us to wait {} s", after.as_secs().max(1))
                 }

@@ -4,6 +4,7 @@
 //! [`ServerSettings::parse`].
 
 mod answers;
+mod oauth;
 mod section;
 mod tls;
 
@@ -22,6 +23,7 @@ use section::Section;
 
 pub use answers::{ElicitationSettings, LogLevel, SamplingSettings};
 
+pub use oauth::OAuthSettings;
 pub use tls::{ClientIdentity, TlsSettings, Verify};
 
 /// Long enough for a slow tool; a tool that reports progress may take longer.
@@ -42,7 +44,7 @@ const BACKOFF: Backoff = Backoff {
 };
 
 /// Keys that other versions of the file may hold and that nothing here reads yet.
-const NOT_READ_YET: &[&str] = &["auth", "oauth", "on_outage", "skip_preflight"];
+const NOT_READ_YET: &[&str] = &["on_outage", "skip_preflight"];
 
 /// One server, ready to be started.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +52,8 @@ pub struct ServerSettings {
     pub name: String,
     pub enabled: bool,
     pub transport: TransportSettings,
+    /// `None`: the server wants no login, or its headers are enough.
+    pub oauth: Option<OAuthSettings>,
     pub protocol: Protocol,
     /// How long a call may go without an answer or progress.
     pub call_timeout: Duration,
@@ -178,7 +182,8 @@ impl ServerSettings {
     /// Reads the section of one server.
     pub fn parse(name: &str, section: &Value) -> Result<Self, SettingsError> {
         let mut section = Section::new(name, section)?;
-        let transport = transport(&mut section)?;
+        let mut transport = transport(&mut section)?;
+        let oauth = oauth::oauth(&mut section, &mut transport)?;
         let call_timeout = section.seconds("timeout")?.unwrap_or(CALL_TIMEOUT);
         let call_total_max = section
             .seconds("max_total_timeout")?
@@ -187,6 +192,7 @@ impl ServerSettings {
             name: name.to_owned(),
             enabled: section.switch("enabled")?.unwrap_or(true),
             transport,
+            oauth,
             protocol: protocol(&mut section)?,
             call_timeout,
             call_total_max,

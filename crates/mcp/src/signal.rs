@@ -50,6 +50,11 @@ impl Reporter {
         Self { epoch, signals }
     }
 
+    /// Returns which connection this is.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     pub(crate) fn doubt(&self) {
         let _ = self.signals.try_send(Signal::Doubt { epoch: self.epoch });
     }

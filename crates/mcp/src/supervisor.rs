@@ -15,6 +15,7 @@ use hermes_core::{CancellationToken, Random};
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::DropGuard;
 
 use crate::dial::Dial;
 use crate::failure::Failure;
@@ -82,6 +83,8 @@ pub(crate) struct Supervisor {
     /// When the connection has been silent for too long.
     next_probe: Option<Instant>,
     is_probing: bool,
+    /// Ends the lookout for a login when it is dropped.
+    waiting_for_login: Option<DropGuard>,
     /// Callers whose trouble is not settled yet.
     waiters: Vec<oneshot::Sender<()>>,
 }
@@ -117,6 +120,7 @@ impl Supervisor {
             refresh: Refresh::default(),
             next_probe: None,
             is_probing: false,
+            waiting_for_login: None,
             waiters: Vec::new(),
         }
     }

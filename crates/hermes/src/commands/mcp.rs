@@ -4,6 +4,7 @@ mod configure;
 mod conformance;
 mod doctor;
 mod edit;
+mod login;
 mod serve;
 mod status;
 mod test;
@@ -23,6 +24,9 @@ use crate::failure::{Failure, Outcome};
 use crate::mcp::settings;
 use crate::output::{note, println};
 use crate::style::Style;
+
+/// For the first list of tools after a login.
+const TEST_WAIT: Duration = Duration::from_secs(15);
 
 const NONE_YET: &str = "no MCP servers yet; add one with `hermes mcp add NAME --url URL` or \
      `hermes mcp add NAME --command PROGRAM -- ARGUMENTS`";
@@ -59,13 +63,19 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             url,
             command,
             env,
+            auth,
             header,
             args,
         } => {
-            let section = edit::section(url, command, args, &env, &header)?;
+            let mut section = edit::section(url, command, args, &env, &header)?;
+            if let Some(auth) = auth {
+                section["auth"] = json!(auth);
+            }
             edit::add(base, &name, &section)
         }
         McpCommand::Remove { name } => edit::remove(base, &name),
+        McpCommand::Login(args) => login::login(base, &args, login::Before::Keep).await,
+        McpCommand::Reauth(args) => login::login(base, &args, login::Before::Forget).await,
         McpCommand::ConformanceClient { url } => conformance::run(base, &url).await,
         McpCommand::Serve { http } => serve::run(base, http.as_deref()).await,
     }

@@ -12,6 +12,7 @@ mod commands;
 mod demo;
 mod golden;
 mod mcp;
+mod mcp_login;
 mod oneshot;
 mod serve;
 mod setting;

@@ -120,6 +120,7 @@ async fn start(sections: &[(String, Value)]) -> Mcp {
     let ports = McpPorts {
         log_folder: folder.clone(),
         cache_folder: folder,
+        token_folder: "/proc/nowhere".into(),
         media_folder: "/proc/nowhere".into(),
         models: None,
         folders: Vec::new(),

@@ -12,6 +12,7 @@ use rustls::crypto::ring;
 
 use super::proxy::with_proxy;
 use super::tls::{self, with_certificates};
+use crate::auth::Keeper;
 use crate::classify::SessionUse;
 use crate::failure::{Failure, with_sources};
 use crate::settings::TlsSettings;
@@ -37,6 +38,7 @@ pub(crate) struct HttpClient {
     pub(super) client: reqwest::Client,
     pub(super) headers: HeaderMap,
     pub(super) reporter: Reporter,
+    pub(super) tokens: Option<Arc<Keeper>>,
     session_seen: Arc<AtomicBool>,
     stream_seen: Arc<AtomicBool>,
 }
@@ -51,11 +53,16 @@ pub(crate) struct Address<'a> {
 }
 
 impl HttpClient {
-    pub(crate) async fn new(address: Address<'_>, reporter: Reporter) -> Result<Self, Failure> {
+    pub(crate) async fn new(
+        address: Address<'_>,
+        reporter: Reporter,
+        tokens: Option<Arc<Keeper>>,
+    ) -> Result<Self, Failure> {
         Ok(Self {
             client: client(&address).await?,
             headers: header_map(address.headers)?,
             reporter,
+            tokens,
             session_seen: Arc::default(),
             stream_seen: Arc::default(),
         })
@@ -84,6 +91,16 @@ impl HttpClient {
 }
 
 pub(super) async fn client(address: &Address<'_>) -> Result<reqwest::Client, Failure> {
+    let builder = client_builder(address).await?;
+    builder.build().map_err(|error| Failure::Misconfigured {
+        cause: with_sources(&error),
+    })
+}
+
+/// Begins a client with the settings that all our connections to this address have.
+pub(crate) async fn client_builder(
+    address: &Address<'_>,
+) -> Result<reqwest::ClientBuilder, Failure> {
     let misconfigured = |cause: String| Failure::Misconfigured { cause };
     let url = reqwest::Url::parse(address.url)
         .map_err(|error| misconfigured(format!("its `url` is not an address: {error}")))?;
@@ -95,24 +112,21 @@ pub(super) async fn client(address: &Address<'_>) -> Result<reqwest::Client, Fai
         .pool_idle_timeout(POOL_IDLE)
         .redirect(Policy::custom(same_origin_only));
     let (builder, has_proxy) = with_proxy(builder, &url, address.environment)?;
-    let builder = match url.scheme() {
+    match url.scheme() {
         // No TLS will be spoken, so the system's certificates need not be loaded.
-        "http" if !has_proxy => builder.tls_backend_preconfigured(without_roots()),
+        "http" if !has_proxy => Ok(builder.tls_backend_preconfigured(without_roots())),
         "http" | "https" => {
             // An error means that somebody installed one before, which is as good.
             let _ = ring::default_provider().install_default();
             let home = address.environment.iter().find(|(name, _)| name == "HOME");
             let home = home.map(|(_, home)| home.as_str());
-            with_certificates(builder, address.tls, home).await?
+            with_certificates(builder, address.tls, home).await
         }
         other => {
             let cause = format!("its `url` begins with `{other}:`, not with `http:` or `https:`");
-            return Err(misconfigured(cause));
+            Err(misconfigured(cause))
         }
-    };
-    builder
-        .build()
-        .map_err(|error| misconfigured(with_sources(&error)))
+    }
 }
 
 fn without_roots() -> rustls::ClientConfig {

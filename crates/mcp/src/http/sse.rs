@@ -43,10 +43,8 @@ impl SseTransport {
         post_timeout: Duration,
     ) -> Result<Self, Failure> {
         let request = client.dressed(client.client.get(url), None, Headers::new());
-        let response = request
-            .send()
-            .await
-            .map_err(|error| HttpFailure::from(error).0)?;
+        let response = client.send(request, false).await;
+        let response = response.map_err(|failure| failure.0)?;
         if !response.status().is_success() {
             return Err(not_opened(refusal(response, false).await));
         }
@@ -135,7 +133,7 @@ impl Transport<RoleClient> for SseTransport {
         let request = self.client.client.post(self.endpoint.clone());
         let request = self.client.dressed(request, None, Headers::new());
         let request = request.header(CONTENT_TYPE, JSON);
-        let post_timeout = self.post_timeout;
+        let (client, post_timeout) = (self.client.clone(), self.post_timeout);
         async move {
             let body = serde_json::to_vec(&message).map_err(|error| {
                 HttpFailure(Failure::Unreachable {
@@ -143,7 +141,7 @@ impl Transport<RoleClient> for SseTransport {
                 })
             })?;
             let taken = timeout(post_timeout, async {
-                let response = request.body(body).send().await?;
+                let response = client.send(request.body(body), true).await?;
                 match response.status().is_success() {
                     true => Ok(()),
                     // The endpoint names our session, so every refusal may be about it.

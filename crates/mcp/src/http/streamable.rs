@@ -62,7 +62,7 @@ impl HttpClient {
         let body = serde_json::to_vec(&message)?;
         let request = self.dressed(self.client.post(&*uri), session.as_deref(), headers);
         let request = request.header(CONTENT_TYPE, JSON).body(body);
-        let response = request.send().await.map_err(HttpFailure::from)?;
+        let response = self.send(request, session.is_some()).await?;
         if !response.status().is_success() {
             let answer = refusal(response, session.is_some()).await;
             return match discover_refused(&message, &answer) {
@@ -106,7 +106,7 @@ impl HttpClient {
         if let Some(id) = &last_event_id {
             request = request.header(LAST_EVENT_ID, id);
         }
-        let opened = match request.send().await.map_err(HttpFailure::from) {
+        let opened = match self.send(request, session.is_some()).await {
             Ok(response) if is_stream(&response) => Ok(events(response, BODY_BYTES_MAX)),
             Ok(response) => Err(refusal(response, session.is_some()).await),
             Err(failure) if self.had_stream() => {
@@ -160,7 +160,7 @@ impl StreamableHttpClient for HttpClient {
         let request = self.client.delete(&*uri);
         let request = self.dressed(request, Some(&session_id), custom_headers);
         // A session that the server will not delete, or has forgotten, ends all the same.
-        request.send().await.map_err(HttpFailure::from)?;
+        self.send(request, true).await?;
         Ok(())
     }
 

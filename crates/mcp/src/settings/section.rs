@@ -105,6 +105,31 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Returns whether the user wrote something under this key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.values.get(key).is_some_and(|value| !value.is_null())
+    }
+
+    pub(super) fn secret(&mut self, key: &'static str) -> Result<Option<Secret>, SettingsError> {
+        match self.take(key).map(plain_text) {
+            None => Ok(None),
+            Some(Some(text)) => Ok(Some(Secret::new(text))),
+            // The value is not shown: it may hold a key.
+            Some(None) => Err(self.wrong(key, "a text", &Value::Null)),
+        }
+    }
+
+    /// Reads a port; 0 is the same as none.
+    pub(super) fn port(&mut self, key: &'static str) -> Result<Option<u16>, SettingsError> {
+        match self.count_or_zero(key)? {
+            None | Some(0) => Ok(None),
+            Some(port) => match u16::try_from(port) {
+                Ok(port) => Ok(Some(port)),
+                Err(_) => Err(self.wrong(key, "a port up to 65535", &Value::from(port))),
+            },
+        }
+    }
+
     pub(super) fn secrets(
         &mut self,
         key: &'static str,

@@ -60,14 +60,14 @@ fn both_transports_or_none_are_refused() {
 #[test]
 fn an_unknown_key_is_a_warning_that_names_the_nearest() {
     let settings = parse(json!({
-        "url": "http://x", "time_out": 5, "oauth": {}, "tools": { "includes": ["a"] },
+        "url": "http://x", "time_out": 5, "on_outage": "keep", "tools": { "includes": ["a"] },
     }));
     assert_eq!(
         settings.warnings,
         [
             "`mcp_servers.files.tools.includes` is not a known key; did you mean `include`?",
             "`mcp_servers.files.time_out` is not a known key; did you mean `timeout`?",
-            "`mcp_servers.files.oauth` has no effect in this version",
+            "`mcp_servers.files.on_outage` has no effect in this version",
         ]
     );
 }
@@ -112,6 +112,57 @@ fn a_tool_can_have_its_own_retry_rule() {
     }));
     assert_eq!(settings.retry_of("search"), Retry::Always);
     assert_eq!(settings.retry_of("delete"), Retry::Never);
+}
+
+#[test]
+fn oauth_has_the_documented_defaults_and_hides_its_secret() {
+    let settings = parse(json!({
+        "url": "http://x", "auth": "oauth",
+        "oauth": { "client_id": "us", "client_secret": "very-secret", "scope": "read write", "redirect_port": "0" },
+    }));
+    assert!(!format!("{settings:?}").contains("very-secret"));
+    assert!(settings.warnings.is_empty());
+    let oauth = settings.oauth.unwrap();
+    assert_eq!(oauth.scopes, ["read", "write"]);
+    assert_eq!(
+        (oauth.redirect_port, oauth.redirect_host.as_str()),
+        (None, "127.0.0.1")
+    );
+    assert_eq!(oauth.login_timeout, Duration::from_secs(300));
+}
+
+#[test]
+fn an_unknown_oauth_key_is_a_warning_and_a_wrong_secret_is_not_shown() {
+    let settings =
+        parse(json!({ "url": "http://x", "auth": "oauth", "oauth": { "clientid": "us" } }));
+    assert_eq!(
+        settings.warnings,
+        ["`mcp_servers.files.oauth.clientid` is not a known key; did you mean `client_id`?"]
+    );
+    let message = error(json!({
+        "url": "http://x", "auth": "oauth", "oauth": { "client_secret": ["very-secret"] },
+    }));
+    assert!(
+        message.contains("client_secret") && !message.contains("very-secret"),
+        "{message}"
+    );
+    assert!(
+        error(json!({ "url": "http://x", "oauth": { "redirect_port": 70_000 } }))
+            .contains("a port up to 65535")
+    );
+}
+
+#[test]
+fn oauth_where_it_has_no_effect_is_a_warning() {
+    let warnings = |section| parse(section).warnings.join("\n");
+    assert!(warnings(json!({ "command": "npx", "auth": "oauth" })).contains("is a program"));
+    assert!(
+        warnings(json!({ "url": "http://x", "oauth": { "scope": "a" } }))
+            .contains("without `auth: oauth`")
+    );
+    let both =
+        json!({ "url": "http://x", "auth": "oauth", "headers": { "authorization": "Bearer x" } });
+    assert!(warnings(both).contains("is not sent"));
 }
 
 #[test]

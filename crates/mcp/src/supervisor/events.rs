@@ -15,6 +15,7 @@ use crate::classify::{Class, Health, SessionUse, classify, health};
 use crate::dial::Connection;
 use crate::failure::Failure;
 use crate::probe::{ProbeKind, Probed};
+use crate::settings::ServerSettings;
 use crate::signal::{Signal, Trouble};
 use crate::status::ServerState;
 use crate::suspicion::suspicions;
@@ -180,7 +181,15 @@ impl Supervisor {
             Ok(Done::Fetched { epoch, result }) if self.is_live(epoch) => {
                 self.on_fetched(epoch, result);
             }
-            Ok(Done::Probed { .. } | Done::Fetched { .. } | Done::Followed) => {}
+            Ok(Done::WaitedForLogin { has_come: true }) if self.live.is_none() => {
+                self.on_reconnect(Instant::now());
+            }
+            Ok(
+                Done::Probed { .. }
+                | Done::Fetched { .. }
+                | Done::Followed
+                | Done::WaitedForLogin { .. },
+            ) => {}
             Err(panic) => self.on_panic(&panic),
         }
     }
@@ -198,6 +207,7 @@ impl Supervisor {
         self.watch_over(epoch, connection);
         self.connections += 1;
         self.next_attempt = None;
+        self.waiting_for_login = None;
         self.pace.connected(now);
         self.rest.started(now);
         self.breaker.succeed();
@@ -224,10 +234,7 @@ impl Supervisor {
             return self.despair(ServerState::Misconfigured { reason: error });
         }
         match classify(failure, SessionUse::Sessionless) {
-            Class::Auth => {
-                let reason = self.how_to_authenticate();
-                return self.despair(ServerState::NeedsAuth { reason });
-            }
+            Class::Auth => return self.ask_for_credentials(failure),
             Class::RateLimited { after } => {
                 self.next_attempt = Some(self.pace.pause(now, after));
             }
@@ -254,16 +261,13 @@ impl Supervisor {
     /// A call, a probe or a list was refused for its credentials.
     fn on_refused(&mut self, epoch: u64, failure: &Failure) {
         self.lose(epoch, failure);
-        let reason = self.how_to_authenticate();
-        self.despair(ServerState::NeedsAuth { reason });
+        self.ask_for_credentials(failure);
     }
 
-    fn how_to_authenticate(&self) -> String {
-        let name = &self.supplies.settings.name;
-        format!(
-            "it does not accept the credentials; set the header it expects under `mcp_servers.{name}.headers` \
-             (usually `Authorization: Bearer …`), then reconnect it"
-        )
+    fn ask_for_credentials(&mut self, failure: &Failure) {
+        let reason = how_to_authenticate(&self.supplies.settings, failure);
+        self.despair(ServerState::NeedsAuth { reason });
+        self.start_waiting_for_login();
     }
 
     fn on_probed(&mut self, epoch: u64, probed: Probed) {
@@ -373,6 +377,24 @@ impl Supervisor {
             }
             None => self.next_attempt = Some(self.pace.failed(now, &self.supplies.random)),
         }
+    }
+}
+
+/// Says what a person has to do. Their agent may be far away, so it is the exact command.
+fn how_to_authenticate(settings: &ServerSettings, failure: &Failure) -> String {
+    let name = &settings.name;
+    match (&settings.oauth, failure) {
+        (Some(_), Failure::NeedsLogin { reason }) => {
+            format!("{reason}; run `hermes mcp login {name}`")
+        }
+        (Some(_), _) => {
+            format!("it does not accept the token it was given; run `hermes mcp login {name}`")
+        }
+        (None, _) => format!(
+            "it does not accept the credentials; set the header it expects under `mcp_servers.{name}.headers` \
+             (usually `Authorization: Bearer …`), then reconnect it; or, if it uses OAuth, set \
+             `mcp_servers.{name}.auth: oauth` and run `hermes mcp login {name}`"
+        ),
     }
 }
 

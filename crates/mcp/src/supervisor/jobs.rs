@@ -47,6 +47,10 @@ pub(super) enum Done {
         epoch: u64,
         result: Result<Offer, Failure>,
     },
+    WaitedForLogin {
+        /// Whether somebody logged in, or we stopped waiting.
+        has_come: bool,
+    },
 }
 
 /// Runs a future once the gate lets it through. One that takes long gives its place to others.
@@ -114,6 +118,19 @@ impl Supervisor {
             let _ = connection.service.waiting().await;
             drop(connection.copier);
             Done::Ended { epoch }
+        });
+    }
+
+    /// Looks out for a login that somebody does elsewhere, until there is a connection.
+    pub(super) fn start_waiting_for_login(&mut self) {
+        let dial = Arc::clone(&self.supplies.dial);
+        let wait = self.supplies.stop.child_token();
+        self.waiting_for_login = Some(wait.clone().drop_guard());
+        self.jobs.spawn(async move {
+            let login = wait.run_until_cancelled(dial.logged_in()).await;
+            Done::WaitedForLogin {
+                has_come: login.is_some(),
+            }
         });
     }
 

@@ -126,6 +126,10 @@ impl Dial for MemoryDial {
         })
     }
 
+    fn logged_in(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
     fn is_exclusive(&self) -> bool {
         self.0.is_exclusive
     }

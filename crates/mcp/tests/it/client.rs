@@ -63,6 +63,7 @@ impl Client {
         let parse =
             |(name, section): &(&str, &Value)| ServerSettings::parse(name, section).unwrap();
         let ports = McpPorts {
+            token_folder: logs.path().join("mcp-tokens"),
             log_folder: logs.path().to_owned(),
             cache_folder: logs.path().join("cache"),
             media_folder: logs.path().join("media"),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CallId, CancellationToken, Progress, Random, SessionId, Tool, ToolContext};
+use hermes_core::{
+    CallId, CancellationToken, Person, Progress, Random, SessionId, Spending, Tool, ToolContext,
+};
 use hermes_mcp::{BreakerStatus, Mcp, McpPorts, ServerSettings};
 use hermes_testkit::TestClock;
 use serde_json::{Value, json};
@@ -30,6 +32,11 @@ impl Trial {
         let ports = McpPorts {
             log_folder: folder.path().to_owned(),
             cache_folder: folder.path().join("cache"),
+            token_folder: "/proc/nowhere".into(),
+            media_folder: "/proc/nowhere".into(),
+            models: None,
+            folders: Vec::new(),
+            is_attended: false,
             random: Arc::new(Random::seeded(3)),
             clock: Arc::new(TestClock::default()),
             environment: ["PATH", "HOME"]
@@ -109,6 +116,8 @@ fn context() -> ToolContext {
         cwd: PathBuf::from("/"),
         stop: CancellationToken::new(),
         progress: Progress::default(),
+        person: Person::default(),
+        spending: Spending::default(),
         previous: None,
     }
 }

@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     io,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -21,6 +21,7 @@ use super::{
     settings::Answers,
     stream,
 };
+use crate::oauth::{Admission, Shared};
 use crate::server::{
     http::{Connection, Request},
     play::After,
@@ -43,6 +44,8 @@ pub(super) struct State {
     /// The subscriptions of the modern era: the id of each request, and its stream.
     pub(super) subscriptions: Vec<(Value, Outbox)>,
     seen: Vec<Seen>,
+    /// Who decides which tokens are good, if any are needed.
+    gate: Option<Arc<Shared>>,
     /// Answers that wait for a client to resume, by event id.
     resumable: HashMap<String, Value>,
 }
@@ -110,6 +113,25 @@ impl Host {
     pub(super) fn tell(&self, session: &str, message: &Value) {
         if let Some(streams) = self.state().sessions.get_mut(session) {
             streams.retain(|stream| stream.send(message.clone()).is_ok());
+        }
+    }
+
+    pub(super) fn set_gate(&self, gate: Arc<Shared>) {
+        self.state().gate = Some(gate);
+    }
+
+    /// Returns the refusal of a request whose token is not good enough.
+    pub(super) fn refusal(&self, request: &Request) -> Option<Reply> {
+        let gate = self.state().gate.clone()?;
+        let is_call = rpc::method(&request.json) == "tools/call";
+        match gate.admit(request.header("authorization"), is_call) {
+            Admission::Welcome => None,
+            Admission::Unknown(challenge) => {
+                Some(Reply::text(401, "Unauthorized").header("www-authenticate", &challenge))
+            }
+            Admission::NotAllowed(challenge) => {
+                Some(Reply::text(403, "Forbidden").header("www-authenticate", &challenge))
+            }
         }
     }
 

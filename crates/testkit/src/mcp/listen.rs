@@ -198,6 +198,9 @@ async fn respond(
             return Reply::text(404, &text).send(connection).await;
         }
     }
+    if let Some(refusal) = host.refusal(request) {
+        return refusal.send(connection).await;
+    }
     match request.method.as_str() {
         "POST" => host.post(connection, request).await,
         "GET" => host.get(connection, request).await,

@@ -7,7 +7,7 @@
 //!
 //! With [`Settings::has_asking_tools`] its tools also ask the client for things, in the way of its era.
 //!
-//! Left out on purpose: TLS, HTTP/2 and OAuth.
+//! Left out on purpose: TLS and HTTP/2.
 
 mod admit;
 mod ask;
@@ -48,6 +48,8 @@ pub use rule::{On, Rule, START};
 pub use seen::Seen;
 pub use settings::{Answers, Era, Settings};
 pub use stdio_fault::{StdioFault, StdioMcp};
+
+use crate::oauth::AuthServer;
 
 use self::{host::Host, ledger::Ledger, listen::Orders, peer::Peer};
 
@@ -123,6 +125,13 @@ impl FaultyMcp {
     /// Takes back every fault that has not struck yet.
     pub fn clear(&self) {
         self.host.clear();
+    }
+
+    /// Takes only requests with a token of this authorisation server from now on.
+    pub fn protect(&self, auth: &AuthServer) {
+        let gate = auth.shared();
+        gate.protects(&self.url());
+        self.host.set_gate(gate);
     }
 
     /// Changes what kind of server it is. Tells nobody: see [`Self::notify_list_changed`].

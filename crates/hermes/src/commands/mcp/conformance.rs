@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    CallId, CancellationToken, Progress, Random, SessionId, Tool, ToolContext, ToolError,
+    CallId, CancellationToken, Person, Progress, Random, SessionId, Spending, Tool, ToolContext,
+    ToolError,
 };
 use hermes_mcp::{Mcp, ServerSettings, ServerState};
 use serde_json::{Map, Value, json};
@@ -149,6 +150,8 @@ fn context_of(base: &Base, call: &str) -> ToolContext {
         cwd: base.home.logs(),
         stop: CancellationToken::new(),
         progress: Progress::default(),
+        person: Person::default(),
+        spending: Spending::default(),
         previous: None,
     }
 }

@@ -67,8 +67,12 @@ pub(super) fn add(base: &Base, name: &str, section: &Value) -> Outcome<()> {
     let mut file = ConfigFile::open(&base.home.config_yaml())?;
     file.set(&key(name, &[])?, section)?;
     file.save()?;
+    let next = match settings.oauth {
+        Some(_) => format!("log in with `hermes mcp login {name}`"),
+        None => format!("try it with `hermes mcp test {name}`"),
+    };
     println(&format!(
-        "added `{name}` to {}; try it with `hermes mcp test {name}`",
+        "added `{name}` to {}; {next}",
         file.path().display()
     ))
 }

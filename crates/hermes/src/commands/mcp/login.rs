@@ -1,0 +1,187 @@
+//! `hermes mcp login` and `reauth`: a browser on this machine, or a paste from any other.
+
+use std::sync::Arc;
+
+use hermes_core::Random;
+use hermes_mcp::{
+    Callback, CallbackError, Login, LoginError, McpPorts, ServerSettings, forget_login,
+};
+use tokio::time::{Instant, sleep_until};
+
+use super::{TEST_WAIT, known, test, unknown};
+use crate::args::{JsonFlag, McpLoginArgs};
+use crate::base::Base;
+use crate::commands::confirm::is_anybody_there;
+use crate::failure::{Failure, Outcome, code};
+use crate::keyboard::{Keyboard, Typed};
+use crate::mcp::ports;
+use crate::output::{note, println};
+use crate::signals::Signals;
+
+/// What becomes of an earlier login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    Keep,
+    Forget,
+}
+
+pub(super) async fn login(base: &Base, args: &McpLoginArgs, before: Before) -> Outcome<()> {
+    let server = find(base, &args.name)?;
+    if !is_anybody_there() {
+        return Err(
+            Failure::usage("logging in needs a person at a terminal").hint(format!(
+                "run `hermes mcp login {}` in a terminal on this machine; whatever runs already finds the login by itself",
+                args.name
+            )),
+        );
+    }
+    let ports = ports(base, Arc::new(Random::from_system()));
+    if before == Before::Forget {
+        forget_login(&server, &ports).await.map_err(failed)?;
+    }
+    let mut visit = Visit::begin(base, &server, &ports, args).await?;
+    visit.wait().await?;
+    println(&format!("logged in at `{}`", args.name))?;
+    let name = Some(args.name.as_str());
+    test::run(base, name, TEST_WAIT, &JsonFlag { json: false }).await
+}
+
+/// A login that waits for its person.
+struct Visit {
+    login: Login,
+    callback: Callback,
+    keyboard: Keyboard,
+    signals: Signals,
+    deadline: Instant,
+}
+
+impl Visit {
+    async fn begin(
+        base: &Base,
+        server: &ServerSettings,
+        ports: &McpPorts,
+        args: &McpLoginArgs,
+    ) -> Outcome<Self> {
+        let signals = Signals::listen()?;
+        let callback = Callback::open(server, ports).await.map_err(closed)?;
+        let login = Login::begin(server, ports, callback.redirect_uri(), &args.scope)
+            .await
+            .map_err(failed)?;
+        let wait = server.oauth.as_ref().map(|oauth| oauth.login_timeout);
+        println(&format!(
+            "Log in with your browser at\n\n  {}\n\nIf the browser is on another machine, paste the address it ends up at here.",
+            login.url()
+        ))?;
+        if !args.no_browser {
+            open_browser(base, login.url());
+        }
+        Ok(Self {
+            login,
+            callback,
+            keyboard: Keyboard::new(),
+            signals,
+            deadline: Instant::now() + wait.unwrap_or_default(),
+        })
+    }
+
+    /// Waits until the person has logged in, here or elsewhere.
+    async fn wait(&mut self) -> Outcome<()> {
+        let mut may_type = true;
+        loop {
+            tokio::select! {
+                returned = self.callback.returned() => {
+                    let finished = self.login.finish(&returned.answer).await;
+                    returned.show(&finished).await;
+                    if let Some(outcome) = settled(finished) {
+                        return outcome;
+                    }
+                }
+                typed = self.keyboard.next(), if may_type => match typed {
+                    Typed::Text(text) if text.trim().is_empty() => {}
+                    Typed::Text(text) => {
+                        if let Some(outcome) = settled(self.login.finish(&text).await) {
+                            return outcome;
+                        }
+                    }
+                    Typed::TooLong => note("the paste was too long for the terminal; paste only the `code`"),
+                    Typed::End => may_type = false,
+                },
+                _ = self.signals.interrupted() => return Err(interrupted(&self.signals)),
+                () = sleep_until(self.deadline) => return Err(Failure::new("nobody logged in in time")
+                    .hint("start again; `oauth.timeout` in the server's settings gives more time")),
+            }
+        }
+    }
+}
+
+/// Returns how the login ended, unless another answer may still end it.
+fn settled(finished: Result<(), LoginError>) -> Option<Outcome<()>> {
+    match finished {
+        Ok(()) => Some(Ok(())),
+        Err(error) if error.may_try_again() => {
+            note(&error.to_string());
+            None
+        }
+        Err(error) => Some(Err(failed(error))),
+    }
+}
+
+fn find(base: &Base, name: &str) -> Outcome<ServerSettings> {
+    let servers = known(base);
+    let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
+    let found = servers.into_iter().find(|server| server.name == name);
+    found.ok_or_else(|| unknown(name, &names))
+}
+
+/// Tries to open the address where the person is. The address is on the screen in any case.
+fn open_browser(base: &Base, url: &str) {
+    let has = |name| base.environment.get(name).is_some();
+    let opener = if cfg!(target_os = "macos") {
+        "open"
+    } else if has("DISPLAY") || has("WAYLAND_DISPLAY") {
+        "xdg-open"
+    } else {
+        return;
+    };
+    if let Err(error) = hermes_exec::launch(opener, [url]) {
+        tracing::debug!(%error, "no browser was opened");
+    }
+}
+
+fn failed(error: LoginError) -> Failure {
+    let hint = match &error {
+        LoginError::NotOAuth { server } => {
+            format!("hermes config set mcp_servers.{server}.auth oauth")
+        }
+        LoginError::Undiscovered { .. } => {
+            "check the server's `url`; a server without OAuth wants a header instead".to_owned()
+        }
+        LoginError::Unregistered { .. } => {
+            "some servers want a client that was registered by hand".to_owned()
+        }
+        LoginError::Files { .. } => "check the folder and its permissions".to_owned(),
+        LoginError::Refused { .. } | LoginError::NotTheAnswer | LoginError::NotExchanged { .. } => {
+            "start again; `hermes mcp reauth NAME` begins from nothing".to_owned()
+        }
+    };
+    Failure::new(error.to_string()).hint(hint)
+}
+
+fn closed(error: CallbackError) -> Failure {
+    match error {
+        CallbackError::Login(error) => failed(error),
+        CallbackError::Port { .. } => Failure::new(error.to_string())
+            .hint("choose another `oauth.redirect_port`, or none for any free one"),
+    }
+}
+
+fn interrupted(signals: &Signals) -> Failure {
+    let code = match signals.was_terminated() {
+        true => code::TERMINATED,
+        false => code::INTERRUPTED,
+    };
+    Failure {
+        code,
+        ..Failure::new("the login was called off")
+    }
+}

@@ -1,0 +1,55 @@
+//! Reads `WWW-Authenticate`, as far as it concerns what a token allows.
+
+/// Returns the scope that a challenge asks for, if the token lacks it.
+pub(crate) fn missing_scope(challenge: &str) -> Option<String> {
+    (parameter(challenge, "error")? == "insufficient_scope")
+        .then(|| parameter(challenge, "scope"))?
+}
+
+/// Returns a parameter of a challenge, with or without quotes around its value.
+fn parameter(challenge: &str, name: &str) -> Option<String> {
+    let mut rest = challenge;
+    loop {
+        let at = rest.find(name)?;
+        let is_whole = rest[..at].ends_with([' ', ',']) || at == 0;
+        let value = &rest[at + name.len()..];
+        match value.trim_start().strip_prefix('=') {
+            Some(value) if is_whole => return Some(unquoted(value.trim_start())),
+            _ => rest = value,
+        }
+    }
+}
+
+fn unquoted(value: &str) -> String {
+    let end = |text: &str, stop: &[char]| text.find(stop).unwrap_or(text.len());
+    match value.strip_prefix('"') {
+        Some(quoted) => quoted[..end(quoted, &['"'])].to_owned(),
+        None => value[..end(value, &[',', ' '])].to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_scope_is_read_from_any_spelling() {
+        let found = |challenge| missing_scope(challenge);
+        let scope = Some("files:read files:write".to_owned());
+        assert_eq!(
+            found(r#"Bearer error="insufficient_scope", scope="files:read files:write""#),
+            scope
+        );
+        assert_eq!(
+            found(r#"Bearer scope="files:read files:write",error=insufficient_scope"#),
+            scope
+        );
+        assert_eq!(found(r#"Bearer error="invalid_token", scope="a""#), None);
+        assert_eq!(found(r#"Bearer error="insufficient_scope""#), None);
+        assert_eq!(
+            found(r#"Bearer error_description="scope=x", error="insufficient_scope", scope=y"#),
+            Some("y".to_owned())
+        );
+        assert_eq!(found("Basic realm=x"), None);
+    }
+}
