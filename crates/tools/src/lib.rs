@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use hermes_core::{Terminal, Tool};
 
+pub mod patch;
 mod read_file;
 mod terminal;
 mod todo;
@@ -21,12 +22,18 @@ mod toolset;
 mod arguments;
 mod atomic;
 mod blocking;
+mod folder;
 mod guard;
+mod ledger;
 mod lines;
+mod neighbours;
 mod paths;
 pub mod policy;
 mod shell;
+mod syntax;
+mod target;
 
+pub use ledger::FileLedger;
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, select};
 
 /// Makes one tool out of what the binary gives it.
@@ -34,6 +41,7 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[(&str, Make)] = &[
+    ("patch", patch::make),
     ("read_file", read_file::make),
     ("terminal", terminal::make),
     ("todo", todo::make),
@@ -56,6 +64,8 @@ pub struct ToolPorts {
     pub secret: Vec<PathBuf>,
     /// Files and folders of ours that tools read but do not write: settings, the database.
     pub protected: Vec<PathBuf>,
+    /// What sessions know of files; one for all sessions of a process.
+    pub files: FileLedger,
 }
 
 /// How much one call may take and return.

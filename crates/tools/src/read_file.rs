@@ -1,23 +1,24 @@
 //! `read_file`: shows numbered lines of a text file.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::text::nearest;
 use hermes_core::{
-    BoxFuture, CancellationToken, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec,
+    BoxFuture, CancellationToken, Effect, Parallel, SessionId, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
 };
-use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::folder::Folder;
 use crate::guard::Guard;
+use crate::ledger::{FileLedger, Stamp};
 use crate::lines::{Page, PageText, read_page};
-use crate::{ToolLimits, ToolPorts, arguments, blocking, paths};
+use crate::{ToolLimits, ToolPorts, arguments, blocking, neighbours, paths};
 
 const NAME: &str = "read_file";
 
@@ -32,10 +33,6 @@ const SAMPLE_BYTES: u64 = 8 * 1024;
 
 /// A sample with more control characters than this is not text.
 const CONTROL_PERCENT_MAX: usize = 30;
-
-/// Names of a folder that are shown, or searched for near ones.
-const FOLDER_NAMES_MAX: usize = 1000;
-const FOLDER_NAMES_SHOWN: usize = 30;
 
 /// First bytes of common files that are not text.
 const SIGNATURES: &[(&[u8], &str)] = &[
@@ -57,6 +54,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         limits: ports.limits.clone(),
         home: ports.home.clone(),
         guard: Guard::new(ports),
+        ledger: ports.files.clone(),
     })
 }
 
@@ -87,6 +85,7 @@ struct ReadFile {
     limits: ToolLimits,
     home: Option<PathBuf>,
     guard: Guard,
+    ledger: FileLedger,
 }
 
 #[derive(Deserialize)]
@@ -137,10 +136,17 @@ impl ReadFile {
             line_chars_max: self.limits.line_chars_max,
             count_bytes_max: COUNT_BYTES_MAX,
         };
-        let (guard, stop) = (self.guard.clone(), cx.stop.clone());
+        let reading = Reading {
+            path,
+            page,
+            guard: self.guard.clone(),
+            ledger: self.ledger.clone(),
+            session: cx.session.clone(),
+            stop: cx.stop.clone(),
+        };
         let stopped =
             || ToolError::Stopped("stopped while reading; nothing was changed".to_owned());
-        blocking::unless_stopped(&cx.stop, move || read(&path, page, &guard, &stop))
+        blocking::unless_stopped(&cx.stop, move || reading.run())
             .await
             .ok_or_else(stopped)?
             .map_err(ToolError::Answer)?
@@ -149,48 +155,78 @@ impl ReadFile {
     }
 }
 
-/// Reads a page of a file; an error is written for the model, and `Ok(None)` means that it was stopped.
-fn read(
-    path: &Path,
+/// One call, on a thread that may wait for the disk.
+struct Reading {
+    path: PathBuf,
     page: Page,
-    guard: &Guard,
-    stop: &CancellationToken,
-) -> Result<Option<String>, String> {
-    let target = path.canonicalize().map_err(|error| explain(path, &error))?;
-    if let Some(refusal) = guard
-        .refuse_read(path)
-        .or_else(|| guard.refuse_read(&target))
-    {
-        return Err(refusal);
-    }
-    let metadata = target.metadata().map_err(|error| explain(path, &error))?;
-    if let Some(refusal) = refuse_kind(path, &metadata) {
-        return Err(refusal);
-    }
-    let mut file = open(&target).map_err(|error| explain(path, &error))?;
-    let sample = sample(&mut file).map_err(|error| explain(path, &error))?;
-    if let Some(kind) = binary_kind(&sample) {
-        return Err(format!(
-            "`{}` is {kind} of {} bytes, not text; look at it with a program that knows its format",
-            path.display(),
-            metadata.len()
-        ));
-    }
-    let text = read_page(file, page, stop).map_err(|error| explain(path, &error))?;
-    text.map(|text| present(path, page, text)).transpose()
+    guard: Guard,
+    ledger: FileLedger,
+    session: SessionId,
+    stop: CancellationToken,
 }
 
-/// Opens a regular file. Should it have become a pipe since we looked, opening it still does not hang.
-fn open(path: &Path) -> io::Result<File> {
-    let no_hang = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(no_hang)
-        .open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is no longer a regular file")),
+impl Reading {
+    /// Reads a page of a file; an error is written for the model, and `Ok(None)` means that it was stopped.
+    fn run(&self) -> Result<Option<String>, String> {
+        let target = self.path.canonicalize();
+        let target = target.map_err(|error| self.explain(&error))?;
+        let refusal = self.guard.refuse_read(&self.path);
+        if let Some(refusal) = refusal.or_else(|| self.guard.refuse_read(&target)) {
+            return Err(refusal);
+        }
+        let (mut file, metadata) = self.open(&target)?;
+        let stamp = Stamp::of(&metadata);
+        let key = (self.page.offset, self.page.lines_max);
+        if self.ledger.may_refer(&self.session, &target, stamp, key) {
+            return Ok(Some(unchanged(&self.path, self.page.offset)));
+        }
+        let sample = sample(&mut file).map_err(|error| self.explain(&error))?;
+        if let Some(kind) = binary_kind(&sample) {
+            return Err(format!(
+                "`{}` is {kind} of {} bytes, not text; look at it with a program that knows its format",
+                self.path.display(),
+                metadata.len()
+            ));
+        }
+        let text = read_page(file, self.page, &self.stop).map_err(|error| self.explain(&error))?;
+        let Some(text) = text else { return Ok(None) };
+        let text = present(&self.path, self.page, text)?;
+        self.ledger
+            .note_read(&self.session, &target, stamp, key, text.len());
+        Ok(Some(text))
     }
+
+    /// Opens a regular file by a path without links. Should it have become a pipe since, opening it does not hang.
+    fn open(&self, target: &Path) -> Result<(File, Metadata), String> {
+        let folder = target.parent().unwrap_or(Path::new("/"));
+        let name = target.file_name().unwrap_or(OsStr::new("."));
+        let folder = Folder::open(folder).map_err(|error| self.explain(&error))?;
+        let metadata = folder.look(name).map_err(|error| self.explain(&error))?;
+        let missing = || neighbours::describe_missing(&self.path);
+        if let Some(refusal) = refuse_kind(&self.path, &metadata.ok_or_else(missing)?) {
+            return Err(refusal);
+        }
+        let file = folder.open_file(name);
+        let opened = file.and_then(|file| file.metadata().map(|metadata| (file, metadata)));
+        let (file, metadata) = opened.map_err(|error| self.explain(&error))?;
+        match refuse_kind(&self.path, &metadata) {
+            Some(refusal) => Err(refusal),
+            None => Ok((file, metadata)),
+        }
+    }
+
+    fn explain(&self, error: &io::Error) -> String {
+        explain(&self.path, error)
+    }
+}
+
+/// Says that a page is in the conversation already.
+fn unchanged(path: &Path, offset: usize) -> String {
+    format!(
+        "[`{}` has not changed since you read it from line {offset}: your earlier result is still right. If you cannot \
+         see it any more, read the file again.]",
+        path.display()
+    )
 }
 
 fn sample(file: &mut File) -> io::Result<Vec<u8>> {
@@ -221,7 +257,7 @@ fn refuse_kind(path: &Path, metadata: &Metadata) -> Option<String> {
         return None;
     }
     if kind.is_dir() {
-        return Some(describe_folder(path));
+        return Some(neighbours::describe_folder(path));
     }
     let kind = match kind {
         kind if kind.is_fifo() => "a named pipe",
@@ -234,62 +270,14 @@ fn refuse_kind(path: &Path, metadata: &Metadata) -> Option<String> {
     ))
 }
 
-fn describe_folder(path: &Path) -> String {
-    let mut names = names_in(path);
-    names.sort();
-    let more = names.len().saturating_sub(FOLDER_NAMES_SHOWN);
-    names.truncate(FOLDER_NAMES_SHOWN);
-    let more = match more {
-        0 => String::new(),
-        more => format!(" and {more} more (list them with `ls`)"),
-    };
-    format!(
-        "`{}` is a folder; read a file in it: {}{more}",
-        path.display(),
-        names.join(", ")
-    )
-}
-
-fn names_in(folder: &Path) -> Vec<String> {
-    let Ok(entries) = folder.read_dir() else {
-        return Vec::new();
-    };
-    entries
-        .take(FOLDER_NAMES_MAX)
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-        .collect()
-}
-
 fn explain(path: &Path, error: &io::Error) -> String {
     let shown = path.display();
     match error.kind() {
-        io::ErrorKind::NotFound => format!("`{shown}` does not exist{}", hint_for_missing(path)),
+        io::ErrorKind::NotFound => neighbours::describe_missing(path),
         io::ErrorKind::PermissionDenied => {
             format!("`{shown}` may not be read by this user; its permissions forbid it")
         }
         _ => format!("cannot read `{shown}`: {error}"),
-    }
-}
-
-fn hint_for_missing(path: &Path) -> String {
-    let Some(folder) = path.parent() else {
-        return String::new();
-    };
-    if !folder.is_dir() {
-        let existing = folder.ancestors().find(|ancestor| ancestor.is_dir());
-        return existing.map_or_else(String::new, |existing| {
-            format!("; the path exists only as far as `{}`", existing.display())
-        });
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let names = names_in(folder);
-    match nearest(&name, names.iter().map(String::as_str)).as_slice() {
-        [] => format!("; nothing in `{}` has a similar name", folder.display()),
-        near => format!(
-            "; similar names in `{}`: {}",
-            folder.display(),
-            near.join(", ")
-        ),
     }
 }
 

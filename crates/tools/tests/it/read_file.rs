@@ -91,7 +91,7 @@ async fn what_is_not_text_is_described() {
     place.write("folder/inside.txt", "x");
     let answer = place.answer(READ, json!({"path": "folder"})).await;
     assert!(
-        answer.ends_with("is a folder; read a file in it: inside.txt"),
+        answer.ends_with("is a folder; name a file in it: inside.txt"),
         "{answer}"
     );
 }
@@ -167,4 +167,32 @@ fn reading_is_a_read_of_its_path() {
     assert_eq!(tool.effect(&arguments), Effect::Read);
     let expected = Parallel::Reads(vec![place.path("a.txt")]);
     assert_eq!(tool.parallel(&arguments, place.root()), expected);
+}
+
+#[tokio::test]
+async fn a_page_that_is_in_the_conversation_is_not_repeated_at_once() {
+    let place = Place::new();
+    let lines: String = (1..=300).map(|n| format!("line {n}\n")).collect();
+    place.write("a.txt", &lines);
+    let arguments = json!({"path": "a.txt"});
+    let first = place.call(READ, arguments.clone()).await.unwrap();
+    let second = place.call(READ, arguments.clone()).await.unwrap();
+    assert!(
+        second.contains("has not changed since you read it"),
+        "{second}"
+    );
+    let third = place.call(READ, arguments.clone()).await.unwrap();
+    assert_eq!(first, third);
+    let page = json!({"path": "a.txt", "offset": 2});
+    assert!(
+        place
+            .call(READ, page)
+            .await
+            .unwrap()
+            .starts_with("2|line 2")
+    );
+
+    place.write("a.txt", lines.replace("line 1\n", "changed\n"));
+    let changed = place.call(READ, arguments).await.unwrap();
+    assert!(changed.starts_with("1|changed\n"), "{changed}");
 }
