@@ -158,8 +158,10 @@ pub fn find(text: &str, old: &str, grain: Grain) -> Option<Found> {
     chain.iter().find_map(|strategy| {
         let mut ranges = search.ranges(*strategy);
         if *strategy != Strategy::Exact {
+            let mut end = 0;
             for range in &mut ranges {
-                range.start = with_indentation(text, range.start);
+                range.start = with_indentation(text, range.start).max(end);
+                end = range.end;
             }
         }
         if grain == Grain::WholeLines {

@@ -55,20 +55,18 @@ impl Mapped {
         Self { text, pieces }
     }
 
-    /// Returns where a range of the rewritten text was. A piece that it covers in part counts whole.
-    pub(super) fn original(&self, range: &Range<usize>) -> Range<usize> {
-        let start = match self.piece_before(range.start) {
-            Some(piece) if range.start < piece.rewritten.end => piece.original.start,
-            Some(piece) => piece.original.end + (range.start - piece.rewritten.end),
-            None => range.start,
-        };
-        let end = match self.piece_before(range.end) {
-            Some(piece) if range.end == piece.rewritten.start => piece.original.start,
-            Some(piece) if range.end < piece.rewritten.end => piece.original.end,
-            Some(piece) => piece.original.end + (range.end - piece.rewritten.end),
-            None => range.end,
-        };
-        start..end
+    /// Returns where a range of the rewritten text was; `None` if it cuts through a piece, half a dash being none.
+    pub(super) fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        Some(self.original_place(range.start)?..self.original_place(range.end)?)
+    }
+
+    fn original_place(&self, at: usize) -> Option<usize> {
+        match self.piece_before(at) {
+            Some(piece) if at == piece.rewritten.start => Some(piece.original.start),
+            Some(piece) if at < piece.rewritten.end => None,
+            Some(piece) => Some(piece.original.end + (at - piece.rewritten.end)),
+            None => Some(at),
+        }
     }
 
     /// Returns the last piece that begins at or before a place in the rewritten text.
@@ -102,11 +100,12 @@ mod tests {
         let text = "a  =\t“x”";
         let blanks = Mapped::with_single_blanks(text);
         assert_eq!(blanks.text, "a = “x”");
-        assert_eq!(&text[blanks.original(&(0..3))], "a  =");
-        assert_eq!(&text[blanks.original(&(2..4))], "=\t");
+        assert_eq!(blanks.original(&(0..3)), Some(0..4));
+        assert_eq!(blanks.original(&(2..4)), Some(3..5));
         let plain = Mapped::with_plain_characters("a—b…");
         assert_eq!(plain.text, "a--b...");
-        assert_eq!(&"a—b…"[plain.original(&(1..3))], "—");
-        assert_eq!(&"a—b…"[plain.original(&(2..5))], "—b…");
+        assert_eq!(plain.original(&(1..3)), Some(1..4));
+        assert_eq!(plain.original(&(3..7)), Some(4..8));
+        assert_eq!(plain.original(&(2..7)), None);
     }
 }

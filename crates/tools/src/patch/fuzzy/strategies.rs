@@ -72,7 +72,10 @@ impl<'a> Search<'a> {
 }
 
 fn originals(mapped: &Mapped, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
-    ranges.iter().map(|range| mapped.original(range)).collect()
+    ranges
+        .iter()
+        .filter_map(|range| mapped.original(range))
+        .collect()
 }
 
 fn exact(text: &str, old: &str) -> Vec<Range<usize>> {

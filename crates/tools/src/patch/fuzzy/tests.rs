@@ -92,6 +92,12 @@ fn a_single_similar_line_is_not_enough() {
 }
 
 #[test]
+fn half_a_dash_is_not_found() {
+    assert_eq!(one("a—b\n", "-", "+"), Err(ReplaceError::NotFound));
+    check("a—b\n", "--", "+", "a+b\n", "unicode_normalized");
+}
+
+#[test]
 fn an_ambiguous_text_is_told_with_its_lines() {
     assert_eq!(
         one("x\ny\n\nx x\n", "x", "z"),
