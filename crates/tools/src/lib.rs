@@ -13,6 +13,7 @@ use hermes_core::{Terminal, Tool};
 
 pub mod patch;
 mod read_file;
+mod search_files;
 mod terminal;
 mod todo;
 mod write_file;
@@ -43,6 +44,7 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 pub const BUILT_IN: &[(&str, Make)] = &[
     ("patch", patch::make),
     ("read_file", read_file::make),
+    ("search_files", search_files::make),
     ("terminal", terminal::make),
     ("todo", todo::make),
     ("write_file", write_file::make),

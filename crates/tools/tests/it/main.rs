@@ -10,6 +10,8 @@ mod contract;
 mod fuzzy;
 mod patch;
 mod read_file;
+mod search_files;
+mod search_speed;
 mod terminal;
 mod write_file;
 
