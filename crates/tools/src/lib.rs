@@ -23,6 +23,7 @@ mod toolset;
 mod arguments;
 mod atomic;
 mod blocking;
+mod documents;
 mod folder;
 mod guard;
 mod ledger;

@@ -14,6 +14,7 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::documents::{self, Extracted};
 use crate::folder::Folder;
 use crate::guard::Guard;
 use crate::ledger::{FileLedger, Stamp};
@@ -34,19 +35,56 @@ const SAMPLE_BYTES: u64 = 8 * 1024;
 /// A sample with more control characters than this is not text.
 const CONTROL_PERCENT_MAX: usize = 30;
 
-/// First bytes of common files that are not text.
-const SIGNATURES: &[(&[u8], &str)] = &[
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF8", "a GIF image"),
-    (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a ZIP archive or an office document"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"\x7fELF", "a program"),
-    (b"SQLite format 3", "an SQLite database"),
-    (b"\xff\xfe", "UTF-16 text (convert it with `iconv`)"),
-    (b"\xfe\xff", "UTF-16 text (convert it with `iconv`)"),
+/// A kind of file that is not text: its first bytes, its name, and what shows it.
+#[derive(Debug, PartialEq, Eq)]
+struct Kind {
+    signature: &'static [u8],
+    name: &'static str,
+    advice: &'static str,
+}
+
+const fn kind(signature: &'static [u8], name: &'static str, advice: &'static str) -> Kind {
+    Kind {
+        signature,
+        name,
+        advice,
+    }
+}
+
+const IMAGE_ADVICE: &str =
+    "what it shows cannot be read as text; ask the user, or use a tool for images if there is one";
+const UTF_16_ADVICE: &str = "convert it with `iconv -f utf-16 -t utf-8`";
+
+const KINDS: &[Kind] = &[
+    kind(b"\x89PNG", "a PNG image", IMAGE_ADVICE),
+    kind(b"\xff\xd8\xff", "a JPEG image", IMAGE_ADVICE),
+    kind(b"GIF8", "a GIF image", IMAGE_ADVICE),
+    kind(
+        b"%PDF",
+        "a PDF document",
+        "`pdftotext -layout FILE -` in `terminal` shows its text",
+    ),
+    kind(
+        b"PK\x03\x04",
+        "a ZIP archive",
+        "`unzip -l` lists what is in it",
+    ),
+    kind(
+        b"\x1f\x8b",
+        "a gzip archive",
+        "`zcat` or `tar -tzf` shows what is in it",
+    ),
+    kind(b"\x7fELF", "a program", "`file` and `strings` tell more"),
+    kind(
+        b"SQLite format 3",
+        "an SQLite database",
+        "`sqlite3 FILE .schema` shows its tables",
+    ),
+    kind(b"\xff\xfe", "UTF-16 text", UTF_16_ADVICE),
+    kind(b"\xfe\xff", "UTF-16 text", UTF_16_ADVICE),
 ];
+
+const UNKNOWN_KIND: Kind = kind(b"", "a binary file", "`file` and `xxd` tell more");
 
 pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(ReadFile {
@@ -61,7 +99,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
 fn spec(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
-        description: "Read a text file. Lines come numbered as `N|text`; the number and bar are not part of the \
+        description: "Read a text file, or the text of a notebook, docx, xlsx or pptx. Lines come numbered as `N|text`; the number and bar are not part of the \
                       file. Long files come in pages: go on with `offset`. Prefer this to `cat`, `head` or `tail`."
             .to_owned(),
         parameters: json!({
@@ -180,20 +218,43 @@ impl Reading {
         if self.ledger.may_refer(&self.session, &target, stamp, key) {
             return Ok(Some(unchanged(&self.path, self.page.offset)));
         }
+        let text = match documents::extract(&target, &mut file) {
+            Some(document) => self.read_document(&document)?,
+            None => self.read_text(file, &metadata)?,
+        };
+        if let Some(text) = &text {
+            self.ledger
+                .note_read(&self.session, &target, stamp, key, text.len());
+        }
+        Ok(text)
+    }
+
+    fn read_document(&self, document: &Extracted) -> Result<Option<String>, String> {
+        let text = read_page(document.text.as_bytes(), self.page, &self.stop);
+        let Some(text) = text.map_err(|error| self.explain(&error))? else {
+            return Ok(None);
+        };
+        let text = present(&self.path, self.page, text)?;
+        let kind = document.kind;
+        Ok(Some(format!(
+            "[the text of {kind}; changes to it need a program that writes the format]\n{text}"
+        )))
+    }
+
+    fn read_text(&self, mut file: File, metadata: &Metadata) -> Result<Option<String>, String> {
         let sample = sample(&mut file).map_err(|error| self.explain(&error))?;
         if let Some(kind) = binary_kind(&sample) {
             return Err(format!(
-                "`{}` is {kind} of {} bytes, not text; look at it with a program that knows its format",
+                "`{}` is {} of {} bytes, not text; {}",
                 self.path.display(),
-                metadata.len()
+                kind.name,
+                metadata.len(),
+                kind.advice
             ));
         }
         let text = read_page(file, self.page, &self.stop).map_err(|error| self.explain(&error))?;
-        let Some(text) = text else { return Ok(None) };
-        let text = present(&self.path, self.page, text)?;
-        self.ledger
-            .note_read(&self.session, &target, stamp, key, text.len());
-        Ok(Some(text))
+        text.map(|text| present(&self.path, self.page, text))
+            .transpose()
     }
 
     /// Opens a regular file by a path without links. Should it have become a pipe since, opening it does not hang.
@@ -237,18 +298,13 @@ fn sample(file: &mut File) -> io::Result<Vec<u8>> {
 }
 
 /// Says what a file is if its beginning is not text.
-fn binary_kind(sample: &[u8]) -> Option<&'static str> {
-    let known = SIGNATURES
-        .iter()
-        .find(|(signature, _)| sample.starts_with(signature));
+fn binary_kind(sample: &[u8]) -> Option<&'static Kind> {
+    let known = KINDS.iter().find(|kind| sample.starts_with(kind.signature));
     let is_control =
         |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
     let controls = sample.iter().filter(is_control).count();
     let is_binary = sample.contains(&0) || controls * 100 > sample.len() * CONTROL_PERCENT_MAX;
-    match known {
-        Some((_, kind)) => Some(kind),
-        None => is_binary.then_some("a binary file"),
-    }
+    known.or(is_binary.then_some(&UNKNOWN_KIND))
 }
 
 fn refuse_kind(path: &Path, metadata: &Metadata) -> Option<String> {
@@ -335,7 +391,8 @@ mod tests {
             (b"\x01\x02\x03\x04abc", Some("a binary file")),
             (b"latin1 caf\xe9", None),
         ] {
-            assert_eq!(binary_kind(sample), kind, "{sample:?}");
+            let found = binary_kind(sample).map(|kind| kind.name);
+            assert_eq!(found, kind, "{sample:?}");
         }
     }
 }

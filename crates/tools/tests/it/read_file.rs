@@ -88,6 +88,9 @@ async fn what_is_not_text_is_described() {
     place.write("image.png", b"\x89PNG\r\n\x1a\n\0\0\0");
     let answer = place.answer(READ, json!({"path": "image.png"})).await;
     assert!(answer.contains("a PNG image of 11 bytes"), "{answer}");
+    place.write("paper.pdf", "%PDF-1.7");
+    let answer = place.answer(READ, json!({"path": "paper.pdf"})).await;
+    assert!(answer.contains("`pdftotext"), "{answer}");
     place.write("folder/inside.txt", "x");
     let answer = place.answer(READ, json!({"path": "folder"})).await;
     assert!(
@@ -195,4 +198,23 @@ async fn a_page_that_is_in_the_conversation_is_not_repeated_at_once() {
     place.write("a.txt", lines.replace("line 1\n", "changed\n"));
     let changed = place.call(READ, arguments).await.unwrap();
     assert!(changed.starts_with("1|changed\n"), "{changed}");
+}
+
+#[tokio::test]
+async fn a_notebook_is_read_by_its_cells() {
+    let place = Place::new();
+    let notebook = json!({"cells": [{"cell_type": "code", "source": ["x = 1\n", "x"]}]});
+    place.write("a.ipynb", notebook.to_string());
+    let text = place.call(READ, json!({"path": "a.ipynb"})).await.unwrap();
+    assert!(text.starts_with("[the text of a notebook;"), "{text}");
+    assert!(
+        text.ends_with("1|# --- Code cell 1 ---\n2|x = 1\n3|x\n"),
+        "{text}"
+    );
+    place.write("broken.ipynb", "{\"cells\": 1}\n");
+    let text = place
+        .call(READ, json!({"path": "broken.ipynb"}))
+        .await
+        .unwrap();
+    assert_eq!(text, "1|{\"cells\": 1}\n");
 }
