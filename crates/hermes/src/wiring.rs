@@ -11,7 +11,7 @@ use hermes_exec::{Local, child_environment};
 use hermes_llm::{ModelChoice, ResolveError};
 use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
-use hermes_tools::{ToolLimits, ToolPorts};
+use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
 
 use crate::args::RunFlags;
 use crate::base::Base;
@@ -230,6 +230,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         home: base.environment.user_home(),
         secret: vec![home.dot_env(), home.directory().join("auth.json")],
         protected: vec![home.config_yaml(), home.database()],
+        files: FileLedger::default(),
     })
 }
 

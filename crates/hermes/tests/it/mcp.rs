@@ -114,7 +114,8 @@ async fn toolsets_on_the_command_line_choose_servers_too() {
         "{only_server:?}"
     );
     let only_files = offered(&["-t", "file"]);
-    assert_eq!(only_files, ["read_file", "write_file"]);
+    let files = ["patch", "read_file", "search_files", "write_file"];
+    assert_eq!(only_files, files);
     assert!(offered(&["-t", "none"]).is_empty());
 }
 
