@@ -25,6 +25,7 @@ pub mod redact;
 pub mod reply;
 pub mod secret;
 pub mod text;
+pub mod wording;
 
 pub use clock::{Clock, Timestamp};
 pub use effect::Effect;
