@@ -20,6 +20,23 @@ impl History {
         self.messages.push(message);
     }
 
+    /// Finds where the last turns begin: as many as there are, up to so many. `None` when there is none.
+    pub(crate) fn before_last(&self, turns: u32) -> Option<(u32, usize)> {
+        let said = self.messages.iter().enumerate();
+        let begins = said.filter(|(_, message)| message.role == Role::User);
+        let begins: Vec<usize> = begins.map(|(at, _)| at).collect();
+        let count = begins.len().min(turns as usize);
+        let at = *begins.get(begins.len() - count)?;
+        Some((count as u32, at))
+    }
+
+    /// Drops everything from a message on, and returns that message.
+    pub(crate) fn cut(&mut self, at: usize) -> Message {
+        let message = self.messages[at].clone();
+        self.messages.truncate(at);
+        message
+    }
+
     /// Adds the results of one reply, putting them into the order of its calls.
     pub(crate) fn push_results(&mut self, results: impl IntoIterator<Item = ToolResult>) {
         self.messages

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hermes_core::{
     BoxFuture, CallId, CancellationToken, Claim, Clock, Entry, Event, Message, Model, NewSession,
-    Notice, Op, OpenTurn, Part, Prefix, Random, ResultStatus, SessionId, SessionRecord, Store,
-    StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage, Verdict,
+    Notice, Op, OpenTurn, Part, Prefix, Random, ResultStatus, Role, SessionId, SessionRecord,
+    Store, StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage, Verdict,
 };
 use tokio::sync::mpsc;
 
@@ -75,6 +75,12 @@ pub enum SessionStart {
         prefix: Prefix,
     },
     Resume(SessionId),
+    /// A copy that goes its own way. The conversation it was copied from stays as it is.
+    Branch {
+        of: SessionId,
+        source: String,
+        title: Option<String>,
+    },
 }
 
 /// A session that is ready, and the task that runs it. The caller owns the task; when it is dropped, the session stops.
@@ -82,7 +88,7 @@ pub struct Opened {
     pub session: Session,
     pub events: mpsc::Receiver<Event>,
     pub task: BoxFuture<'static, ()>,
-    /// What there was before, when it was resumed.
+    /// What there was before, when it was resumed or branched off.
     pub resumed: Option<Resumed>,
 }
 
@@ -120,6 +126,9 @@ impl Session {
                 None
             }
             SessionStart::Resume(id) => Some(task.resume(id).await?),
+            SessionStart::Branch { of, source, title } => {
+                Some(task.branch(of, source, title).await?)
+            }
         };
         let session = Self {
             id: task.recorder.session().clone(),
@@ -161,8 +170,8 @@ struct SessionTask {
     events: mpsc::Sender<Event>,
     recorder: Recorder,
     history: History,
-    /// The row to write with the first message.
-    unwritten: Option<NewSession>,
+    /// What to write with the first message.
+    unwritten: Option<Unwritten>,
     claim: Option<Claim>,
     open_turn: Option<OpenTurn>,
     queue: VecDeque<UserMessage>,
@@ -171,6 +180,12 @@ struct SessionTask {
     nested: NestedContext,
     /// The store refused something: what is in memory may be ahead of it.
     is_stale: bool,
+}
+
+/// A session that is not in the store yet.
+struct Unwritten {
+    row: NewSession,
+    inherited: Vec<Entry>,
 }
 
 impl SessionTask {
@@ -195,7 +210,43 @@ impl SessionTask {
 
     fn begin_new(&mut self, source: String, title: Option<String>, prefix: Prefix) {
         self.history = History::new(prefix.clone(), Vec::new());
-        self.unwritten = Some(NewSession {
+        self.unwritten = Some(Unwritten {
+            row: self.row(source, title, prefix),
+            inherited: Vec::new(),
+        });
+    }
+
+    /// Begins a session with what another has said, in the same prefix, so that caches go on to serve it.
+    async fn branch(
+        &mut self,
+        of: SessionId,
+        source: String,
+        title: Option<String>,
+    ) -> Result<Resumed, StoreError> {
+        let parent = self.ports.store.load(&of).await?;
+        if parent.open_turn.is_some() {
+            return Err(StoreError::Refused {
+                detail: format!("session `{of}` has a turn that has not ended"),
+            });
+        }
+        let row = self.row(source, title, parent.prefix.clone());
+        self.unwritten = Some(Unwritten {
+            row: NewSession {
+                parent: Some(of),
+                ..row
+            },
+            inherited: inherited(&parent.messages, &self.ports),
+        });
+        self.history = History::new(parent.prefix, parent.messages.clone());
+        Ok(Resumed {
+            record: parent.record,
+            messages: parent.messages,
+            has_open_turn: false,
+        })
+    }
+
+    fn row(&self, source: String, title: Option<String>, prefix: Prefix) -> NewSession {
+        NewSession {
             id: self.recorder.session().clone(),
             created: self.ports.clock.now(),
             source,
@@ -204,7 +255,7 @@ impl SessionTask {
             model: self.ports.model.name(),
             parent: None,
             prefix,
-        });
+        }
     }
 
     async fn resume(&mut self, id: SessionId) -> Result<Resumed, StoreError> {
@@ -254,9 +305,56 @@ impl SessionTask {
             };
             match op {
                 Op::Say(message) | Op::Steer(message) => self.queue.push_back(message),
+                Op::Rewind { turns } => {
+                    self.rewind(turns).await;
+                }
+                Op::Retry => {
+                    let again = self.rewind(1).await;
+                    self.queue.extend(again);
+                }
                 Op::Interrupt | Op::Answer { .. } => {}
             }
         }
+    }
+
+    /// Takes the last turns back, and returns what the user had said in the first of them.
+    async fn rewind(&mut self, turns: u32) -> Option<UserMessage> {
+        let refusal = match self.try_rewind(turns).await {
+            Ok(Some((turns, message))) => {
+                let said = Message::from(message.clone()).text();
+                self.tell(Event::Rewound { turns, said }).await;
+                return Some(message);
+            }
+            Ok(None) => "there is nothing to take back".into(),
+            Err(error) => format!("{error}; {}", error.hint()),
+        };
+        let notice = Notice::NotTaken { reason: refusal };
+        self.tell(Event::Notice { notice }).await;
+        None
+    }
+
+    /// Rewinds in the store first: what is on disk is what happened.
+    async fn try_rewind(&mut self, turns: u32) -> Result<Option<(u32, UserMessage)>, StoreError> {
+        if self.is_stale {
+            self.reload().await?;
+        }
+        let Some((turns, rest)) = self.history.before_last(turns) else {
+            return Ok(None);
+        };
+        match &mut self.unwritten {
+            Some(unwritten) => {
+                let kept = unwritten.inherited.len() - turns as usize;
+                unwritten.inherited.truncate(kept);
+            }
+            None => {
+                self.recorder.add(Entry::Rewound { turns });
+                if let Err(error) = self.recorder.commit().await {
+                    self.is_stale = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Some((turns, as_said(self.history.cut(rest)))))
     }
 
     async fn begin_turn(&mut self, message: UserMessage, ops: &mut mpsc::Receiver<Op>) {
@@ -285,14 +383,15 @@ impl SessionTask {
             turn: turn.clone(),
             message: message.clone(),
         };
-        let Some(row) = &self.unwritten else {
+        let Some(Unwritten { row, inherited }) = &self.unwritten else {
             self.recorder.add(started);
             return self.recorder.commit().await;
         };
         if self.claim.is_none() {
             self.claim = Some(self.ports.store.claim(&row.id).await?);
         }
-        self.ports.store.create(row.clone(), vec![started]).await?;
+        let entries = inherited.iter().cloned().chain([started]).collect();
+        self.ports.store.create(row.clone(), entries).await?;
         self.unwritten = None;
         Ok(())
     }
@@ -369,6 +468,9 @@ impl SessionTask {
                 }
                 Some(Op::Say(message)) => wait_in_line(&mut self.queue, message),
                 Some(Op::Steer(message)) => self.steering.push(message),
+                Some(Op::Rewind { .. } | Op::Retry) => Some(Notice::NotTaken {
+                    reason: "a turn runs; stop it first".into(),
+                }),
                 Some(Op::Answer { call, verdict }) => {
                     self.approvals.resolve(&call, verdict);
                     None
@@ -482,6 +584,33 @@ impl SessionTask {
     async fn tell(&self, event: Event) {
         let _ = self.events.send(event).await;
     }
+}
+
+/// Returns a conversation as entries of a branch: each turn begins with what the user said.
+fn inherited(messages: &[Message], ports: &Ports) -> Vec<Entry> {
+    let mut turns: Vec<Vec<Message>> = Vec::new();
+    for message in messages {
+        match turns.last_mut() {
+            Some(turn) if message.role != Role::User => turn.push(message.clone()),
+            _ => turns.push(vec![message.clone()]),
+        }
+    }
+    let entry = |messages| Entry::Inherited {
+        turn: TurnId::generate(ports.clock.now(), &ports.random),
+        messages,
+    };
+    turns.into_iter().map(entry).collect()
+}
+
+/// Returns a message without the files that its references brought along: they are read anew.
+fn as_said(message: Message) -> UserMessage {
+    let mut has_words = false;
+    let mut parts = message.parts;
+    parts.retain(|part| match part {
+        Part::Text { .. } => !std::mem::replace(&mut has_words, true),
+        _ => true,
+    });
+    UserMessage { parts }
 }
 
 /// Puts a message behind those that wait already, unless there are too many.

@@ -23,7 +23,6 @@ pub enum Verb {
     Busy,
     Tools,
     Mcp,
-    ReloadMcp,
     Status,
     Usage,
     Config,
@@ -239,7 +238,6 @@ pub const COMMANDS: &[Command] = &[
 
     command(Verb::Tools, "tools", Tools, "list the tools of this conversation").any_time(),
     command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are").any_time(),
-    command(Verb::ReloadMcp, "reload-mcp", Tools, "read the MCP servers of the settings again").any_time(),
 
     command(Verb::Status, "status", Information, "show this conversation, its model and its folder").any_time(),
     command(Verb::Usage, "usage", Information, "show the tokens and the cost so far").any_time(),

@@ -19,6 +19,12 @@ pub enum Op {
         call: CallId,
         verdict: Verdict,
     },
+    /// Takes the last turns back. Not while one runs.
+    Rewind {
+        turns: u32,
+    },
+    /// Takes the last turn back and says the same again. Not while one runs.
+    Retry,
 }
 
 /// What a person sent: text, and pictures or sound beside it.
@@ -103,6 +109,11 @@ pub enum Event {
     TurnEnded {
         turn: TurnId,
         end: TurnEnd,
+    },
+    /// The last turns were taken back. `said` is what the user said in the first of them.
+    Rewound {
+        turns: u32,
+        said: String,
     },
     /// Nothing runs and nothing waits: it is the user's turn.
     Idle,
@@ -224,6 +235,10 @@ mod tests {
             cost,
             model,
             requests: 2,
+        });
+        events.push(Event::Rewound {
+            turns: 2,
+            said: "again".into(),
         });
         events.push(Event::Idle);
         for event in events {

@@ -123,6 +123,15 @@ pub enum Entry {
         end: TurnEnd,
         closing: Option<Message>,
     },
+    /// The user took the last turns back: they are no longer part of the conversation.
+    Rewound {
+        turns: u32,
+    },
+    /// A turn of the session this one branched off, as it was said there. What it used is counted there.
+    Inherited {
+        turn: TurnId,
+        messages: Vec<Message>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -36,6 +36,18 @@ impl Base {
         })
     }
 
+    /// The same place with other flags, and the files read again.
+    pub fn with_flags(&self, flags: &RunFlags) -> Outcome<Self> {
+        let environment = load_environment(Environment::of_process(), &self.home)?;
+        let settings = Self::load_settings(&self.home, &environment, &self.cwd, flags)?;
+        Ok(Self {
+            environment,
+            home: self.home.clone(),
+            settings,
+            cwd: self.cwd.clone(),
+        })
+    }
+
     fn load_settings(
         home: &Home,
         environment: &Environment,

@@ -2,7 +2,8 @@
 
 use std::io::IsTerminal as _;
 
-use hermes_agent::{Opened, Session};
+use hermes_agent::{Opened, Session, SessionStart};
+use hermes_core::command::{self, Line, Surface};
 use hermes_core::text::{self, escaped, printable};
 use hermes_core::{Event, Message, Op, Question, Role, UserMessage, Verdict};
 use tokio::sync::mpsc;
@@ -11,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome, code};
+use crate::host::{Here, Host, Then, WhenBusy};
 use crate::keyboard::{Keyboard, Typed};
 use crate::output::{note, print};
 use crate::prepare::Prepared;
@@ -19,13 +21,6 @@ use crate::signals::Signals;
 use crate::style::Style;
 use crate::turn::{close, give_up};
 use crate::wiring::Audience;
-
-const HELP: &str = "\
-/new      start a new conversation
-/stop     stop the turn that runs, and forget what waits (Ctrl-C does the same)
-/steer T  tell the turn that runs something (a line without a slash waits for its end)
-/help     this list
-/quit     leave (Ctrl-D does the same)";
 
 /// How many of the last messages a resumed conversation shows.
 const SHOWN_MESSAGES: usize = 6;
@@ -43,16 +38,18 @@ pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
         );
     }
     let prepared = Prepared::new(base, flags, Audience::Person, source).await?;
-    let outcome = match Chat::new(base, flags, &prepared) {
+    let mut host = Host::new(base, flags, prepared);
+    let outcome = match Chat::new(base, flags, &mut host) {
         Ok(mut chat) => chat.converse().await,
         Err(failure) => Err(failure),
     };
-    prepared.leave(base).await;
+    host.leave().await;
     outcome
 }
 
-struct Chat<'a> {
-    prepared: &'a Prepared,
+struct Chat<'a, 'b> {
+    host: &'a mut Host<'b>,
+    when_busy: WhenBusy,
     renderer: Renderer,
     /// Of the answers and the prompt.
     out: Style,
@@ -62,28 +59,15 @@ struct Chat<'a> {
     signals: Signals,
 }
 
-/// What a line from the user asks for.
-#[derive(Debug, PartialEq, Eq)]
-enum Wish {
-    Say(String),
-    Steer(String),
-    Stop,
-    New,
-    Help,
-    Quit,
-    Unknown(String),
-    Nothing,
-}
-
 /// Where a conversation goes from here.
 enum Next {
-    Say(String),
-    New,
+    Do(Op),
+    Open(SessionStart),
     Leave,
 }
 
-impl<'a> Chat<'a> {
-    fn new(base: &Base, flags: &RunFlags, prepared: &'a Prepared) -> Outcome<Self> {
+impl<'a, 'b> Chat<'a, 'b> {
+    fn new(base: &Base, flags: &RunFlags, host: &'a mut Host<'b>) -> Outcome<Self> {
         let out = Style::of(&std::io::stdout(), &base.environment);
         let err = Style::of(&std::io::stderr(), &base.environment);
         let show_reasoning = base.settings.bool("display.show_reasoning")?;
@@ -92,7 +76,8 @@ impl<'a> Chat<'a> {
             false => Renderer::Live(Live::new(err, show_reasoning)),
         };
         Ok(Self {
-            prepared,
+            host,
+            when_busy: WhenBusy::of(base)?,
             renderer,
             out,
             err,
@@ -103,31 +88,48 @@ impl<'a> Chat<'a> {
 
     async fn converse(&mut self) -> Outcome<()> {
         self.greet();
-        let mut start = self.prepared.start();
+        let mut opened = self.host.open(self.host.prepared().start()).await?;
+        let mut last = None;
         loop {
-            let wired = &self.prepared.wired;
-            let opened = Session::open(wired.ports.clone(), wired.settings.clone(), start).await?;
-            match self.one_session(opened).await? {
-                Next::New => {
-                    note(&self.err.dim("a new conversation"));
-                    start = self.prepared.start_new();
-                }
-                Next::Say(_) | Next::Leave => return Ok(()),
+            let session = opened.session.id().clone();
+            // The same session again, with another model say, is no news.
+            if last.as_ref() != Some(&session) {
+                self.introduce(&opened, last.is_some());
             }
+            let Some(start) = self.one_session(opened).await? else {
+                return Ok(());
+            };
+            last = Some(session.clone());
+            opened = match self.host.open(start).await {
+                Ok(opened) => opened,
+                Err(failure) => {
+                    note(&self.err.yellow(failure));
+                    self.host.open(SessionStart::Resume(session)).await?
+                }
+            };
+        }
+    }
+
+    fn introduce(&self, opened: &Opened, is_another: bool) {
+        match &opened.resumed {
+            Some(resumed) => self.show_past(&resumed.messages),
+            None if is_another => note(&self.err.dim("a new conversation")),
+            None => {}
         }
     }
 
     fn greet(&self) {
-        let model = self.prepared.wired.ports.model.name();
+        let wired = &self.host.prepared().wired;
+        let model = wired.ports.model.name();
         let about = self.err.dim(format!("· {model} · /help for help"));
         note(&format!("{} {about}", self.err.bold("Hermes")));
-        for warning in &self.prepared.wired.warnings {
+        for warning in &wired.warnings {
             note(&self.err.yellow(format!("warning: {warning}")));
         }
     }
 
     /// Talks in one session until the user wants another one or none.
-    async fn one_session(&mut self, opened: Opened) -> Outcome<Next> {
+    async fn one_session(&mut self, opened: Opened) -> Outcome<Option<SessionStart>> {
         let Opened {
             session,
             mut events,
@@ -137,21 +139,22 @@ impl<'a> Chat<'a> {
         let mut tasks = JoinSet::new();
         tasks.spawn(task);
         let mut was_used = resumed.is_some();
-        if let Some(resumed) = &resumed {
-            self.show_past(&resumed.messages);
-        }
-        let next = loop {
+        let start = loop {
             let wanted = self.until_idle(&session, &mut events).await?;
             let next = match wanted {
                 Some(next) => next,
-                None => self.prompt().await?,
+                None => self.prompt(&session).await?,
             };
             match next {
-                Next::Say(text) => was_used |= session.say(text).await,
-                leaving => break leaving,
+                Next::Do(op) => {
+                    was_used |= matches!(op, Op::Say(_) | Op::Steer(_));
+                    session.send(op).await;
+                }
+                Next::Open(start) => break Some(start),
+                Next::Leave => break None,
             }
         };
-        if was_used {
+        if was_used && start.is_none() {
             let id = session.id();
             note(
                 &self
@@ -160,11 +163,11 @@ impl<'a> Chat<'a> {
             );
         }
         close(session, tasks).await?;
-        Ok(next)
+        Ok(start)
     }
 
     /// Asks the user for something to do.
-    async fn prompt(&mut self) -> Outcome<Next> {
+    async fn prompt(&mut self, session: &Session) -> Outcome<Next> {
         self.signals.reset();
         loop {
             if !matches!(self.renderer, Renderer::Json) {
@@ -180,15 +183,61 @@ impl<'a> Chat<'a> {
                     ..Failure::new("")
                 });
             }
-            match self.wish(typed) {
-                Wish::Say(text) | Wish::Steer(text) => return Ok(Next::Say(text)),
-                Wish::New => return Ok(Next::New),
-                Wish::Quit => return Ok(Next::Leave),
-                Wish::Help => note(HELP),
-                Wish::Unknown(name) => self.unknown(&name),
-                Wish::Stop | Wish::Nothing => {}
+            let Some(line) = self.line(typed) else {
+                return Ok(Next::Leave);
+            };
+            let here = Here {
+                session: session.id().clone(),
+                is_busy: false,
+            };
+            if let Some(next) = self.next(&line, here).await {
+                return Ok(next);
             }
         }
+    }
+
+    /// Does what a line asks for, and returns where it leads.
+    async fn next(&mut self, line: &str, here: Here) -> Option<Next> {
+        let done = match command::read(line, Surface::Terminal) {
+            Line::Words("") => return None,
+            Line::Words(text) => return Some(self.said(text, here.is_busy)),
+            Line::Command { command, arguments } => self.host.run(command, arguments, &here).await,
+            Line::Unknown { name, near } => {
+                self.unknown(name, &near);
+                return None;
+            }
+            Line::Ambiguous { name, names } => {
+                note(&format!("/{name} could be /{}", names.join(" or /")));
+                return None;
+            }
+        };
+        if let Some(told) = done.told {
+            note(&printable(&told));
+        }
+        match done.then {
+            Then::Nothing => None,
+            Then::Send(op) => Some(Next::Do(op)),
+            Then::Open(start) => Some(Next::Open(start)),
+            Then::Leave => Some(Next::Leave),
+            Then::ShowReasoning(shows) => {
+                if let Renderer::Live(live) = &mut self.renderer {
+                    live.show_reasoning(shows);
+                }
+                None
+            }
+            Then::WhenBusy(when_busy) => {
+                self.when_busy = when_busy;
+                None
+            }
+        }
+    }
+
+    fn said(&self, text: &str, is_busy: bool) -> Next {
+        let message = UserMessage::text(text);
+        Next::Do(match self.when_busy {
+            WhenBusy::Steer if is_busy => Op::Steer(message),
+            _ => Op::Say(message),
+        })
     }
 
     /// Shows what happens until it is the user's turn, and takes what they type meanwhile. Returns where they want to go.
@@ -224,8 +273,7 @@ impl<'a> Chat<'a> {
                     session.interrupt().await;
                 }
                 typed = self.keyboard.next() => {
-                    let wish = self.wish(typed);
-                    if let Some(leaving) = self.meanwhile(session, wish, &mut question).await {
+                    if let Some(leaving) = self.meanwhile(session, typed, &mut question).await {
                         next = Some(leaving);
                     }
                 }
@@ -233,69 +281,72 @@ impl<'a> Chat<'a> {
         }
     }
 
-    /// Does what is typed while something runs.
+    /// Does what is typed while something runs. Who leaves stops it first.
     async fn meanwhile(
-        &self,
+        &mut self,
         session: &Session,
-        wish: Wish,
+        typed: Typed,
         question: &mut Option<Question>,
     ) -> Option<Next> {
-        match (wish, question.take()) {
-            (Wish::Say(text), Some(asked)) => {
-                session.answer(asked.call, verdict(&text)).await;
-            }
-            (Wish::Nothing, Some(asked)) => {
-                session.answer(asked.call, Verdict::Deny).await;
-            }
-            (Wish::Say(text), None) => {
-                session.say(text).await;
-                note(&self.err.dim("  (waits for the end of this turn)"));
-            }
-            (Wish::Steer(text), _) => {
-                session.send(Op::Steer(UserMessage::text(text))).await;
-            }
-            (Wish::Stop, _) => {
-                session.interrupt().await;
-            }
-            (Wish::Quit, _) => {
-                session.interrupt().await;
-                return Some(Next::Leave);
-            }
-            (Wish::New, _) => {
-                session.interrupt().await;
-                return Some(Next::New);
-            }
-            (Wish::Help, asked) => {
-                note(HELP);
-                *question = asked;
-            }
-            (Wish::Unknown(name), asked) => {
-                self.unknown(&name);
-                *question = asked;
-            }
-            (Wish::Nothing, None) => {}
+        let line = self.line(typed);
+        if let (Some(line), Some(asked)) = (&line, &*question)
+            && matches!(command::read(line, Surface::Terminal), Line::Words(_))
+        {
+            session.answer(asked.call.clone(), verdict(line)).await;
+            *question = None;
+            return None;
         }
-        None
+        let here = Here {
+            session: session.id().clone(),
+            is_busy: true,
+        };
+        let next = match line {
+            Some(line) => self.next(&line, here).await?,
+            None => Next::Leave,
+        };
+        match next {
+            Next::Do(op) => {
+                self.do_meanwhile(session, op).await;
+                None
+            }
+            leaving => {
+                session.interrupt().await;
+                Some(leaving)
+            }
+        }
     }
 
-    fn wish(&self, typed: Typed) -> Wish {
+    async fn do_meanwhile(&self, session: &Session, op: Op) {
+        if matches!(op, Op::Say(_)) {
+            match self.when_busy {
+                WhenBusy::Interrupt => _ = session.interrupt().await,
+                _ => note(&self.err.dim("  (waits for the end of this turn)")),
+            }
+        }
+        session.send(op).await;
+    }
+
+    /// Returns what was typed, or nothing at its end.
+    fn line(&self, typed: Typed) -> Option<String> {
         match typed {
-            Typed::Text(line) => wish(&line),
-            Typed::End => Wish::Quit,
+            Typed::Text(line) => Some(line),
+            Typed::End => None,
             Typed::TooLong => {
                 let advice = "a line of more than 4,095 bytes cannot be typed here; save it to a file and name it \
                               with @file:PATH";
                 note(&self.err.yellow(advice));
-                Wish::Nothing
+                Some(String::new())
             }
         }
     }
 
-    fn unknown(&self, name: &str) {
+    fn unknown(&self, name: &str, near: &[&str]) {
+        let hint = match near {
+            [] => "/help lists them".to_owned(),
+            near => format!("did you mean /{}?", near.join(" or /")),
+        };
         let name = printable(name);
-        note(&format!(
-            "there is no command `/{name}` here; /help lists them"
-        ));
+        note(&format!("there is no command `/{name}` here; {hint}"));
     }
 
     /// Shows exactly what would run: what cannot be seen is spelt out, so that nothing can hide.
@@ -329,30 +380,6 @@ fn gone(session: &Session) -> Failure {
     ))
 }
 
-fn wish(line: &str) -> Wish {
-    let line = line.trim();
-    let Some(command) = line.strip_prefix('/') else {
-        return if line.is_empty() {
-            Wish::Nothing
-        } else {
-            Wish::Say(line.to_owned())
-        };
-    };
-    let (name, rest) = command
-        .split_once(char::is_whitespace)
-        .unwrap_or((command, ""));
-    match name {
-        // A path is not a command.
-        _ if name.contains('/') => Wish::Say(line.to_owned()),
-        "new" | "reset" | "clear" => Wish::New,
-        "quit" | "exit" => Wish::Quit,
-        "help" => Wish::Help,
-        "stop" => Wish::Stop,
-        "steer" if !rest.trim().is_empty() => Wish::Steer(rest.trim().to_owned()),
-        _ => Wish::Unknown(name.to_owned()),
-    }
-}
-
 /// Anything but a clear yes is a no.
 fn verdict(line: &str) -> Verdict {
     match line.trim().to_lowercase().as_str() {
@@ -365,16 +392,6 @@ fn verdict(line: &str) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_are_commands_only_when_they_look_like_one() {
-        let path = "/etc/hosts has what?";
-        assert_eq!(wish(path), Wish::Say(path.into()));
-        assert_eq!(wish(" /quit "), Wish::Quit);
-        assert_eq!(wish("/steer use tabs"), Wish::Steer("use tabs".into()));
-        assert_eq!(wish("/stee"), Wish::Unknown("stee".into()));
-        assert_eq!(wish("   "), Wish::Nothing);
-    }
 
     #[test]
     fn only_a_clear_yes_is_one() {

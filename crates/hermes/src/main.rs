@@ -12,6 +12,7 @@ mod choose_session;
 mod commands;
 mod demo;
 mod failure;
+mod host;
 mod keyboard;
 mod logging;
 mod mcp;

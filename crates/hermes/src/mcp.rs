@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{Random, Tool};
-use hermes_mcp::{Mcp, McpPorts, ServerSettings};
+use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerStatus};
 use serde_json::Value;
 
 use crate::base::Base;
@@ -33,6 +33,10 @@ impl Servers {
             Some(mcp) => Ok(mcp.tools(discovery_time(base)?).await),
             None => Ok(Vec::new()),
         }
+    }
+
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.mcp.as_ref().map(Mcp::status).unwrap_or_default()
     }
 
     pub async fn stop(&self) {

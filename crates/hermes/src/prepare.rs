@@ -1,6 +1,7 @@
 //! What every conversation needs before it begins: its session, its folder, its model, its tools.
 
 use hermes_agent::SessionStart;
+use hermes_core::SessionId;
 
 use crate::args::RunFlags;
 use crate::base::Base;
@@ -52,15 +53,23 @@ impl Prepared {
     pub fn start(&self) -> SessionStart {
         match &self.chosen.session {
             Some(session) => SessionStart::Resume(session.clone()),
-            None => self.start_new(),
+            None => self.start_new(None),
         }
     }
 
-    pub fn start_new(&self) -> SessionStart {
+    pub fn start_new(&self, title: Option<String>) -> SessionStart {
         SessionStart::New {
             source: self.source.clone(),
-            title: None,
+            title,
             prefix: self.wired.prefix(),
+        }
+    }
+
+    pub fn start_branch(&self, of: SessionId, title: Option<String>) -> SessionStart {
+        SessionStart::Branch {
+            of,
+            source: self.source.clone(),
+            title,
         }
     }
 

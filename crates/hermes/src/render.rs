@@ -34,6 +34,10 @@ pub struct Live {
 }
 
 impl Live {
+    pub fn show_reasoning(&mut self, shows: bool) {
+        self.show_reasoning = shows;
+    }
+
     /// The answer on standard output, the rest on standard error, in that stream's style.
     pub fn new(style: Style, show_reasoning: bool) -> Self {
         Self {
@@ -117,6 +121,18 @@ impl Live {
                 self.note(&self.style.yellow(format!(
                     "going on where a crash cut this turn short (attempt {attempt})"
                 )));
+            }
+            Event::Rewound { turns, said } => {
+                let turns = match turns {
+                    1 => "your last message".to_owned(),
+                    turns => format!("your last {turns} messages"),
+                };
+                let said = text::shorten(&printable(said), 60);
+                self.note(
+                    &self
+                        .style
+                        .dim(format!("taken back: {turns}, from “{said}”")),
+                );
             }
             Event::TurnEnded { end, .. } => {
                 self.end_line()?;

@@ -9,6 +9,7 @@ use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
 use hermes_core::{Clock, Prefix, Random, Timestamp, Tool};
 use hermes_exec::{Local, child_environment};
 use hermes_llm::{ModelChoice, ResolveError};
+use hermes_mcp::ServerStatus;
 use hermes_store::SqliteStore;
 use hermes_tools::{ToolLimits, ToolPorts};
 
@@ -49,6 +50,7 @@ pub enum Audience {
 /// Everything a session needs.
 pub struct Wired {
     pub ports: Ports,
+    pub archive: Arc<SqliteStore>,
     pub settings: AgentSettings,
     pub inputs: PromptInputs,
     /// Things the user should know before the first answer.
@@ -76,15 +78,17 @@ impl Wired {
         warnings.extend(servers.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = agent_settings(base, flags, audience, cwd)?;
+        let archive = Arc::new(store);
         let ports = Ports {
             model,
-            store: Arc::new(store),
+            store: archive.clone(),
             clock: Arc::new(SystemClock),
             random,
             tools,
         };
         Ok(Self {
             ports,
+            archive,
             settings,
             inputs,
             warnings,
@@ -95,6 +99,10 @@ impl Wired {
     /// Ends what runs beside the session.
     pub async fn stop(&self) {
         self.servers.stop().await;
+    }
+
+    pub fn server_status(&self) -> Vec<ServerStatus> {
+        self.servers.status()
     }
 
     /// The prefix of a new session.
@@ -119,7 +127,8 @@ pub fn open_store(base: &Base) -> Outcome<SqliteStore> {
     Ok(SqliteStore::open(base.home.database(), base.home.locks())?)
 }
 
-async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
+/// The model that the settings name, and what the user should know about it.
+pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
     let mut settings = model_settings(base)?;
     let environment = |name: &str| base.variable(name);
     let resolved = match hermes_llm::resolve(&settings, &environment) {

@@ -1,7 +1,7 @@
 //! Writes entries into the step log and keeps what follows from them: messages, calls, counters, the open turn.
 //!
 //! The rules it holds, so that a stored conversation is always one a provider accepts:
-//! - a session has at most one open turn, and entries belong to it;
+//! - a session has at most one open turn, and entries belong to it; turns are taken back only when none is open;
 //! - a result answers a call of the latest reply, and no call is answered twice;
 //! - the next reply, and the end of the turn, come only when every call is answered.
 
@@ -142,20 +142,13 @@ impl<'conn> Log<'conn> {
             } => self.intend(turn, call, tool, *effect),
             Entry::CallFinished { turn, result } => self.finish_call(turn, result),
             Entry::TurnEnded { turn, end, closing } => self.end_turn(turn, end, closing.as_ref()),
+            Entry::Rewound { turns } => self.rewind(*turns),
+            Entry::Inherited { turn, messages } => self.inherit(turn, messages),
         }
     }
 
     fn start_turn(&mut self, turn: &TurnId, message: &Message) -> Result<(), Failure> {
-        if let Some(open) = &self.open_turn {
-            return Err(Failure::Refused(format!(
-                "turn `{turn}` cannot start before turn `{}` has ended",
-                open.id
-            )));
-        }
-        self.conn
-            .prepare_cached("INSERT INTO turns (session, id) VALUES (?1, ?2)")?
-            .execute(params![self.session, turn.as_str()])?;
-        let number = self.conn.last_insert_rowid();
+        let number = self.add_turn(turn)?;
         self.open_turn = Some(OpenTurn {
             number,
             id: turn.clone(),
@@ -244,6 +237,60 @@ impl<'conn> Log<'conn> {
         self.add_step("turn_ended", closing, Some(&json(end)?))?;
         self.open_turn = None;
         Ok(())
+    }
+
+    fn rewind(&mut self, turns: u32) -> Result<(), Failure> {
+        self.require_no_open_turn()?;
+        let last_turns = "SELECT number FROM turns WHERE session = ?1 AND taken_back IS NULL
+                          ORDER BY number DESC LIMIT ?2";
+        let messages: i64 = self
+            .conn
+            .prepare_cached(&format!(
+                "SELECT count(*) FROM messages WHERE session = ?1 AND turn IN ({last_turns})"
+            ))?
+            .query_row(params![self.session, turns], |row| row.get(0))?;
+        let taken_back = self
+            .conn
+            .prepare_cached(&format!(
+                "UPDATE turns SET taken_back = ?3 WHERE number IN ({last_turns})"
+            ))?
+            .execute(params![self.session, turns, self.at])?;
+        if taken_back < turns as usize {
+            return Err(Failure::Refused(format!(
+                "{turns} turns cannot be taken back: there are {taken_back}"
+            )));
+        }
+        self.added.messages -= messages;
+        Ok(())
+    }
+
+    fn inherit(&mut self, turn: &TurnId, messages: &[Message]) -> Result<(), Failure> {
+        let number = self.add_turn(turn)?;
+        if self.added.preview.is_empty() {
+            self.added.preview = messages.first().map(preview).unwrap_or_default();
+        }
+        for message in messages {
+            self.add_message(number, message)?;
+        }
+        Ok(())
+    }
+
+    fn add_turn(&self, turn: &TurnId) -> Result<i64, Failure> {
+        self.require_no_open_turn()?;
+        self.conn
+            .prepare_cached("INSERT INTO turns (session, id) VALUES (?1, ?2)")?
+            .execute(params![self.session, turn.as_str()])?;
+        Ok(self.conn.last_insert_rowid())
+    }
+
+    fn require_no_open_turn(&self) -> Result<(), Failure> {
+        match &self.open_turn {
+            None => Ok(()),
+            Some(open) => Err(Failure::Refused(format!(
+                "turn `{}` has not ended",
+                open.id
+            ))),
+        }
     }
 
     fn open_turn(&self, turn: &TurnId) -> Result<&OpenTurn, Failure> {

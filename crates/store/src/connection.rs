@@ -59,21 +59,25 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
     .map_err(|failure| failure.at("open", path))
 }
 
-/// Opens for reading. Never creates the file, and works while another process writes.
+/// Opens for reading. Never creates the file, and works while another process writes. A file of an older version is
+/// brought to the current schema first.
 pub(crate) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     require_database(path)?;
     let open = || {
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         conn.execute_batch(READER_SETTINGS)?;
-        match migrations::schema_of(&conn, path)? {
-            migrations::SCHEMA => Ok(conn),
-            older => Err(Failure::Refused(format!(
-                "it has schema {older} and needs {}; start a session once to upgrade it",
-                migrations::SCHEMA
-            ))),
-        }
+        let schema = migrations::schema_of(&conn, path)?;
+        Ok((conn, schema))
     };
-    open().map_err(|failure| failure.at("open", path))
+    let open = || open().map_err(|failure: Failure| failure.at("open", path));
+    match open()? {
+        (conn, migrations::SCHEMA) => Ok(conn),
+        (outdated, _) => {
+            drop(outdated);
+            drop(open_writer(path)?);
+            open().map(|(conn, _)| conn)
+        }
+    }
 }
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Failure> {

@@ -30,7 +30,7 @@ pub(crate) fn transcript(
     let mut statement = conn.prepare_cached(
         "SELECT m.role, m.text, m.parts, m.at, t.id
          FROM messages m LEFT JOIN turns t ON t.number = m.turn
-         WHERE m.session = ?1 ORDER BY m.number",
+         WHERE m.session = ?1 AND t.taken_back IS NULL ORDER BY m.number",
     )?;
     let mut rows = statement.query([number])?;
     let mut lines = Vec::new();
@@ -46,7 +46,10 @@ pub(crate) fn transcript(
 
 fn messages(conn: &Connection, session: i64) -> Result<Vec<Message>, Failure> {
     let mut statement = conn.prepare_cached(
-        "SELECT role, text, parts FROM messages WHERE session = ?1 ORDER BY number",
+        "SELECT role, text, parts FROM messages
+         WHERE session = ?1
+             AND turn NOT IN (SELECT number FROM turns WHERE session = ?1 AND taken_back IS NOT NULL)
+         ORDER BY number",
     )?;
     let mut rows = statement.query([session])?;
     let mut messages = Vec::new();

@@ -9,7 +9,10 @@ use rusqlite::Connection;
 use crate::failure::Failure;
 
 /// `MIGRATIONS[n]` leads from schema `n` to `n + 1`.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_sessions.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_sessions.sql"),
+    include_str!("migrations/0002_rewind.sql"),
+];
 
 /// The schema this build reads and writes.
 pub(crate) const SCHEMA: u32 = MIGRATIONS.len() as u32;

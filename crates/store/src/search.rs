@@ -45,6 +45,9 @@ const SCANNED_MAX: usize = 20_000;
 /// Words around a match.
 const SNIPPET_WORDS: usize = 40;
 
+/// Which messages `m` were not taken back: the few turns that were are read once per search.
+const STANDS: &str = "m.turn NOT IN (SELECT number FROM turns WHERE taken_back IS NOT NULL)";
+
 /// Which messages to look at.
 struct Scope {
     /// Where in all messages they lie. Narrows the walk through an index before any row is read.
@@ -198,12 +201,13 @@ fn read_candidates(
     candidates: &mut Vec<Candidate>,
 ) -> Result<(), Failure> {
     // CROSS JOIN keeps the index in the outer loop, where it delivers newest first and stops early.
-    let mut statement = conn.prepare_cached(
+    let mut statement = conn.prepare_cached(&format!(
         "SELECT m.number, m.text
          FROM words CROSS JOIN messages m ON m.number = words.rowid
          WHERE words MATCH ?1 AND words.rowid BETWEEN ?2 AND ?3 AND (?4 IS NULL OR m.session = ?4)
-         ORDER BY words.rowid DESC LIMIT ?5",
-    )?;
+             AND {STANDS}
+         ORDER BY words.rowid DESC LIMIT ?5"
+    ))?;
     let params = params![
         group,
         scope.first,
@@ -255,12 +259,15 @@ fn by_trigrams(
     scope: &Scope,
     limit: usize,
 ) -> Result<Vec<SearchHit>, Failure> {
-    let sql = "SELECT s.id, s.title, m.at, m.role, m.text
+    let sql = format!(
+        "SELECT s.id, s.title, m.at, m.role, m.text
          FROM trigrams
          CROSS JOIN messages m ON m.number = trigrams.rowid
          CROSS JOIN sessions s ON s.number = m.session
          WHERE trigrams MATCH ?1 AND trigrams.rowid BETWEEN ?2 AND ?3 AND (?4 IS NULL OR m.session = ?4)
-         ORDER BY trigrams.rowid DESC LIMIT ?5";
+             AND {STANDS}
+         ORDER BY trigrams.rowid DESC LIMIT ?5"
+    );
     let params = params![
         query.to_trigrams(),
         scope.first,
@@ -268,7 +275,7 @@ fn by_trigrams(
         scope.session,
         CANDIDATES_MAX as i64
     ];
-    fitting(conn, sql, params, query, limit)
+    fitting(conn, &sql, params, query, limit)
 }
 
 fn by_scan(
@@ -277,12 +284,14 @@ fn by_scan(
     scope: &Scope,
     limit: usize,
 ) -> Result<Vec<SearchHit>, Failure> {
-    let sql = "SELECT s.id, s.title, m.at, m.role, m.text
+    let sql = format!(
+        "SELECT s.id, s.title, m.at, m.role, m.text
          FROM messages m CROSS JOIN sessions s ON s.number = m.session
-         WHERE m.number BETWEEN ?1 AND ?2 AND (?3 IS NULL OR m.session = ?3)
-         ORDER BY m.number DESC LIMIT ?4";
+         WHERE m.number BETWEEN ?1 AND ?2 AND (?3 IS NULL OR m.session = ?3) AND {STANDS}
+         ORDER BY m.number DESC LIMIT ?4"
+    );
     let params = params![scope.first, scope.last, scope.session, SCANNED_MAX as i64];
-    fitting(conn, sql, params, query, limit)
+    fitting(conn, &sql, params, query, limit)
 }
 
 /// Keeps the rows whose text, in the fifth column, fits the query, until there are enough.

@@ -103,7 +103,10 @@ impl Log {
     fn check(&self, entry: &Entry) -> Result<(), String> {
         let open = self.open_turn().map(|open| open.turn);
         let (turn, needs_answers, call) = match entry {
-            Entry::TurnStarted { .. } => {
+            Entry::Rewound { turns } if *turns as usize > self.turns_told().len() => {
+                return Err("so many turns were not told".into());
+            }
+            Entry::TurnStarted { .. } | Entry::Rewound { .. } | Entry::Inherited { .. } => {
                 return open.map_or(Ok(()), |open| Err(format!("turn `{open}` is still open")));
             }
             Entry::TurnResumed { turn } | Entry::ModelAsked { turn, .. } => (turn, false, None),
@@ -123,17 +126,38 @@ impl Log {
     }
 
     fn messages(&self) -> Vec<Message> {
-        let messages = self.entries.iter().filter_map(|entry| match entry {
-            Entry::TurnStarted { message, .. } | Entry::Replied { message, .. } => {
-                Some(message.clone())
+        history::in_call_order(self.turns_told().concat())
+    }
+
+    /// The messages of each turn that was not taken back.
+    fn turns_told(&self) -> Vec<Vec<Message>> {
+        let mut turns: Vec<Vec<Message>> = Vec::new();
+        for entry in &self.entries {
+            let more = match entry {
+                Entry::TurnStarted { message, .. } => {
+                    turns.push(vec![message.clone()]);
+                    continue;
+                }
+                Entry::Inherited { messages, .. } => {
+                    turns.push(messages.clone());
+                    continue;
+                }
+                Entry::Rewound { turns: back } => {
+                    turns.truncate(turns.len().saturating_sub(*back as usize));
+                    continue;
+                }
+                Entry::Replied { message, .. } => Some(message.clone()),
+                Entry::CallFinished { result, .. } => Some(Message::result(result.clone())),
+                Entry::TurnEnded { closing, .. } => closing.clone(),
+                Entry::TurnResumed { .. }
+                | Entry::ModelAsked { .. }
+                | Entry::CallIntended { .. } => None,
+            };
+            if let Some(turn) = turns.last_mut() {
+                turn.extend(more);
             }
-            Entry::CallFinished { result, .. } => Some(Message::result(result.clone())),
-            Entry::TurnEnded { closing, .. } => closing.clone(),
-            Entry::TurnResumed { .. } | Entry::ModelAsked { .. } | Entry::CallIntended { .. } => {
-                None
-            }
-        });
-        history::in_call_order(messages.collect())
+        }
+        turns
     }
 
     fn open_turn(&self) -> Option<OpenTurn> {

@@ -3,5 +3,6 @@
 mod calls;
 mod recovery;
 mod replies;
+mod rewinding;
 mod run;
 mod steering;

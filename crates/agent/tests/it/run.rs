@@ -72,6 +72,16 @@ pub(crate) async fn resume(world: &World, id: &SessionId) -> Running {
     )
 }
 
+pub(crate) async fn branch(world: &World, of: &SessionId) -> Running {
+    let start = SessionStart::Branch {
+        of: of.clone(),
+        source: "test".into(),
+        title: None,
+    };
+    let opened = Session::open(ports(world), settings(world), start).await;
+    Running::begin(opened.expect("the store answers"))
+}
+
 /// Says one thing in a new session and waits for the turn's end.
 pub(crate) async fn say(world: &World, text: &str) -> (Running, TurnEnd) {
     let mut running = start(world).await;

@@ -33,13 +33,25 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 
     pub(crate) fn print(&self, style: Style) -> Outcome<()> {
-        let widths = self.widths();
-        if let Some(heading) = self.heading {
-            println(&style.bold(line(&heading.map(str::to_owned), &widths)))?;
+        match self.styled(style).as_str() {
+            "" => Ok(()),
+            text => println(text),
         }
-        self.rows
-            .iter()
-            .try_for_each(|row| println(&line(row, &widths)))
+    }
+
+    /// The rows as plain text, without a line end after the last.
+    pub(crate) fn text(&self) -> String {
+        self.styled(Style::PLAIN)
+    }
+
+    pub(crate) fn styled(&self, style: Style) -> String {
+        let widths = self.widths();
+        let heading = self
+            .heading
+            .map(|heading| style.bold(line(&heading.map(str::to_owned), &widths)));
+        let rows = self.rows.iter().map(|row| line(row, &widths));
+        let lines: Vec<String> = heading.into_iter().chain(rows).collect();
+        lines.join("\n")
     }
 
     fn widths(&self) -> [usize; COLUMNS] {

@@ -3,6 +3,7 @@
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod layout;
 pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod model;
@@ -12,7 +13,6 @@ pub(crate) mod status;
 
 mod chosen_model;
 mod confirm;
-mod layout;
 
 use crate::failure::Failure;
 

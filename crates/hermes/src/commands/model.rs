@@ -2,6 +2,8 @@
 
 mod list;
 
+use std::fmt;
+
 use hermes_config::{set, unset};
 use hermes_core::text::nearest;
 use hermes_llm::settings::{ModelChoice, ModelSettings};
@@ -22,7 +24,11 @@ pub(crate) async fn run(base: &Base, args: ModelArgs) -> Outcome<()> {
         Some(ModelCommand::List { provider, json }) => {
             list::run(base, provider.as_deref(), &json).await
         }
-        Some(ModelCommand::Set { model, provider }) => choose(base, &model, provider.as_deref()),
+        Some(ModelCommand::Set { model, provider }) => {
+            let saved = choose(base, &model, provider.as_deref())?;
+            saved.notes.iter().for_each(|text| note(text));
+            println(&saved.what)
+        }
     }
 }
 
@@ -59,8 +65,21 @@ fn print_chosen(chosen: &ChosenModel) -> Outcome<()> {
     table.print(Style::PLAIN)
 }
 
+/// A choice that was saved, and what the user should know about it.
+pub(crate) struct Saved {
+    what: String,
+    notes: Vec<String>,
+}
+
+impl fmt::Display for Saved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
+    }
+}
+
 /// Chooses the model of all future sessions.
-fn choose(base: &Base, text: &str, provider: Option<&str>) -> Outcome<()> {
+pub(crate) fn choose(base: &Base, text: &str, provider: Option<&str>) -> Outcome<Saved> {
     let settings = model_settings(base)?;
     let (provider, model) = split(&settings, provider, text);
     if model.trim().is_empty() {
@@ -69,34 +88,41 @@ fn choose(base: &Base, text: &str, provider: Option<&str>) -> Outcome<()> {
         );
     }
     let provider = provider.map(|name| known(&settings, name)).transpose()?;
+    let mut notes = Vec::new();
     if provider.is_none() {
-        suggest_provider(model);
+        notes.extend(suggest_provider(model));
     }
     let leaves_provider = provider
         .as_deref()
         .is_some_and(|name| !is_same(&settings, name));
     if leaves_provider {
-        leave_provider(base, &settings)?;
+        notes.extend(leave_provider(base, &settings)?);
     }
     if let Some(provider) = &provider {
-        save(base, "model.provider", provider)?;
+        notes.extend(save(base, "model.provider", provider)?);
     }
-    save(base, "model.default", model)?;
+    notes.extend(save(base, "model.default", model)?);
     let name = provider
         .as_deref()
         .map_or(model.to_owned(), |provider| format!("{provider}:{model}"));
     let file = base.home.config_yaml();
-    println(&format!("{name} is now the model, in `{}`", file.display()))?;
-    warn_without_key(base, settings, provider, model, leaves_provider);
-    Ok(())
+    notes.extend(warn_without_key(
+        base,
+        settings,
+        provider,
+        model,
+        leaves_provider,
+    ));
+    Ok(Saved {
+        what: format!("{name} is now the model, in `{}`", file.display()),
+        notes,
+    })
 }
 
-fn save(base: &Base, key: &str, value: &str) -> Outcome<()> {
+fn save(base: &Base, key: &str, value: &str) -> Outcome<Option<String>> {
     let changed = set(&base.home, &base.settings, key, value)?;
-    if let Some(warning) = changed.warning {
-        note(&format!("warning: {warning}"));
-    }
-    Ok(())
+    let warning = changed.warning;
+    Ok(warning.map(|warning| format!("warning: {warning}")))
 }
 
 /// Takes a provider's name off the model's. Other colons belong to the model: `qwen3:8b`.
@@ -112,16 +138,13 @@ fn split<'a>(
 }
 
 /// A mistyped provider becomes part of the model's name; only the user knows which it is.
-fn suggest_provider(model: &str) {
+fn suggest_provider(model: &str) -> Option<String> {
     let ids = providers::PROVIDERS.iter().map(|provider| provider.id);
-    let near = model
-        .split_once(':')
-        .map(|(prefix, _)| nearest(prefix, ids));
-    if let Some([near, ..]) = near.as_deref() {
-        note(&format!(
-            "note: `{model}` is taken as the model's whole name; did you mean the provider `{near}`?"
-        ));
-    }
+    let (prefix, _) = model.split_once(':')?;
+    let near = *nearest(prefix, ids).first()?;
+    Some(format!(
+        "note: `{model}` is taken as the model's whole name; did you mean the provider `{near}`?"
+    ))
 }
 
 /// Returns the name a provider is kept under.
@@ -155,23 +178,24 @@ fn is_same(settings: &ModelSettings, provider: &str) -> bool {
 
 /// Takes out what belongs to the provider that is left: its address must not get the next one's requests, and nobody
 /// but it may get its key.
-fn leave_provider(base: &Base, settings: &ModelSettings) -> Outcome<()> {
+fn leave_provider(base: &Base, settings: &ModelSettings) -> Outcome<Vec<String>> {
     if settings.choice.api_key.is_some() {
         let place = base.settings.origin("model.api_key");
         return Err(Failure::new("`model.api_key` belongs to the provider you have now, and would be sent to the new one")
             .at(place.map_or_else(String::new, |place| place.to_string()))
             .hint("keep it in .env, or remove it with `hermes config unset model.api_key`, and try again"));
     }
+    let mut notes = Vec::new();
     for key in ["model.base_url", "model.api_mode"] {
         if let Some(value) = base.settings.optional_string(key)?
             && unset(&base.home, &base.settings, key)?.is_some()
         {
-            note(&format!(
+            notes.push(format!(
                 "removed {key} (`{value}`): it belonged to the provider you had"
             ));
         }
     }
-    Ok(())
+    Ok(notes)
 }
 
 /// Says at once what would otherwise be found out at the next question.
@@ -181,7 +205,7 @@ fn warn_without_key(
     provider: Option<String>,
     model: &str,
     leaves_provider: bool,
-) {
+) -> Option<String> {
     let choice = match leaves_provider {
         true => ModelChoice::default(),
         false => settings.choice.clone(),
@@ -191,7 +215,7 @@ fn warn_without_key(
         model: Some(model.to_owned()),
         ..choice
     };
-    if let Err(error) = hermes_llm::resolve(&settings, &|name| base.variable(name)) {
-        note(&format!("warning: {error}; {}", error.hint()));
-    }
+    let resolved = hermes_llm::resolve(&settings, &|name| base.variable(name));
+    let error = resolved.err()?;
+    Some(format!("warning: {error}; {}", error.hint()))
 }

@@ -10,7 +10,9 @@ mod transcript;
 
 use std::io;
 
-use hermes_core::{Archive as _, SessionId, Store as _, StoreError, StoreStats};
+use hermes_core::{
+    Archive as _, SessionId, SessionRecord, Store as _, StoreError, StoreStats, TranscriptLine,
+};
 use hermes_store::SqliteStore;
 use serde_json::json;
 
@@ -60,6 +62,21 @@ pub(crate) async fn run(base: &Base, flags: &RunFlags, args: SessionsArgs) -> Ou
         SessionsCommand::Recover { session } => recover::run(base, flags, session.as_deref()).await,
         SessionsCommand::Stats { json } => stats(base, &json).await,
     }
+}
+
+/// What a conversation is told about others: the newest, or those where some words were said.
+pub(crate) async fn told(store: &SqliteStore, words: &str) -> Outcome<String> {
+    const LISTED: usize = 10;
+    match words {
+        "" => list::newest(store, LISTED).await,
+        words => search::found(store, words, LISTED).await,
+    }
+}
+
+/// A conversation as plain text.
+pub(crate) fn readable(record: &SessionRecord, lines: &[TranscriptLine]) -> String {
+    let text = transcript::readable(record, lines, Style::PLAIN);
+    text.trim_end().to_owned()
 }
 
 /// Opens the database for looking; `None` when there is none yet.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hermes_testkit::server::{Answer, Script};
 use serde_json::json;
 
-use crate::setting::Setting;
+use crate::setting::{Setting, write_config};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -116,6 +116,8 @@ async fn leaving_forgets_what_waits() {
         .pieces(8)
         .chunk_delay(Duration::from_millis(200));
     let setting = Setting::new(Script::new([slow, Answer::text("never asked")])).await;
+    let queue = "display:\n  busy_input_mode: queue\n";
+    write_config(&setting.hermes, &setting.server.url(), queue);
     let mut terminal = setting.hermes.spawn_in_terminal();
     terminal.expect("›", SOON);
     terminal.send("one\n");

@@ -13,5 +13,6 @@ mod golden;
 mod mcp;
 mod oneshot;
 mod setting;
+mod slash;
 mod star;
 mod worktree;

@@ -10,7 +10,10 @@ use crate::{NOW, exchange, open};
 /// What each released version wrote, as SQL: one session `s1`, titled `kept`, with one exchange. A new schema adds a
 /// line; none is ever changed. The indexes are empty and are
 /// filled on the way.
-const RELEASED: &[(u32, &str)] = &[(1, include_str!("schemas/1.sql"))];
+const RELEASED: &[(u32, &str)] = &[
+    (1, include_str!("schemas/1.sql")),
+    (2, include_str!("schemas/2.sql")),
+];
 
 #[tokio::test]
 async fn every_released_schema_opens_and_goes_on() {
@@ -36,6 +39,21 @@ async fn every_released_schema_opens_and_goes_on() {
         };
         assert_eq!(store.search(query).await.unwrap().len(), 2);
         assert_eq!(store.check().await, Ok(Health::Sound), "schema {schema}");
+    }
+}
+
+#[tokio::test]
+async fn an_older_schema_can_be_looked_at_before_anything_is_written() {
+    for (schema, dump) in RELEASED {
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("hermes.db");
+        Connection::open(&path)
+            .unwrap()
+            .execute_batch(dump)
+            .unwrap();
+        let store = SqliteStore::open_read_only(&path).unwrap();
+        let lines = store.transcript(&"s1".into()).await.unwrap();
+        assert_eq!(lines.len(), 2, "schema {schema}");
     }
 }
 

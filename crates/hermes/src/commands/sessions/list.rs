@@ -41,7 +41,16 @@ pub(super) async fn run(
         return println("no sessions fit");
     }
     let style = Style::of(&io::stdout(), &base.environment);
-    print_table(&records, SystemClock.now(), style)
+    println(&table_text(&records, SystemClock.now(), style))
+}
+
+/// The newest sessions, for a conversation that asks about others.
+pub(super) async fn newest(store: &SqliteStore, limit: usize) -> Outcome<String> {
+    let records = records(store, None, None, limit).await?;
+    Ok(match records.is_empty() {
+        true => NONE_YET.to_owned(),
+        false => table_text(&records, SystemClock.now(), Style::PLAIN),
+    })
 }
 
 async fn records(
@@ -72,7 +81,7 @@ fn resolved(folder: &Path) -> PathBuf {
         .unwrap_or_else(|_| folder.to_path_buf())
 }
 
-fn print_table(records: &[SessionRecord], now: Timestamp, style: Style) -> Outcome<()> {
+fn table_text(records: &[SessionRecord], now: Timestamp, style: Style) -> String {
     let mut table = Table::new(["ID", "WHEN", "MESSAGES", "MODEL", "TITLE"]);
     for record in records {
         table.row([
@@ -87,16 +96,16 @@ fn print_table(records: &[SessionRecord], now: Timestamp, style: Style) -> Outco
             title(record),
         ]);
     }
-    table.print(style)?;
+    let mut text = table.styled(style);
     let unfinished = records.iter().filter(|record| record.has_open_turn).count() as u64;
     if unfinished > 0 {
         let what = count(unfinished, "session");
         let note = format!(
             "! {what} with a turn that is still running or was cut short; `hermes sessions recover` finishes those"
         );
-        println(&format!("\n{}", style.yellow(note)))?;
+        text.push_str(&format!("\n\n{}", style.yellow(note)));
     }
-    Ok(())
+    text
 }
 
 fn title(record: &SessionRecord) -> String {

@@ -3,6 +3,7 @@
 use std::io;
 
 use hermes_core::{Archive as _, Clock as _, SearchHit, SearchQuery, Timestamp};
+use hermes_store::SqliteStore;
 use serde_json::json;
 
 use super::transcript::role_name;
@@ -46,13 +47,31 @@ pub(super) async fn run(
     if json.json {
         return print_json(&json!(hits));
     }
+    println(&hits_text(
+        text,
+        &hits,
+        Style::of(&io::stdout(), &base.environment),
+    ))
+}
+
+/// Where something was said, for a conversation that asks about others.
+pub(super) async fn found(store: &SqliteStore, text: &str, limit: usize) -> Outcome<String> {
+    let query = SearchQuery {
+        text: text.to_owned(),
+        session: None,
+        limit,
+    };
+    let hits = store.search(query).await?;
+    Ok(hits_text(text, &hits, Style::PLAIN))
+}
+
+fn hits_text(text: &str, hits: &[SearchHit], style: Style) -> String {
     if hits.is_empty() {
-        return println(&format!("nothing found for `{}`", one_line(text)));
+        return format!("nothing found for `{}`", one_line(text));
     }
-    let style = Style::of(&io::stdout(), &base.environment);
     let now = SystemClock.now();
-    hits.iter()
-        .try_for_each(|hit| println(&shown(hit, now, style)))
+    let hits: Vec<String> = hits.iter().map(|hit| shown(hit, now, style)).collect();
+    hits.join("\n")
 }
 
 fn shown(hit: &SearchHit, now: Timestamp, style: Style) -> String {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use hermes_core::{
-    Cost, Effect, Entry, Intent, Media, MediaSource, Message, OpenTurn, Part, Reasoning, Role,
-    SessionId, Store, StoreError, TurnEnd, Usage,
+    Cost, Effect, Entry, Intent, Media, MediaSource, Message, NewSession, OpenTurn, Part,
+    Reasoning, Role, SessionId, Store, StoreError, TurnEnd, Usage,
 };
 
 use super::Place;
@@ -25,6 +25,8 @@ pub(super) async fn check<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     entries_belong_to_the_open_turn(open).await;
     an_unfinished_turn_is_found_after_a_restart(open).await;
     counters_add_up(open).await;
+    turns_taken_back_leave_the_conversation(open).await;
+    a_branch_begins_with_what_it_inherited(open).await;
     an_unknown_price_makes_the_sum_unknown(open).await;
     neighbours_do_not_suffer_from_a_refused_append(open).await;
     unknown_sessions_are_not_found(open).await;
@@ -373,6 +375,58 @@ async fn an_unknown_price_makes_the_sum_unknown<S: Store>(open: &impl AsyncFn(Pa
     }
     let record = store.load(&session).await.unwrap().record;
     assert_eq!(record.cost_micro_usd, None);
+}
+
+async fn turns_taken_back_leave_the_conversation<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("a", "1"), ("b", "2"), ("c", "3")]).await;
+    let rewound = |turns| vec![Entry::Rewound { turns }];
+    store.append(&session, after(9), rewound(1)).await.unwrap();
+    let again = vec![
+        started("t9", "d"),
+        replied("t9", Message::assistant("4")),
+        ended("t9"),
+    ];
+    store.append(&session, after(10), again).await.unwrap();
+    store.append(&session, after(11), rewound(2)).await.unwrap();
+    for store in [store, place.open().await] {
+        let loaded = store.load(&session).await.unwrap();
+        let texts: Vec<_> = loaded.messages.iter().map(Message::text).collect();
+        assert_eq!(texts, ["a", "1"]);
+        assert_eq!(loaded.record.messages, 2);
+        assert_eq!(loaded.record.requests, 4, "what was used stays used");
+        let too_many = store.append(&session, after(12), rewound(2)).await;
+        assert!(matches!(too_many, Err(StoreError::Refused { .. })));
+        assert_eq!(store.load(&session).await.unwrap().messages.len(), 2);
+    }
+    let store = place.open().await;
+    let open_turn = vec![started("t10", "e"), Entry::Rewound { turns: 1 }];
+    let refused = store.append(&session, after(13), open_turn).await;
+    assert!(matches!(refused, Err(StoreError::Refused { .. })));
+}
+
+async fn a_branch_begins_with_what_it_inherited<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let parent = told(&store, "s1", &[("a", "1")]).await;
+    let messages = store.load(&parent).await.unwrap().messages;
+    let branch = NewSession {
+        parent: Some(parent.clone()),
+        ..new_session("s2")
+    };
+    let inherited = Entry::Inherited {
+        turn: "t0".into(),
+        messages: messages.clone(),
+    };
+    let entries = vec![inherited, started("t1", "b")];
+    store.create(branch, entries).await.unwrap();
+    let loaded = place.open().await.load(&"s2".into()).await.unwrap();
+    assert_eq!(loaded.messages[..2], messages);
+    assert_eq!(loaded.record.parent, Some(parent));
+    assert_eq!(loaded.record.preview, "a");
+    assert_eq!((loaded.record.messages, loaded.record.requests), (3, 0));
+    assert_eq!(loaded.open_turn.unwrap().turn, "t1".into());
 }
 
 async fn neighbours_do_not_suffer_from_a_refused_append<S: Store>(

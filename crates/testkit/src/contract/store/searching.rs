@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hermes_core::{Archive, Role, SearchHit, SearchQuery, SessionId, Store};
+use hermes_core::{Archive, Entry, Role, SearchHit, SearchQuery, SessionId, Store};
 
 use super::Place;
 use super::talk::{after, calling, ended, new_session, replied, result, started, told};
@@ -13,6 +13,7 @@ pub(super) async fn check<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S)
     results_of_tools_are_found(open).await;
     a_search_can_stay_in_one_session(open).await;
     a_deleted_session_is_not_found(open).await;
+    what_was_taken_back_is_not_found(open).await;
     any_text_is_a_valid_query(open).await;
 }
 
@@ -141,6 +142,20 @@ async fn a_deleted_session_is_not_found<S: Store + Archive>(open: &impl AsyncFn(
     told(&store, "s3", &[("new", "message")]).await;
     assert!(hits(&store, "secret").await.is_empty());
     assert_eq!(hits(&store, "message").await.len(), 1);
+}
+
+async fn what_was_taken_back_is_not_found<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("kept", "yes"), ("secret 秘密的事", "no")]).await;
+    let rewound = vec![Entry::Rewound { turns: 1 }];
+    store.append(&session, after(9), rewound).await.unwrap();
+    for text in ["secret", "ecre", "秘密的", "秘密"] {
+        assert!(hits(&store, text).await.is_empty(), "{text}");
+    }
+    assert_eq!(hits(&store, "kept").await.len(), 1);
+    let lines = store.transcript(&session).await.unwrap();
+    assert_eq!(lines.len(), 2);
 }
 
 async fn any_text_is_a_valid_query<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {

@@ -1,0 +1,139 @@
+//! What the commands of a conversation say, as plain text.
+
+use std::sync::Arc;
+
+use hermes_core::command::{Group, Surface, of};
+use hermes_core::{SessionRecord, Tool};
+use hermes_mcp::ServerStatus;
+
+use super::Here;
+use crate::base::Base;
+use crate::commands::layout::{Table, one_line};
+use crate::wiring::Wired;
+
+/// Enough of a description to know what a tool is for.
+const PURPOSE_CHARS_MAX: usize = 80;
+
+pub(super) fn help(surface: Surface) -> String {
+    let mut sections = Vec::new();
+    for group in Group::ALL {
+        let mut table = Table::without_heading();
+        for command in of(surface).filter(|command| command.group == group) {
+            let name = format!("  /{} {}", command.name, command.arguments);
+            let aliases: Vec<_> = command
+                .aliases
+                .iter()
+                .map(|name| format!("/{name}"))
+                .collect();
+            let aliases = match aliases.is_empty() {
+                true => String::new(),
+                false => format!(" (also {})", aliases.join(", ")),
+            };
+            table.row([
+                name.trim_end().to_owned(),
+                format!("{}{aliases}", command.help),
+            ]);
+        }
+        sections.push(format!("{}\n{}", group.title(), table.text()));
+    }
+    sections.push("Everything else goes to the model; @PATH brings a file along.".into());
+    sections.join("\n\n")
+}
+
+pub(super) fn tools(tools: &[Arc<dyn Tool>]) -> String {
+    let mut table = Table::without_heading();
+    for tool in tools {
+        let spec = tool.spec();
+        let purpose = one_line(&spec.description);
+        let purpose = hermes_core::text::shorten(&purpose, PURPOSE_CHARS_MAX);
+        table.row([one_line(&spec.name), purpose]);
+    }
+    match tools.is_empty() {
+        true => "this conversation has no tools".into(),
+        false => table.text(),
+    }
+}
+
+pub(super) fn servers(servers: &[ServerStatus]) -> String {
+    if servers.is_empty() {
+        return "no MCP servers; `hermes mcp add` adds one".into();
+    }
+    let mut table = Table::new(["SERVER", "STATE", "TOOLS"]);
+    for server in servers {
+        table.row([
+            server.name.clone(),
+            server.state.to_string(),
+            server.tools.to_string(),
+        ]);
+    }
+    table.text()
+}
+
+pub(super) fn status(wired: &Wired, here: &Here, record: Option<&SessionRecord>) -> String {
+    let mut table = Table::without_heading();
+    let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
+    row("session", here.session.to_string());
+    if let Some(title) = record.and_then(|record| record.title.as_deref()) {
+        row("title", one_line(title));
+    }
+    row("model", wired.ports.model.name().to_string());
+    row("folder", wired.settings.cwd.display().to_string());
+    row("tools", wired.ports.tools.len().to_string());
+    let messages = record.map_or(0, |record| record.messages);
+    row("messages", messages.to_string());
+    let turn = match here.is_busy {
+        true => "running",
+        false => "waiting for you",
+    };
+    row("turn", turn.to_owned());
+    table.text()
+}
+
+pub(super) fn usage(record: &SessionRecord) -> String {
+    let usage = record.usage;
+    let mut table = Table::without_heading();
+    let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
+    row("requests", record.requests.to_string());
+    row(
+        "tokens in",
+        format!(
+            "{} ({} from cache, {} to cache)",
+            usage.input, usage.cache_read, usage.cache_write
+        ),
+    );
+    row(
+        "tokens out",
+        format!("{} ({} thinking)", usage.output, usage.reasoning),
+    );
+    row("tool calls", record.calls.to_string());
+    let cost = match record.cost_micro_usd {
+        Some(micro_usd) => format!("${:.4}", micro_usd as f64 / 1e6),
+        None => "unknown: the price of a model is not known".into(),
+    };
+    row("cost", cost);
+    table.text()
+}
+
+pub(super) fn config(base: &Base) -> String {
+    let mut table = Table::without_heading();
+    let mut row = |name: &str, path: std::path::PathBuf| {
+        table.row([name.to_owned(), path.display().to_string()]);
+    };
+    row("settings", base.home.config_yaml());
+    row("keys", base.home.dot_env());
+    row("conversations", base.home.database());
+    row("log", base.home.logs());
+    format!("{}\n\n`hermes config` shows and changes them", table.text())
+}
+
+pub(super) fn profile(base: &Base) -> String {
+    let home = base.home.directory().display();
+    match base.home.profile() {
+        Some(profile) => format!("profile {profile}, in {home}"),
+        None => format!("the default profile, in {home}"),
+    }
+}
+
+pub(super) fn version() -> String {
+    format!("hermes {}", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,175 @@
+//! Slash commands, typed into a conversation in plain lines.
+
+use std::time::Duration;
+
+use hermes_testkit::process::Terminal;
+use hermes_testkit::server::{Answer, Script};
+
+use crate::setting::{Setting, write_config};
+
+const SOON: Duration = Duration::from_secs(10);
+
+fn answers<const N: usize>(texts: [&str; N]) -> Script {
+    Script::new(texts.map(Answer::text))
+}
+
+/// A conversation in which each of these was said and answered in turn.
+fn talk(setting: &Setting, exchanges: &[(&str, &str)]) -> Terminal {
+    let mut terminal = setting.hermes.spawn_in_terminal();
+    terminal.expect("›", SOON);
+    for (said, answer) in exchanges {
+        terminal.send(&format!("{said}\n"));
+        terminal.expect(answer, SOON);
+    }
+    terminal
+}
+
+/// What the user and the model had said when the last request was made.
+fn last_asked(setting: &Setting) -> Vec<String> {
+    let requests = setting.server.requests();
+    let messages = requests.last().unwrap().json["messages"].clone();
+    let texts = messages.as_array().unwrap().iter().skip(1);
+    texts
+        .map(|message| message["content"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn an_undo_takes_the_last_message_back_and_a_retry_asks_again() {
+    let setting = Setting::new(answers(["one", "two", "three", "four"])).await;
+    let mut terminal = talk(&setting, &[("first", "one"), ("second", "two")]);
+    terminal.send("/undo\n");
+    terminal.expect("taken back: your last message, from “second”", SOON);
+    terminal.send("instead\n");
+    terminal.expect("three", SOON);
+    assert_eq!(last_asked(&setting), ["first", "one", "instead"]);
+    terminal.send("/retry\n");
+    terminal.expect("four", SOON);
+    assert_eq!(last_asked(&setting), ["first", "one", "instead"]);
+    terminal.send("/undo 99\n");
+    terminal.expect("your last 2 messages", SOON);
+    terminal.send("/undo\n");
+    terminal.expect("there is nothing to take back", SOON);
+}
+
+#[tokio::test]
+async fn a_branch_leaves_its_parent_alone_and_both_can_be_resumed() {
+    let setting = Setting::new(answers(["one", "two", "three"])).await;
+    let mut terminal = talk(&setting, &[("first", "one")]);
+    terminal.send("/title plans\n");
+    terminal.expect("now called `plans`", SOON);
+    terminal.send("/branch\n");
+    terminal.expect("a branch of", SOON);
+    terminal.send("in the branch\n");
+    terminal.expect("two", SOON);
+    assert_eq!(last_asked(&setting), ["first", "one", "in the branch"]);
+    terminal.send("/title\n");
+    terminal.expect("plans #2", SOON);
+    terminal.send("/resume nothing like it\n");
+    terminal.expect("no session `nothing like it`", SOON);
+    terminal.send("/sessions\n");
+    terminal.expect("MESSAGES", SOON);
+    let parent = setting.run(&["sessions", "list", "--json"]);
+    let sessions: serde_json::Value = serde_json::from_str(&parent.stdout).unwrap();
+    let parent = sessions.as_array().unwrap().iter();
+    let parent = parent
+        .into_iter()
+        .find(|session| session["title"] == "plans");
+    assert_eq!(parent.unwrap()["messages"], 2);
+    let id = parent.unwrap()["id"].as_str().unwrap();
+    terminal.send(&format!("/resume {id}\n"));
+    terminal.expect("hermes: one", SOON);
+    terminal.send("in the parent\n");
+    terminal.expect("three", SOON);
+    assert_eq!(last_asked(&setting), ["first", "one", "in the parent"]);
+}
+
+#[tokio::test]
+async fn the_model_changes_in_the_middle_of_a_conversation_and_its_words_stay() {
+    let setting = Setting::new(answers(["one", "two"])).await;
+    let mut terminal = talk(&setting, &[("first", "one")]);
+    terminal.send("/model other-model\n");
+    terminal.expect("custom:other-model answers from now on", SOON);
+    terminal.send("second\n");
+    terminal.expect("two", SOON);
+    let requests = setting.server.requests();
+    assert_eq!(requests[1].json["model"], "other-model");
+    assert_eq!(last_asked(&setting), ["first", "one", "second"]);
+    assert_eq!(
+        requests[0].json["messages"][0],
+        requests[1].json["messages"][0]
+    );
+    terminal.send("/usage\n");
+    terminal.expect("requests    2", SOON);
+    terminal.send("/model --provider nobody x\n");
+    terminal.expect("error:", SOON);
+    terminal.send("/model\n");
+    terminal.expect("custom:other-model answers;", SOON);
+}
+
+#[tokio::test]
+async fn commands_tell_what_they_know() {
+    let setting = Setting::new(answers(["one"])).await;
+    let mut terminal = talk(&setting, &[]);
+    for (command, told) in [
+        ("/help", "go on in a copy of this conversation"),
+        ("/hlep", "did you mean /help?"),
+        ("/t", "/t could be /title or /tools"),
+        ("/tools", "read_file"),
+        ("/mcp", "no MCP servers"),
+        ("/status", "waiting for you"),
+        ("/usage", "nothing was used yet"),
+        ("/history", "nothing was said yet"),
+        ("/branch", "there is nothing to branch off yet"),
+        ("/config", "config.yaml"),
+        ("/profile", "the default profile"),
+        ("/version", "hermes 0."),
+        ("/undo x", "/undo takes a number of messages, not `x`"),
+        ("/steer", "there are no words"),
+        ("/busy sometimes", "queue, steer or interrupt"),
+        ("/reasoning hide", "is hidden"),
+        ("/yolo", "run without asking"),
+        ("/yolo off", "ask first"),
+    ] {
+        terminal.send(&format!("{command}\n"));
+        terminal.expect(told, SOON);
+    }
+    assert!(
+        setting.server.requests().is_empty(),
+        "no command is a question"
+    );
+}
+
+#[tokio::test]
+async fn a_line_sent_while_it_works_does_what_the_settings_say() {
+    for mode in ["interrupt", "queue"] {
+        let slow = Answer::text("a b c d e f g h")
+            .pieces(8)
+            .chunk_delay(Duration::from_millis(150));
+        let setting = Setting::new(Script::new([slow, Answer::text("second")])).await;
+        let more = format!("display:\n  busy_input_mode: {mode}\n");
+        write_config(&setting.hermes, &setting.server.url(), &more);
+        let mut terminal = talk(&setting, &[("go", "a b")]);
+        terminal.send("other words\n");
+        terminal.expect("second", SOON);
+        let asked = last_asked(&setting);
+        assert_eq!(asked.last().unwrap(), "other words");
+        let is_whole = asked[1] == "a b c d e f g h";
+        assert_eq!(is_whole, mode == "queue", "{mode}: {asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_would_change_a_running_turn_waits_for_its_end() {
+    let slow = Answer::text("a b c d e f g h")
+        .pieces(8)
+        .chunk_delay(Duration::from_millis(150));
+    let setting = Setting::new(Script::new([slow])).await;
+    let mut terminal = talk(&setting, &[("go", "a b")]);
+    terminal.send("/model other\n");
+    terminal.expect("/model has to wait: a turn runs", SOON);
+    terminal.send("/status\n");
+    terminal.expect("running", SOON);
+    terminal.send("/stop\n");
+    terminal.expect("interrupted", SOON);
+}
