@@ -310,6 +310,11 @@ impl Home {
         self.directory.join("results")
     }
 
+    /// Returns the file of what was typed in conversations.
+    pub fn input_history(&self) -> PathBuf {
+        self.directory.join("history.jsonl")
+    }
+
     pub fn skills(&self) -> PathBuf {
         self.directory.join("skills")
     }

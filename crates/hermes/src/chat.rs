@@ -1,4 +1,4 @@
-//! `hermes`: a conversation in plain lines, until the terminal interface takes its place.
+//! `hermes --plain`: a conversation in plain lines, for terminals and people that the interface does not serve.
 
 use std::io::IsTerminal as _;
 
@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::args::RunFlags;
 use crate::base::Base;
+use crate::face;
 use crate::failure::{Failure, Outcome, code};
 use crate::host::{Here, Host, Then, WhenBusy};
 use crate::keyboard::{Keyboard, Typed};
@@ -39,6 +40,11 @@ pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
     }
     let prepared = Prepared::new(base, flags, Audience::Person, source).await?;
     let mut host = Host::new(base, flags, prepared);
+    if face::fits(base, flags) {
+        let outcome = face::run(base, &mut host).await;
+        host.leave().await;
+        return outcome;
+    }
     let outcome = match Chat::new(base, flags, &mut host) {
         Ok(mut chat) => chat.converse().await,
         Err(failure) => Err(failure),
@@ -373,7 +379,7 @@ impl<'a, 'b> Chat<'a, 'b> {
     }
 }
 
-fn gone(session: &Session) -> Failure {
+pub fn gone(session: &Session) -> Failure {
     Failure::new("the session stopped unexpectedly").hint(format!(
         "this is a bug; everything said so far is saved: hermes -r {}",
         session.id()

@@ -11,6 +11,8 @@ mod chat;
 mod choose_session;
 mod commands;
 mod demo;
+mod editor;
+mod face;
 mod failure;
 mod host;
 mod keyboard;

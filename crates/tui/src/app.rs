@@ -190,16 +190,15 @@ impl App {
     }
 
     fn picked(&mut self, picked: Picked) -> Vec<Effect> {
-        match picked {
-            Picked::Nothing => Vec::new(),
-            Picked::Cancelled => {
-                self.picker = None;
-                Vec::new()
+        if picked == Picked::Nothing {
+            return Vec::new();
+        }
+        match (self.picker.take(), picked) {
+            (Some(picker), Picked::Chosen(arguments)) => {
+                let command = picker.command();
+                vec![Effect::Send(ToHost::Command { command, arguments })]
             }
-            Picked::Chosen { purpose, value } => {
-                self.picker = None;
-                vec![Effect::Send(ToHost::Chosen { purpose, value })]
-            }
+            _ => Vec::new(),
         }
     }
 

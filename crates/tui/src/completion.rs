@@ -190,7 +190,7 @@ mod tests {
             commands(letters).into_iter().map(|one| one.word).collect()
         };
         assert_eq!(words("st"), ["/stop", "/steer", "/status"]);
-        assert!(words("rld").contains(&"/reload-mcp".to_owned()));
+        assert!(words("vrs").contains(&"/version".to_owned()));
         assert_eq!(words("").len(), command::of(Surface::Terminal).count());
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Conversation {
     pub(crate) spent: Spent,
     /// Said, and not begun yet.
     said: Option<String>,
+    /// Taken back; it is either said again at once or belongs into the input.
+    rewound: Option<String>,
     /// How many of `waiting` an interrupt may have made the session forget.
     at_risk: usize,
     printed: Vec<Item>,
@@ -107,7 +109,17 @@ impl Conversation {
         std::mem::take(&mut self.given_back)
     }
 
+    /// Begins a conversation. The same one again, with another model say, is no news.
     pub(crate) fn open(&mut self, opened: Opened, cwd: String, past_exchanges: usize) {
+        if let Some(current) = &mut self.opened
+            && current.id == opened.id
+        {
+            *current = Opened {
+                past: Vec::new(),
+                ..opened
+            };
+            return;
+        }
         let past = &opened.past;
         let is_user = |message: &Message| message.role == Role::User;
         let users = (0..past.len()).rev().filter(|at| is_user(&past[*at]));
@@ -204,6 +216,7 @@ impl Conversation {
                     .add(usage.total() / u64::from(requests.max(1)), cost);
             }
             Event::TurnEnded { end, .. } => self.end_turn(&end, now),
+            Event::Rewound { turns, said } => self.rewind(turns, said),
             Event::Idle => self.rest(now),
         }
     }
@@ -212,6 +225,9 @@ impl Conversation {
         self.busy_since.get_or_insert(now);
         if self.said.take().is_some() {
             return;
+        }
+        if let Some(said) = self.rewound.take() {
+            return self.print(Item::User(said));
         }
         // What waited is begun.
         if let Some(next) = self.waiting.pop_front() {
@@ -368,7 +384,17 @@ impl Conversation {
         }
     }
 
+    fn rewind(&mut self, turns: u32, said: String) {
+        let words = match turns {
+            1 => "your last message is taken back".to_owned(),
+            turns => format!("your last {turns} messages are taken back"),
+        };
+        self.print(Item::note(theme::DIM, words));
+        self.rewound = Some(said);
+    }
+
     fn rest(&mut self, now: Duration) {
+        self.given_back.extend(self.rewound.take());
         self.waiting.clear();
         self.at_risk = 0;
         let Some(since) = self.busy_since.take() else {

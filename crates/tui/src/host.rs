@@ -12,13 +12,13 @@ pub enum FromHost {
     /// From here on a conversation is talked in: a new one, or one that goes on.
     Opened(Opened),
     Event(Event),
-    /// The answer to a command, as markdown.
+    /// The answer to a command, laid out as it is to be shown.
     Told(String),
     /// Something the person should know.
     Warned(String),
     /// Text for the input line, such as a message that was taken back. It goes before what is typed there.
     Fill(String),
-    /// A list to choose from; the choice comes back as [`ToHost::Chosen`].
+    /// A list to choose from; the choice comes back as the arguments of its command.
     Choose(Choice),
     /// What came of [`ToHost::Edit`]: the text as the editor left it, or why there is none.
     Edited(Result<String, String>),
@@ -35,11 +35,6 @@ pub enum ToHost {
     Command {
         command: &'static Command,
         arguments: String,
-    },
-    /// The value of the item that was chosen, with the purpose of the choice.
-    Chosen {
-        purpose: &'static str,
-        value: String,
     },
     /// The person wants this text in their own editor. The terminal is theirs until [`FromHost::Edited`].
     Edit(String),
@@ -62,8 +57,8 @@ pub struct Opened {
 
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// Names the question; comes back with the answer.
-    pub purpose: &'static str,
+    /// What is run with the value of the item that is chosen.
+    pub command: &'static Command,
     pub title: String,
     pub items: Vec<Item>,
 }

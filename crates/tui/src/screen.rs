@@ -90,11 +90,13 @@ impl Screen {
     fn print(&mut self, out: &mut String, lines: &[Line<'_>]) {
         move_up(out, self.at_row);
         out.push('\r');
-        out.push_str(CLEAR_BELOW);
         for line in lines {
             self.encode(out, line);
+            self.clear_after(out, line);
             out.push_str("\r\n");
         }
+        // Only now: tmux takes a screen that is cleared from its first cell for one worth keeping.
+        out.push_str(CLEAR_BELOW);
         self.drawn = View::default();
         self.at_row = 0;
     }
@@ -108,13 +110,21 @@ impl Screen {
             }
             self.go_to(out, row);
             self.encode(out, line);
-            out.push_str(CLEAR_LINE);
+            self.clear_after(out, line);
         }
         if view.rows.len() < self.drawn.rows.len() {
             self.go_to(out, view.rows.len());
             out.push_str(CLEAR_BELOW);
         }
         out.push_str(WRAP);
+    }
+
+    /// Clears what an earlier row left behind this one. Behind a full row the cursor is still on its last character.
+    fn clear_after(&self, out: &mut String, line: &Line<'_>) {
+        let width = line.width();
+        if width == 0 || !width.is_multiple_of(self.columns.max(1)) {
+            out.push_str(CLEAR_LINE);
+        }
     }
 
     /// Moves to the start of a live row; line feeds make rows that are not there yet.

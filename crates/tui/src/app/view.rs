@@ -92,7 +92,7 @@ impl App {
             rows.push(Line::default());
         }
         rows.extend(below);
-        if !rows.is_empty() && self.last_printed.is_some() {
+        if self.last_printed.is_some() {
             rows.insert(0, Line::default());
         }
         rows
