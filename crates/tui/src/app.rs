@@ -1,6 +1,8 @@
 //! The whole interface as one state: [`App::update`] takes what happens and says what to do about it, [`App::view`] says
 //! what it looks like. Neither touches the terminal, the disk or the clock.
 
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::path::PathBuf;
@@ -204,13 +206,13 @@ impl App {
 
     /// What a key says to the question on the screen.
     fn verdict(&self, key: Key) -> Option<Verdict> {
-        let asked = self.conversation.questions.front()?;
+        self.conversation.questions.front()?;
         let was_typing = !self.composer.is_empty()
             && (self.typed).is_some_and(|typed| self.now.saturating_sub(typed) < TYPING);
         let Key::Edit(Edit::Insert(letter)) = key else {
             return (key == Key::Cancel).then_some(Verdict::Deny);
         };
-        if was_typing || self.now < asked.at {
+        if was_typing {
             return None;
         }
         match letter.to_ascii_lowercase() {

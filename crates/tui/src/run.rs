@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
+use ratatui_core::text::Line;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -236,7 +237,8 @@ impl Rim {
             return;
         };
         let (columns, _) = terminal.size();
-        let finished = self.app.take_finished(columns);
+        let mut finished = self.app.take_finished(columns);
+        finished.push(Line::default());
         let mut last = self.screen.draw(&finished, View::default(), columns);
         last.push_str(&self.screen.erase());
         let _ = terminal.write(&last);

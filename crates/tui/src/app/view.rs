@@ -154,10 +154,13 @@ impl App {
 
     fn activity_row(&self, columns: usize) -> Option<Line<'static>> {
         let since = self.conversation.busy_since?;
+        if !self.conversation.questions.is_empty() {
+            // The question below says what is waited for.
+            return None;
+        }
         let elapsed = Duration::from_secs(self.now.saturating_sub(since).as_secs());
         let doing = match (&self.conversation.thought, self.conversation.calls.len()) {
             _ if self.is_leaving => "leaving",
-            _ if !self.conversation.questions.is_empty() => "waiting for you",
             (Some(_), _) => "thinking",
             (None, 0) if self.conversation.reply.is_empty() => "working",
             (None, 0) => "writing",
