@@ -44,9 +44,7 @@ pub async fn run(
 ) -> Result<Leave, TuiError> {
     let _guard = PanicGuard::install();
     let mut rim = Rim::new(settings, to_host).map_err(TuiError::Terminal)?;
-    let leave = rim.follow(&mut from_host).await;
-    rim.finish();
-    Ok(leave)
+    Ok(rim.follow(&mut from_host).await)
 }
 
 struct Rim {
@@ -226,9 +224,12 @@ impl Rim {
         }
         Ok(())
     }
+}
 
-    /// Prints what is still to be printed, and removes the rest. What was typed and not sent can be found in the history.
-    fn finish(&mut self) {
+impl Drop for Rim {
+    /// Prints what is still to be printed and removes the rest, however it ends. What was typed and not sent can be
+    /// found in the history.
+    fn drop(&mut self) {
         let draft = self.app.draft();
         if !draft.trim().is_empty() {
             self.remember(&draft);

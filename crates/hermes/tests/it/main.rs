@@ -9,6 +9,7 @@ mod bad_input;
 mod chat;
 mod commands;
 mod demo;
+mod face;
 mod golden;
 mod mcp;
 mod oneshot;
