@@ -10,7 +10,10 @@ use ratatui_core::text::Line;
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l";
 const END: &str = "\x1b[?2026l";
 const CLEAR_BELOW: &str = "\x1b[J";
-const CLEAR_LINE: &str = "\x1b[K";
+/// A row is cleared as a whole before it is written: a row that is cleared in part counts as full when a terminal breaks
+/// its rows anew.
+const CLEAR_ROW: &str = "\x1b[2K";
+const CLEAR_TO_END: &str = "\x1b[K";
 /// Live rows are cut, not wrapped: a character whose width we misjudge must not push the others down.
 const NO_WRAP: &str = "\x1b[?7l";
 const WRAP: &str = "\x1b[?7h";
@@ -91,6 +94,7 @@ impl Screen {
         move_up(out, self.at_row);
         out.push('\r');
         for line in lines {
+            out.push_str(CLEAR_ROW);
             self.encode(out, line);
             self.clear_after(out, line);
             out.push_str("\r\n");
@@ -109,8 +113,8 @@ impl Screen {
                 continue;
             }
             self.go_to(out, row);
+            out.push_str(CLEAR_ROW);
             self.encode(out, line);
-            self.clear_after(out, line);
         }
         if view.rows.len() < self.drawn.rows.len() {
             self.go_to(out, view.rows.len());
@@ -119,11 +123,12 @@ impl Screen {
         out.push_str(WRAP);
     }
 
-    /// Clears what an earlier row left behind this one. Behind a full row the cursor is still on its last character.
+    /// Clears what an earlier row left behind the end of a line that the terminal breaks. Behind a full row there is
+    /// nothing, and the cursor is still on its last character.
     fn clear_after(&self, out: &mut String, line: &Line<'_>) {
-        let width = line.width();
-        if width == 0 || !width.is_multiple_of(self.columns.max(1)) {
-            out.push_str(CLEAR_LINE);
+        let (width, columns) = (line.width(), self.columns.max(1));
+        if width > columns && !width.is_multiple_of(columns) {
+            out.push_str(CLEAR_TO_END);
         }
     }
 
