@@ -9,6 +9,7 @@ mod turn;
 mod ask;
 mod calls;
 mod consent;
+mod enquiries;
 mod history;
 mod nested;
 mod record;

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, CallId, CancellationToken, Claim, Clock, Entry, Event, Message, Model, NewSession,
-    Notice, Op, OpenTurn, Part, Prefix, Random, ResultStatus, Role, SessionId, SessionRecord,
-    Store, StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage, Verdict,
+    BoxFuture, CallId, CancellationToken, Claim, Clock, EnquiryId, Entry, Event, Message, Model,
+    NewSession, Notice, Op, OpenTurn, Part, Prefix, Random, Response, ResultStatus, Role,
+    SessionId, SessionRecord, Store, StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage,
+    Verdict,
 };
 use tokio::sync::mpsc;
 
 use crate::consent::{Approvals, ConsentPolicy};
+use crate::enquiries::Enquiries;
 use crate::history::History;
 use crate::nested::NestedContext;
 use crate::record::Recorder;
@@ -44,6 +46,8 @@ pub struct AgentSettings {
     /// Results too long for the conversation go here.
     pub results_folder: PathBuf,
     pub consent: ConsentPolicy,
+    /// Whether a person follows the session and can answer what its calls ask.
+    pub is_attended: bool,
     pub limits: Limits,
     /// Whether context files of subdirectories come with the results that touch them.
     pub nested_context: bool,
@@ -162,6 +166,10 @@ impl Session {
     pub async fn answer(&self, call: CallId, verdict: Verdict) -> bool {
         self.send(Op::Answer { call, verdict }).await
     }
+
+    pub async fn respond(&self, enquiry: EnquiryId, response: Response) -> bool {
+        self.send(Op::Respond { enquiry, response }).await
+    }
 }
 
 struct SessionTask {
@@ -177,6 +185,7 @@ struct SessionTask {
     queue: VecDeque<UserMessage>,
     steering: Steering,
     approvals: Approvals,
+    enquiries: Enquiries,
     nested: NestedContext,
     /// The store refused something: what is in memory may be ahead of it.
     is_stale: bool,
@@ -201,6 +210,7 @@ impl SessionTask {
             queue: VecDeque::new(),
             steering: Steering::default(),
             approvals: Approvals::default(),
+            enquiries: Enquiries::default(),
             is_stale: false,
             ports,
             settings,
@@ -312,7 +322,7 @@ impl SessionTask {
                     let again = self.rewind(1).await;
                     self.queue.extend(again);
                 }
-                Op::Interrupt | Op::Answer { .. } => {}
+                Op::Interrupt | Op::Answer { .. } | Op::Respond { .. } => {}
             }
         }
     }
@@ -450,6 +460,7 @@ impl SessionTask {
             events: &self.events,
             steering: &self.steering,
             approvals: &self.approvals,
+            enquiries: &self.enquiries,
             nested: &self.nested,
         };
         let running = run_turn(&cx, &mut self.history, start);
@@ -474,6 +485,10 @@ impl SessionTask {
                 Some(Op::Answer { call, verdict }) => {
                     self.approvals.resolve(&call, verdict);
                     None
+                }
+                Some(Op::Respond { enquiry, response }) => {
+                    let taken = self.enquiries.respond(&enquiry, response);
+                    taken.err().map(|reason| Notice::NotTaken { reason })
                 }
                 None => {
                     doors_open = false;

@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 use crate::ask::{Asked, ask, last_words};
 use crate::calls::{self, Answered};
 use crate::consent::Approvals;
+use crate::enquiries::Enquiries;
 use crate::history::History;
 use crate::nested::NestedContext;
 use crate::record::Recorder;
@@ -24,6 +25,7 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) events: &'a mpsc::Sender<Event>,
     pub(crate) steering: &'a Steering,
     pub(crate) approvals: &'a Approvals,
+    pub(crate) enquiries: &'a Enquiries,
     pub(crate) nested: &'a NestedContext,
 }
 

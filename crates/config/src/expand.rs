@@ -1,4 +1,4 @@
-//! `${NAME}` in the text of a setting.
+//! `${NAME}`, or `${env:NAME}`, in the text of a setting.
 
 use std::borrow::Cow;
 
@@ -19,9 +19,10 @@ pub(crate) fn expand<'t>(text: &'t str, environment: &Environment) -> Cow<'t, st
     while let Some(start) = rest.find("${") {
         let (before, reference) = rest.split_at(start);
         expanded.push_str(before);
-        let value = reference[2..]
-            .split_once('}')
-            .and_then(|(name, behind)| Some((environment.get(name)?, behind)));
+        let value = reference[2..].split_once('}').and_then(|(name, behind)| {
+            let name = name.strip_prefix("env:").unwrap_or(name);
+            Some((environment.get(name)?, behind))
+        });
         (rest, _) = match value {
             Some((value, behind)) => (behind, expanded.push_str(value)),
             None => (&reference[2..], expanded.push_str("${")),
@@ -57,6 +58,7 @@ mod tests {
         let environment = Environment::from_pairs([("A", "1"), ("EMPTY", "")]);
         for (text, expected) in [
             ("x${A}y${A}", "x1y1"),
+            ("${env:A} ${env:B}", "1 ${env:B}"),
             ("${B} ${A}", "${B} 1"),
             ("${EMPTY}|", "|"),
             ("${A", "${A"),

@@ -300,6 +300,11 @@ impl Home {
         self.directory.join("logs")
     }
 
+    /// Returns the folder of what can be found out again; who keeps something there makes it.
+    pub fn cache(&self) -> PathBuf {
+        self.directory.join("cache")
+    }
+
     /// Returns the folder of lock files; who takes a lock makes it.
     pub fn locks(&self) -> PathBuf {
         self.directory.join("locks")
@@ -313,6 +318,11 @@ impl Home {
     /// Returns the file of what was typed in conversations.
     pub fn input_history(&self) -> PathBuf {
         self.directory.join("history.jsonl")
+    }
+
+    /// Returns the folder of pictures, sound and other bytes that tools return; who keeps one makes it.
+    pub fn media(&self) -> PathBuf {
+        self.directory.join("cache").join("media")
     }
 
     pub fn skills(&self) -> PathBuf {

@@ -62,6 +62,10 @@ text_id! {
     TurnId
 }
 text_id! {
+    /// One enquiry of a running call; unique within a session as long as its process runs.
+    EnquiryId
+}
+text_id! {
     /// One tool use inside a turn. The text comes from the model, so it is unique only within its reply.
     CallId
 }

@@ -7,7 +7,9 @@
 pub mod command;
 pub mod session;
 
+pub mod enquiry;
 pub mod id;
+pub mod interview;
 pub mod message;
 
 pub mod clock;
@@ -29,7 +31,10 @@ pub mod wording;
 
 pub use clock::{Clock, Timestamp};
 pub use effect::Effect;
-pub use id::{CallId, SessionId, TurnId};
+pub use enquiry::{
+    Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
+};
+pub use id::{CallId, EnquiryId, SessionId, TurnId};
 pub use message::{
     Arguments, Media, MediaSource, Message, Part, Reasoning, ResultStatus, Role, ToolCall,
     ToolResult,
@@ -43,11 +48,13 @@ pub use reply::{Reply, ReplyBuilder};
 pub use secret::Secret;
 pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage, Verdict};
 pub use store::{
-    Archive, Claim, Entry, Intent, LoadedSession, NewSession, OpenTurn, Prefix, SearchHit,
-    SearchQuery, SessionFilter, SessionRecord, Store, StoreError, StoreStats, TranscriptLine,
+    Archive, Claim, Counted, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse, NewSession,
+    OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken, SpokenFrom,
+    SpokenQuery, Store, StoreError, StoreStats, TranscriptLine, Used,
 };
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    BoxFuture, Consent, Parallel, Progress, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, Consent, Parallel, Progress, Spending, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
 };

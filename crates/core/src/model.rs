@@ -11,7 +11,8 @@ use crate::tool::ToolSpec;
 
 /// A model that answers with a stream.
 ///
-/// The turn loop is the only caller: one request at a time per session. Everything that can be mended without the
+/// The turn loop asks one thing at a time per session; beside it, a running call may ask on behalf of an MCP server, with
+/// a prefix of its own. Everything that can be mended without the
 /// caller (waiting out a rate limit, another credential, a fallback model) happens inside and is told as
 /// [`Delta::Notice`]. A stream ends with exactly one [`Delta::Finished`] or one error; nothing follows either.
 /// Dropping the stream cancels the request and leaves nothing running.

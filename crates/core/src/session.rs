@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::{CallId, TurnId};
+use crate::enquiry::{Enquiry, Response};
+use crate::id::{CallId, EnquiryId, TurnId};
 use crate::message::{Message, Part, ResultStatus, Role};
 use crate::model::{Cost, ModelError, ModelName, ModelNotice, Usage};
 
@@ -18,6 +19,11 @@ pub enum Op {
     Answer {
         call: CallId,
         verdict: Verdict,
+    },
+    /// Answers an enquiry. One that does not fit is not taken; the enquiry stays open.
+    Respond {
+        enquiry: EnquiryId,
+        response: Response,
     },
     /// Takes the last turns back. Not while one runs.
     Rewind {
@@ -95,7 +101,20 @@ pub enum Event {
         text: String,
         elapsed_ms: u64,
     },
+    /// A running call had a model answer something, beside the replies of the turn.
+    CallSpent {
+        call: CallId,
+        usage: Usage,
+        cost: Cost,
+        model: ModelName,
+    },
     Asked(Question),
+    /// A running call wants to know something from a person.
+    Enquired(Enquiry),
+    /// Answered, by whatever surface, or out of time.
+    EnquiryClosed {
+        enquiry: EnquiryId,
+    },
     Notice {
         notice: Notice,
     },
@@ -150,6 +169,11 @@ pub enum Notice {
     NotTaken {
         reason: String,
     },
+    /// A running call wanted to know something, and nobody is here to answer.
+    NotEnquired {
+        asker: String,
+        message: String,
+    },
     /// An interrupt made the session forget messages that waited.
     Forgotten {
         messages: usize,
@@ -193,6 +217,24 @@ impl TurnEnd {
 mod tests {
     use super::*;
 
+    fn enquiry() -> Enquiry {
+        let kind = crate::FieldKind::Integer {
+            min: None,
+            max: Some(3),
+            default: None,
+        };
+        let fields = vec![crate::Field::new("n", kind)];
+        Enquiry {
+            id: "q1".into(),
+            call: "c".into(),
+            tool: "t".into(),
+            asker: "a".into(),
+            message: "m".into(),
+            wanted: crate::Wanted::Form { fields },
+            expires_in_ms: 1,
+        }
+    }
+
     #[test]
     fn every_kind_of_event_survives_json() {
         let model = ModelName {
@@ -217,6 +259,10 @@ mod tests {
             Notice::SteeringQueued,
             Notice::NotTaken { reason: "r".into() },
             Notice::Forgotten { messages: 2 },
+            Notice::NotEnquired {
+                asker: "a".into(),
+                message: "m".into(),
+            },
         ];
         let ends = [
             TurnEnd::Finished,
@@ -240,6 +286,7 @@ mod tests {
             turns: 2,
             said: "again".into(),
         });
+        events.push(Event::Enquired(enquiry()));
         events.push(Event::Idle);
         for event in events {
             let json = serde_json::to_string(&event).unwrap();

@@ -187,6 +187,8 @@ pub struct SessionRecord {
 pub trait Archive: Send + Sync {
     fn list(&self, filter: SessionFilter) -> BoxFuture<'_, Result<Vec<SessionRecord>, StoreError>>;
 
+    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>>;
+
     /// Finds a session by id, by a unique beginning of one, or by title (the newest `title #N` before the plain one).
     fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>>;
 
@@ -194,6 +196,9 @@ pub trait Archive: Send + Sync {
         &self,
         session: &SessionId,
     ) -> BoxFuture<'_, Result<Vec<TranscriptLine>, StoreError>>;
+
+    /// Reads what users and assistants said, without the results of tools, oldest first.
+    fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>>;
 
     /// Full-text search. Any text is a valid query.
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>>;
@@ -203,6 +208,9 @@ pub trait Archive: Send + Sync {
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
 
     fn stats(&self) -> BoxFuture<'_, Result<StoreStats, StoreError>>;
+
+    /// What was used since a moment, counted in several ways.
+    fn insights(&self, since: Timestamp) -> BoxFuture<'_, Result<Insights, StoreError>>;
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -217,6 +225,32 @@ pub struct SessionFilter {
 pub struct TranscriptLine {
     pub at: Timestamp,
     pub turn: Option<TurnId>,
+    pub message: Message,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpokenQuery {
+    /// All sessions without one.
+    pub session: Option<SessionId>,
+    pub from: SpokenFrom,
+    pub limit: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpokenFrom {
+    /// The first ones behind this place: for a follower, who asks again with the last place it got.
+    After(u64),
+    /// The last ones there are.
+    End,
+}
+
+/// One message of a conversation, and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spoken {
+    /// Its place among all messages of the store, above 0. Later ones have a higher one, and none is used twice.
+    pub place: u64,
+    pub session: SessionId,
+    pub at: Timestamp,
     pub message: Message,
 }
 
@@ -245,6 +279,63 @@ pub struct StoreStats {
     pub usage: Usage,
     pub database_bytes: u64,
     pub unfinished_turns: u64,
+}
+
+/// Requests, tokens and money, counted by what people ask about. Days and hours are those of the machine's clock.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Insights {
+    /// One for every hour in which something was asked, in order.
+    pub hours: Vec<HourUse>,
+    /// The most used first.
+    pub models: Vec<ModelUse>,
+    pub tools: Vec<Counted>,
+    pub sources: Vec<Counted>,
+    /// How turns ended that did not finish.
+    pub failures: Vec<Counted>,
+    /// The sessions with the most messages.
+    pub longest: Vec<SessionRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HourUse {
+    /// `2026-11-16`
+    pub day: String,
+    /// From 0 for Sunday.
+    pub weekday: u8,
+    pub hour: u8,
+    pub used: Used,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelUse {
+    pub model: ModelName,
+    pub used: Used,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    pub requests: u64,
+    pub input: u64,
+    pub output: u64,
+    /// Of the requests whose price is known.
+    pub cost_micro_usd: u64,
+    pub requests_without_price: u64,
+}
+
+impl std::ops::AddAssign for Used {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.input += other.input;
+        self.output += other.output;
+        self.cost_micro_usd += other.cost_micro_usd;
+        self.requests_without_price += other.requests_without_price;
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    pub name: String,
+    pub count: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::effect::Effect;
+use crate::enquiry::Person;
 use crate::id::{CallId, SessionId};
+use crate::model::Finished;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -86,6 +88,10 @@ pub struct ToolContext {
     pub stop: CancellationToken,
     /// Live output for whoever watches. Lossy: a slow watcher never slows the tool.
     pub progress: Progress,
+    /// Whoever this is done for, to be asked what only they know.
+    pub person: Person,
+    /// Where to tell what the call itself spent on models.
+    pub spending: Spending,
     /// The text of this tool's last successful result in this session: state that lives in the history.
     pub previous: Option<String>,
 }
@@ -102,6 +108,23 @@ impl Progress {
         if let Some(watcher) = &self.0 {
             // A full queue drops this line; the result carries everything.
             let _ = watcher.try_send(text.into());
+        }
+    }
+}
+
+/// Takes note of what a call spends on models, for the account of its turn.
+#[derive(Debug, Clone, Default)]
+pub struct Spending(Option<mpsc::Sender<Finished>>);
+
+impl Spending {
+    pub fn to(account: mpsc::Sender<Finished>) -> Self {
+        Self(Some(account))
+    }
+
+    pub async fn add(&self, finished: Finished) {
+        if let Some(account) = &self.0 {
+            // A call that has ended in the meantime has no account any more.
+            let _ = account.send(finished).await;
         }
     }
 }

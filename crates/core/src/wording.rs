@@ -49,6 +49,9 @@ pub fn notice(notice: &Notice) -> String {
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
         Notice::Context { text } => text.clone(),
         Notice::NotTaken { reason } => format!("not taken: {reason}"),
+        Notice::NotEnquired { asker, message } => {
+            format!("{asker} asked, and nobody is here to answer: {message}")
+        }
         Notice::Forgotten { messages } => format!("{messages} waiting messages were dropped"),
         Notice::SteeringQueued => {
             "your words came too late for this turn; they are the next one".into()

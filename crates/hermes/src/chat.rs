@@ -1,11 +1,13 @@
 //! `hermes --plain`: a conversation in plain lines, for terminals and people that the interface does not serve.
 
+use std::collections::VecDeque;
 use std::io::IsTerminal as _;
 
 use hermes_agent::{Opened, Session, SessionStart};
-use hermes_core::command::{self, Line, Surface};
+use hermes_core::command::{self, Line, Surface, Verb};
+use hermes_core::interview::{Heard, Interview};
 use hermes_core::text::{self, escaped, printable};
-use hermes_core::{Event, Message, Op, Question, Role, UserMessage, Verdict};
+use hermes_core::{Event, Message, Op, Question, Response, Role, UserMessage, Verdict};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -63,6 +65,13 @@ struct Chat<'a, 'b> {
     err: Style,
     keyboard: Keyboard,
     signals: Signals,
+}
+
+/// What waits for an answer, oldest first.
+#[derive(Debug, Default)]
+struct Pending {
+    question: Option<Question>,
+    interviews: VecDeque<Interview>,
 }
 
 /// Where a conversation goes from here.
@@ -253,7 +262,7 @@ impl<'a, 'b> Chat<'a, 'b> {
         events: &mut mpsc::Receiver<Event>,
     ) -> Outcome<Option<Next>> {
         self.signals.reset();
-        let mut question: Option<Question> = None;
+        let mut pending = Pending::default();
         let mut next = None;
         loop {
             tokio::select! {
@@ -262,14 +271,7 @@ impl<'a, 'b> Chat<'a, 'b> {
                     Some(Event::Idle) => return Ok(next),
                     Some(event) => {
                         self.renderer.show(&event)?;
-                        match event {
-                            Event::Asked(asked) => {
-                                self.show_question(&asked)?;
-                                question = Some(asked);
-                            }
-                            Event::CallFinished { .. } => question = None,
-                            _ => {}
-                        }
+                        self.note_pending(event, &mut pending)?;
                     }
                 },
                 interrupted = self.signals.interrupted() => {
@@ -279,12 +281,105 @@ impl<'a, 'b> Chat<'a, 'b> {
                     session.interrupt().await;
                 }
                 typed = self.keyboard.next() => {
-                    if let Some(leaving) = self.meanwhile(session, typed, &mut question).await {
+                    let Some(typed) = self.interviewed(session, typed, &mut pending).await? else {
+                        continue;
+                    };
+                    let question = &mut pending.question;
+                    if let Some(leaving) = self.meanwhile(session, typed, question).await {
                         next = Some(leaving);
                     }
                 }
             }
         }
+    }
+
+    /// Keeps in mind what an event asks for, and asks it unless something else is being asked.
+    fn note_pending(&self, event: Event, pending: &mut Pending) -> Outcome<()> {
+        match event {
+            Event::Asked(asked) => {
+                self.show_question(&asked)?;
+                pending.question = Some(asked);
+            }
+            Event::Enquired(enquiry) => {
+                pending.interviews.push_back(Interview::new(enquiry));
+                if pending.interviews.len() == 1 {
+                    self.ask_next(pending)?;
+                }
+            }
+            Event::EnquiryClosed { enquiry } => {
+                return self.close_interviews(pending, |interview| *interview.id() == enquiry);
+            }
+            Event::CallFinished { call, .. } => {
+                pending.question = None;
+                return self
+                    .close_interviews(pending, |interview| interview.enquiry().call == call);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Forgets interviews that are over. The person may have been in the middle of one.
+    fn close_interviews(
+        &self,
+        pending: &mut Pending,
+        is_over: impl Fn(&Interview) -> bool,
+    ) -> Outcome<()> {
+        let was_asking = pending.interviews.front().is_some_and(&is_over);
+        pending.interviews.retain(|interview| !is_over(interview));
+        if was_asking {
+            note(
+                &self
+                    .err
+                    .yellow("\n  too late: this needs no answer any more"),
+            );
+            self.ask_next(pending)?;
+        }
+        Ok(())
+    }
+
+    fn ask_next(&self, pending: &Pending) -> Outcome<()> {
+        let Some(interview) = pending.interviews.front() else {
+            return Ok(());
+        };
+        for line in interview.introduction() {
+            note(&self.err.yellow(line));
+        }
+        note(&self.err.yellow("  (/decline does not answer)"));
+        self.ask_for(&interview.prompt())
+    }
+
+    /// Takes a line for the interview that goes on. Returns it if there is none, or if it is a command.
+    async fn interviewed(
+        &self,
+        session: &Session,
+        typed: Typed,
+        pending: &mut Pending,
+    ) -> Outcome<Option<Typed>> {
+        let (Typed::Text(line), Some(interview)) = (&typed, pending.interviews.front_mut()) else {
+            return Ok(Some(typed));
+        };
+        let heard = match command::read(line, Surface::Terminal) {
+            Line::Words(_) | Line::Unknown { .. } | Line::Ambiguous { .. } => interview.hear(line),
+            Line::Command { command, .. } if command.verb == Verb::Decline => {
+                Heard::Done(Response::Declined { reason: None })
+            }
+            Line::Command { .. } => return Ok(Some(typed)),
+        };
+        match heard {
+            Heard::Next => self.ask_for(&interview.prompt())?,
+            Heard::Refused(reason) => {
+                note(&self.err.yellow(format!("  {}", escaped(&reason))));
+                self.ask_for(&interview.prompt())?;
+            }
+            Heard::Done(response) => {
+                let id = interview.id().clone();
+                pending.interviews.pop_front();
+                session.respond(id, response).await;
+                self.ask_next(pending)?;
+            }
+        }
+        Ok(None)
     }
 
     /// Does what is typed while something runs. Who leaves stops it first.
@@ -296,9 +391,9 @@ impl<'a, 'b> Chat<'a, 'b> {
     ) -> Option<Next> {
         let line = self.line(typed);
         if let (Some(line), Some(asked)) = (&line, &*question)
-            && matches!(command::read(line, Surface::Terminal), Line::Words(_))
+            && let Some(verdict) = verdict_in(line)
         {
-            session.answer(asked.call.clone(), verdict(line)).await;
+            session.answer(asked.call.clone(), verdict).await;
             *question = None;
             return None;
         }
@@ -360,7 +455,18 @@ impl<'a, 'b> Chat<'a, 'b> {
         let (tool, what) = (escaped(&question.tool), escaped(&question.what));
         note(&self.err.yellow(format!("  {tool} wants to run: {what}")));
         note(&self.err.yellow(format!("  {}", escaped(&question.reason))));
-        print("  allow? [y]es, for the [s]ession, [N]o: ")
+        self.ask_for("  allow? [y]es, for the [s]ession, [N]o: ")
+    }
+
+    /// Shows what a line is wanted for; beside the events, when those are for a program.
+    fn ask_for(&self, prompt: &str) -> Outcome<()> {
+        match self.renderer {
+            Renderer::Json => {
+                note(prompt);
+                Ok(())
+            }
+            _ => print(prompt),
+        }
     }
 
     fn show_past(&self, messages: &[Message]) {
@@ -384,6 +490,15 @@ pub fn gone(session: &Session) -> Failure {
         "this is a bug; everything said so far is saved: hermes -r {}",
         session.id()
     ))
+}
+
+/// What a line says about a command that waits for consent. Other commands than `/decline` say nothing.
+fn verdict_in(line: &str) -> Option<Verdict> {
+    match command::read(line, Surface::Terminal) {
+        Line::Words(words) => Some(verdict(words)),
+        Line::Command { command, .. } if command.verb == Verb::Decline => Some(Verdict::Deny),
+        _ => None,
+    }
 }
 
 /// Anything but a clear yes is a no.

@@ -36,8 +36,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
-use args::{ChatArgs, Cli, Command, RunFlags};
+use args::{ChatArgs, Cli, Command, DemoArgs, RunFlags};
 use base::Base;
+use commands::setup::Ready;
 use failure::{Failure, Outcome, code};
 use oneshot::{Manner, Question};
 use wiring::Audience;
@@ -96,13 +97,21 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
             block_on(async {
                 match cli.oneshot {
                     Some(prompt) => ask(&base, &flags, prompt).await,
-                    None => chat::run(&base, &flags, "cli").await,
+                    None => talk(&base, &flags, "cli").await,
                 }
             })
+        }
+        Some(Command::Setup(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::setup::run(&base, &args))
         }
         Some(Command::Model(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::model::run(&base, args))
+        }
+        Some(Command::Insights(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::insights::run(&base, args))
         }
         Some(Command::Sessions(args)) => {
             let base = begin(profile, &flags)?;
@@ -149,7 +158,7 @@ async fn ask(base: &Base, flags: &RunFlags, prompt: String) -> Outcome<()> {
 
 async fn chat_or_query(base: &Base, flags: &RunFlags, args: ChatArgs) -> Outcome<()> {
     let Some(prompt) = args.query else {
-        return chat::run(base, flags, &args.source).await;
+        return talk(base, flags, &args.source).await;
     };
     let manner = if args.quiet {
         Manner::AnswerAndSession
@@ -164,6 +173,15 @@ async fn chat_or_query(base: &Base, flags: &RunFlags, args: ChatArgs) -> Outcome
         manner,
     };
     oneshot::run(base, flags, question).await
+}
+
+/// Chats; with nobody to answer yet, asks for a model first.
+async fn talk(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
+    match commands::setup::before_first_chat(base).await? {
+        None => chat::run(base, flags, source).await,
+        Some(Ready::Chat) => chat::run(&base.with_flags(flags)?, flags, source).await,
+        Some(Ready::Demo) => demo::run(&DemoArgs::default()).await,
+    }
 }
 
 /// Runs a command to its end on one thread: the work of a terminal user fits on it, and it starts at once.

@@ -1,37 +1,109 @@
 //! The MCP servers of the settings, running.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{Random, Tool};
-use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerStatus};
+use hermes_core::{Model, Random, Tool};
+use hermes_mcp::{Mcp, McpPorts, Models, Reloaded, ServerSettings, ServerStatus, UnknownServer};
 use serde_json::Value;
 
 use crate::base::Base;
 use crate::failure::Outcome;
 use crate::toolsets::Toolsets;
+use crate::wiring::{SystemClock, named_model};
 
 /// The servers that were started, and what is wrong with those that were not.
 pub struct Servers {
     mcp: Option<Mcp>,
+    company: Company,
     pub warnings: Vec<String>,
+}
+
+/// Whom the servers work for, and whom they may ask.
+pub struct Company {
+    pub model: Arc<dyn Model>,
+    pub cwd: PathBuf,
+    pub is_attended: bool,
 }
 
 impl Servers {
     /// Starts the chosen servers of `mcp_servers`; returns at once. One that is wrongly configured does not hinder the
     /// others.
-    pub fn start(base: &Base, chosen: &Toolsets, random: Arc<Random>) -> Self {
-        let (mut settings, warnings) = settings(base);
-        settings.retain(|server| chosen.has_server(&server.name));
-        let mcp = (!settings.is_empty()).then(|| Mcp::start(settings, ports(base, random)));
-        Self { mcp, warnings }
+    pub fn start(base: &Base, chosen: &Toolsets, random: Arc<Random>, company: Company) -> Self {
+        let (settings, warnings) = chosen_settings(base, chosen);
+        let mut servers = Self {
+            mcp: None,
+            company,
+            warnings,
+        };
+        if !settings.is_empty() {
+            servers.mcp = Some(servers.started(base, settings, random));
+        }
+        servers
+    }
+
+    /// Makes the servers those of the settings as they are now. Connections to unchanged ones stay.
+    pub async fn reload(
+        &mut self,
+        base: &Base,
+        chosen: &Toolsets,
+        random: Arc<Random>,
+    ) -> Reloaded {
+        let (settings, warnings) = chosen_settings(base, chosen);
+        self.warnings = warnings;
+        match &self.mcp {
+            Some(mcp) => mcp.reload(settings).await,
+            None => {
+                let started = settings.iter().map(|server| server.name.clone()).collect();
+                self.mcp = Some(self.started(base, settings, random));
+                Reloaded {
+                    started,
+                    ..Reloaded::default()
+                }
+            }
+        }
+    }
+
+    fn started(&mut self, base: &Base, settings: Vec<ServerSettings>, random: Arc<Random>) -> Mcp {
+        let ports = McpPorts {
+            models: Some(Models {
+                usual: Arc::clone(&self.company.model),
+                named: named_models(base, &settings, &mut self.warnings),
+            }),
+            folders: vec![self.company.cwd.clone()],
+            is_attended: self.company.is_attended,
+            ..ports(base, random)
+        };
+        Mcp::start(settings, ports)
+    }
+
+    /// Gives up a server's connection and makes a new one.
+    pub async fn reconnect(&self, name: &str) -> Result<(), UnknownServer> {
+        match &self.mcp {
+            Some(mcp) => mcp.reconnect(name).await,
+            None => Err(UnknownServer {
+                name: name.to_owned(),
+                known: "none".to_owned(),
+            }),
+        }
     }
 
     /// The tools of all servers that answered in time.
     pub async fn tools(&self, base: &Base) -> Outcome<Vec<Arc<dyn Tool>>> {
+        Ok(self.tools_within(discovery_time(base)?).await)
+    }
+
+    /// The tools of all servers that have answered until now.
+    pub async fn tools_now(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools_within(Duration::ZERO).await
+    }
+
+    async fn tools_within(&self, wait: Duration) -> Vec<Arc<dyn Tool>> {
         match &self.mcp {
-            Some(mcp) => Ok(mcp.tools(discovery_time(base)?).await),
-            None => Ok(Vec::new()),
+            Some(mcp) => mcp.tools(wait).await,
+            None => Vec::new(),
         }
     }
 
@@ -46,9 +118,40 @@ impl Servers {
     }
 }
 
+/// Connects to the models that the settings of servers name. One that cannot be had is replaced by the usual one.
+fn named_models(
+    base: &Base,
+    settings: &[ServerSettings],
+    warnings: &mut Vec<String>,
+) -> HashMap<String, Arc<dyn Model>> {
+    let mut models = HashMap::new();
+    for server in settings.iter().filter(|server| server.sampling.is_enabled) {
+        for name in server.sampling.named_models() {
+            if models.contains_key(name) {
+                continue;
+            }
+            match named_model(base, name) {
+                Ok(model) => _ = models.insert(name.clone(), model),
+                Err(failure) => warnings.push(format!(
+                    "`mcp_servers.{}.sampling` names the model `{name}`, which cannot be used: {}",
+                    server.name, failure.message
+                )),
+            }
+        }
+    }
+    models
+}
+
 /// How long a session waits for the first lists of tools.
 fn discovery_time(base: &Base) -> Outcome<Duration> {
     Ok(base.settings.seconds("mcp_discovery_timeout")?)
+}
+
+/// Reads the sections of those servers that are to run.
+fn chosen_settings(base: &Base, chosen: &Toolsets) -> (Vec<ServerSettings>, Vec<String>) {
+    let (mut settings, warnings) = settings(base);
+    settings.retain(|server| chosen.has_server(&server.name));
+    (settings, warnings)
 }
 
 /// Reads the sections of all servers.
@@ -74,13 +177,20 @@ pub fn settings(base: &Base) -> (Vec<ServerSettings>, Vec<String>) {
     (servers, warnings)
 }
 
+/// What there is for servers to connect to: nobody to ask, neither a person nor a model.
 pub fn ports(base: &Base, random: Arc<Random>) -> McpPorts {
     let text = |(name, value): (&std::ffi::OsStr, &std::ffi::OsStr)| {
         Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
     };
     McpPorts {
         log_folder: base.home.logs(),
+        cache_folder: base.home.cache(),
+        media_folder: base.home.media(),
+        models: None,
+        folders: Vec::new(),
+        is_attended: false,
         random,
+        clock: Arc::new(SystemClock),
         environment: base.environment.iter().filter_map(text).collect(),
     }
 }

@@ -143,7 +143,10 @@ impl Live {
             Event::Reasoning { .. }
             | Event::TurnStarted { .. }
             | Event::ReplyFinished { .. }
+            | Event::CallSpent { .. }
             | Event::Asked(_)
+            | Event::Enquired(_)
+            | Event::EnquiryClosed { .. }
             | Event::Idle => {}
         }
         Ok(())

@@ -150,6 +150,11 @@ impl Report {
                 self.requests += requests;
                 self.model = model.clone();
             }
+            Event::CallSpent { usage, cost, .. } => {
+                self.usage += *usage;
+                self.cost = self.cost.map_or(Some(*cost), |sum| Some(plus(sum, *cost)));
+                self.requests += 1;
+            }
             Event::TurnEnded { end, .. } => self.end = end.clone(),
             _ => {}
         }

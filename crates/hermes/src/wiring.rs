@@ -9,14 +9,14 @@ use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
 use hermes_core::{Clock, Prefix, Random, Timestamp, Tool};
 use hermes_exec::{Local, child_environment};
 use hermes_llm::{ModelChoice, ResolveError};
-use hermes_mcp::ServerStatus;
+use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
 use hermes_tools::{ToolLimits, ToolPorts};
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::Outcome;
-use crate::mcp::Servers;
+use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
 use crate::toolsets::Toolsets;
 
@@ -55,7 +55,9 @@ pub struct Wired {
     pub inputs: PromptInputs,
     /// Things the user should know before the first answer.
     pub warnings: Vec<String>,
-    servers: Servers,
+    pub servers: Servers,
+    /// So many of the tools are built in; those of servers follow.
+    built_in_tools: usize,
 }
 
 impl Wired {
@@ -70,8 +72,14 @@ impl Wired {
         let random = Arc::new(Random::from_system());
         let (model, mut warnings) = model(base).await?;
         let chosen = Toolsets::chosen(base, flags)?;
-        let servers = Servers::start(base, &chosen, random.clone());
+        let company = Company {
+            model: Arc::clone(&model),
+            cwd: cwd.clone(),
+            is_attended: audience == Audience::Person,
+        };
+        let servers = Servers::start(base, &chosen, random.clone(), company);
         let mut tools = chosen.built_in(base)?;
+        let built_in_tools = tools.len();
         tools.extend(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
@@ -93,6 +101,7 @@ impl Wired {
             inputs,
             warnings,
             servers,
+            built_in_tools,
         })
     }
 
@@ -101,8 +110,21 @@ impl Wired {
         self.servers.stop().await;
     }
 
-    pub fn server_status(&self) -> Vec<ServerStatus> {
-        self.servers.status()
+    /// Reads the settings of the MCP servers again. Sessions that run keep their tools; see [`Wired::refresh_tools`].
+    pub async fn reload_servers(&mut self, base: &Base, flags: &RunFlags) -> Outcome<Reloaded> {
+        let base = base.with_flags(flags)?;
+        let chosen = Toolsets::chosen(&base, flags)?;
+        let random = Arc::clone(&self.ports.random);
+        let reloaded = self.servers.reload(&base, &chosen, random).await;
+        // Those who are quick are seen by the next session.
+        self.servers.tools(&base).await?;
+        Ok(reloaded)
+    }
+
+    /// Takes the tools that servers offer by now, for the next session.
+    pub async fn refresh_tools(&mut self) {
+        self.ports.tools.truncate(self.built_in_tools);
+        self.ports.tools.extend(self.servers.tools_now().await);
     }
 
     /// The prefix of a new session.
@@ -143,6 +165,24 @@ pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<Str
     };
     let warnings = resolved.warnings.clone();
     Ok((Arc::new(hermes_llm::Client::new(resolved)), warnings))
+}
+
+/// A model by its name, or by `provider:name`; otherwise as the settings say.
+pub fn named_model(base: &Base, name: &str) -> Outcome<Arc<dyn hermes_core::Model>> {
+    let mut settings = model_settings(base)?;
+    match name.split_once(':') {
+        Some((provider, model)) if hermes_llm::providers::find(provider).is_some() => {
+            settings.choice = ModelChoice {
+                provider: Some(provider.to_owned()),
+                model: Some(model.to_owned()),
+                ..ModelChoice::default()
+            };
+        }
+        _ => settings.choice.model = Some(name.to_owned()),
+    }
+    let environment = |name: &str| base.variable(name);
+    let resolved = hermes_llm::resolve(&settings, &environment)?;
+    Ok(Arc::new(hermes_llm::Client::new(resolved)))
 }
 
 /// With nothing configured, a model server that runs on this machine will do.
@@ -248,6 +288,7 @@ fn agent_settings(
         cwd,
         results_folder: base.home.results(),
         consent: consent_policy(base, audience)?,
+        is_attended: audience == Audience::Person,
         limits: Limits {
             steps_max,
             ..Limits::default()

@@ -32,6 +32,8 @@ pub struct Provider {
     pub local: bool,
     /// Where to get a key.
     pub key_page: &'static str,
+    /// What its keys begin with, where no other provider's do. Empty when that is not known.
+    pub key_prefix: &'static str,
     pub quirks: Quirks,
 }
 
@@ -83,6 +85,7 @@ const HOSTED: Provider = Provider {
     default_model: "",
     local: false,
     key_page: "",
+    key_prefix: "",
     quirks: PLAIN,
 };
 
@@ -101,6 +104,7 @@ pub const PROVIDERS: &[Provider] = &[
         key_envs: &["OPENROUTER_API_KEY"],
         default_model: "anthropic/claude-sonnet-4.6",
         key_page: "https://openrouter.ai/keys",
+        key_prefix: "sk-or-",
         quirks: OPENROUTER,
         ..HOSTED
     },
@@ -130,6 +134,7 @@ pub const PROVIDERS: &[Provider] = &[
         protocol: Protocol::Anthropic,
         default_model: "claude-sonnet-4-6",
         key_page: "https://console.anthropic.com/settings/keys",
+        key_prefix: "sk-ant-",
         quirks: EFFORT,
         ..HOSTED
     },
@@ -143,6 +148,7 @@ pub const PROVIDERS: &[Provider] = &[
         protocol: Protocol::OpenAiResponses,
         default_model: "gpt-5.1",
         key_page: "https://platform.openai.com/api-keys",
+        key_prefix: "sk-proj-",
         quirks: OPENAI,
         ..HOSTED
     },
@@ -167,6 +173,7 @@ pub const PROVIDERS: &[Provider] = &[
         protocol: Protocol::Gemini,
         default_model: "gemini-3-pro-preview",
         key_page: "https://aistudio.google.com/apikey",
+        key_prefix: "AIza",
         quirks: EFFORT,
         ..HOSTED
     },
@@ -180,6 +187,7 @@ pub const PROVIDERS: &[Provider] = &[
         protocol: Protocol::OpenAiResponses,
         default_model: "grok-4-1-fast",
         key_page: "https://console.x.ai",
+        key_prefix: "xai-",
         ..HOSTED
     },
     Provider {
@@ -280,6 +288,7 @@ pub const PROVIDERS: &[Provider] = &[
         key_envs: &["NVIDIA_API_KEY"],
         default_model: "nvidia/nemotron-3-nano-30b-a3b",
         key_page: "https://build.nvidia.com",
+        key_prefix: "nvapi-",
         ..HOSTED
     },
     Provider {
@@ -291,6 +300,7 @@ pub const PROVIDERS: &[Provider] = &[
         key_envs: &["HF_TOKEN"],
         default_model: "openai/gpt-oss-120b",
         key_page: "https://huggingface.co/settings/tokens",
+        key_prefix: "hf_",
         ..HOSTED
     },
     Provider {
@@ -300,6 +310,7 @@ pub const PROVIDERS: &[Provider] = &[
         key_envs: &["GROQ_API_KEY"],
         default_model: "openai/gpt-oss-120b",
         key_page: "https://console.groq.com/keys",
+        key_prefix: "gsk_",
         ..HOSTED
     },
     Provider {
@@ -370,6 +381,14 @@ pub const PROVIDERS: &[Provider] = &[
 
 /// The provider whose base URL only the user knows.
 pub const CUSTOM: &str = "custom";
+
+/// Recognises whose key this is by how it begins.
+pub fn find_by_key(key: &str) -> Option<&'static Provider> {
+    let is_its = |provider: &&Provider| {
+        !provider.key_prefix.is_empty() && key.starts_with(provider.key_prefix)
+    };
+    PROVIDERS.iter().find(is_its)
+}
 
 /// Finds a provider by id or alias, in any case.
 pub fn find(name: &str) -> Option<&'static Provider> {

@@ -69,6 +69,7 @@ pub(crate) fn classify(failure: &Failure, session: SessionUse) -> Class {
                 false => Class::Answered,
             }
         }
+        Failure::VisitWanted { .. } => Class::Answered,
         Failure::NotMcp { .. }
         | Failure::Cut { .. }
         | Failure::Unreadable { .. }

@@ -1,23 +1,23 @@
-//! All servers together: start, look, stop.
+//! All servers together: start, look, change, stop.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use hermes_core::{CancellationToken, Random, Tool};
-use tokio::sync::{Mutex, Semaphore, broadcast, mpsc, watch};
+use hermes_core::{CancellationToken, Clock, Random, Tool};
+use tokio::sync::{Mutex, Semaphore, broadcast};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use crate::dial::Dialer;
+use crate::respond::{Means, Models};
+use crate::roster::{Commons, Reloaded, Roster};
 use crate::server::Server;
 use crate::settings::ServerSettings;
-use crate::signal::QUEUE_MAX;
-use crate::status::{ServerEvent, ServerState, ServerStatus};
-use crate::supervisor::{Supervisor, Supplies};
+use crate::status::{ServerEvent, ServerStatus};
 use crate::tool::tools_of;
 use crate::view::View;
+use crate::wake::Wake;
 
 /// After a network outage every server is lost at once; so many may be dialled at the same time.
 const CONNECTING_MAX: usize = 4;
@@ -26,21 +26,52 @@ const CONNECTING_MAX: usize = 4;
 const EVENTS_MAX: usize = 64;
 
 /// What the servers need from the world.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct McpPorts {
-    /// Where the servers' standard error goes, one file each.
+    /// Where the servers' standard error and log messages go, one file each.
     pub log_folder: PathBuf,
+    /// Where what can be found out again is kept.
+    pub cache_folder: PathBuf,
+    /// Where pictures, sound and other bytes go that servers send.
+    pub media_folder: PathBuf,
+    /// The models that servers may ask. Without them none is told that it may.
+    pub models: Option<Models>,
+    /// The folders that sessions work in, as far as they are known.
+    pub folders: Vec<PathBuf>,
+    /// Whether there are persons whom servers may ask.
+    pub is_attended: bool,
     pub random: Arc<Random>,
+    /// Tells that the machine has slept.
+    pub clock: Arc<dyn Clock>,
     /// Our own environment; servers get the few harmless variables of it.
     pub environment: Vec<(String, String)>,
 }
 
+impl McpPorts {
+    pub(crate) fn means(&self) -> Means {
+        Means {
+            models: self.models.clone(),
+            folders: self.folders.clone(),
+            is_attended: self.is_attended,
+        }
+    }
+}
+
 /// The MCP servers of this process. Dropping it stops them at once; [`Mcp::shutdown`] stops them properly.
 pub struct Mcp {
-    servers: Vec<Arc<Server>>,
-    events: broadcast::Sender<ServerEvent>,
-    stop: CancellationToken,
-    supervisors: Mutex<JoinSet<()>>,
+    roster: RwLock<Roster>,
+    commons: Commons,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// A tool as its server lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedTool {
+    /// What the server calls it.
+    pub name: String,
+    pub description: String,
+    /// Whether the settings let models see it.
+    pub is_wanted: bool,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -53,49 +84,37 @@ pub struct UnknownServer {
 impl Mcp {
     /// Starts to connect to every server, and returns without waiting for any.
     pub fn start(settings: Vec<ServerSettings>, ports: McpPorts) -> Self {
-        let (events, _) = broadcast::channel(EVENTS_MAX);
-        let stop = CancellationToken::new();
-        let gate = Arc::new(Semaphore::new(CONNECTING_MAX));
-        let mut supervisors = JoinSet::new();
-        let mut servers = Vec::new();
-        for settings in settings {
-            let settings = Arc::new(settings);
-            for warning in &settings.warnings {
-                tracing::warn!("{warning}");
-            }
-            let state = match settings.enabled {
-                true => ServerState::Connecting,
-                false => ServerState::Disabled,
-            };
-            let (view, watched) = watch::channel(View::new(state));
-            let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-            let server = Server::new(Arc::clone(&settings), watched, sender.clone());
-            servers.push(Arc::new(server));
-            if settings.enabled {
-                let dialer = Dialer::new(
-                    Arc::clone(&settings),
-                    ports.environment.clone(),
-                    ports.log_folder.clone(),
-                );
-                let supervisor = Supervisor::new(Supplies {
-                    settings,
-                    dial: Arc::new(dialer),
-                    gate: Arc::clone(&gate),
-                    random: Arc::clone(&ports.random),
-                    signals: (sender, receiver),
-                    view,
-                    events: events.clone(),
-                    stop: stop.clone(),
-                });
-                supervisors.spawn(supervisor.run());
-            }
-        }
+        let commons = Commons {
+            gate: Arc::new(Semaphore::new(CONNECTING_MAX)),
+            events: broadcast::Sender::new(EVENTS_MAX),
+            wake: Arc::new(Wake::new(Arc::clone(&ports.clock))),
+            stop: CancellationToken::new(),
+            ports,
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(watch_for_sleep(
+            Arc::clone(&commons.wake),
+            commons.stop.clone(),
+        ));
+        let mut roster = Roster::default();
+        roster.replace(settings, &commons, &mut tasks);
         Self {
-            servers,
-            events,
-            stop,
-            supervisors: Mutex::new(supervisors),
+            roster: RwLock::new(roster),
+            commons,
+            tasks: Mutex::new(tasks),
         }
+    }
+
+    /// Makes the servers those of `settings`, and returns without waiting for any.
+    ///
+    /// Servers whose settings are the same keep their connections. Sessions that are running keep the tools they have:
+    /// those of a server with new settings reach it as it is now, those of a removed one say so.
+    pub async fn reload(&self, settings: Vec<ServerSettings>) -> Reloaded {
+        let mut tasks = self.tasks.lock().await;
+        // Tasks of earlier reloads have ended by now, or go on.
+        while tasks.try_join_next().is_some() {}
+        let mut roster = self.roster.write().unwrap_or_else(PoisonError::into_inner);
+        roster.replace(settings, &self.commons, &mut tasks)
     }
 
     /// Returns the tools of all servers, waiting at most `wait_max` for those that have not been listed yet.
@@ -105,7 +124,7 @@ impl Mcp {
         let deadline = Instant::now() + wait_max;
         let mut taken = HashSet::new();
         let mut tools = Vec::new();
-        for server in &self.servers {
+        for server in &self.servers() {
             let mut view = server.watch();
             let is_known = |view: &View| view.offer.is_some() || view.state.is_hopeless();
             // Late servers are simply not there yet.
@@ -118,28 +137,36 @@ impl Mcp {
         tools
     }
 
+    /// Returns every tool a server listed last, also those the user does not want; none before it was reached.
+    pub fn offered(&self, server: &str) -> Vec<OfferedTool> {
+        let servers = self.servers();
+        let Some(server) = servers.iter().find(|known| known.settings.name == server) else {
+            return Vec::new();
+        };
+        let offer = server.view().offer.clone().unwrap_or_default();
+        let offered = offer.tools.iter().map(|tool| OfferedTool {
+            name: tool.name.to_string(),
+            description: tool.description.as_deref().unwrap_or_default().to_owned(),
+            is_wanted: server.settings.offers(&tool.name),
+        });
+        offered.collect()
+    }
+
     pub fn status(&self) -> Vec<ServerStatus> {
         let status = |server: &Arc<Server>| server.view().status(&server.settings.name);
-        self.servers.iter().map(status).collect()
+        self.servers().iter().map(status).collect()
     }
 
     /// Follows the states of all servers from now on. A listener that is too slow misses some.
     pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
-        self.events.subscribe()
+        self.commons.events.subscribe()
     }
 
     /// Gives up a server's connection, if it has one, and makes a new one now.
     pub async fn reconnect(&self, name: &str) -> Result<(), UnknownServer> {
-        let names = || {
-            self.servers
-                .iter()
-                .map(|server| server.settings.name.as_str())
-        };
-        let server = self
-            .servers
-            .iter()
-            .find(|server| server.settings.name == name);
-        match server {
+        let servers = self.servers();
+        let names = || servers.iter().map(|server| server.settings.name.as_str());
+        match servers.iter().find(|server| server.settings.name == name) {
             Some(server) => {
                 server.reconnect().await;
                 Ok(())
@@ -151,16 +178,28 @@ impl Mcp {
         }
     }
 
+    fn servers(&self) -> Vec<Arc<Server>> {
+        let roster = self.roster.read().unwrap_or_else(PoisonError::into_inner);
+        roster.servers()
+    }
+
     /// Ends all connections and processes. Calls that are under way fail.
     pub async fn shutdown(&self) {
-        self.stop.cancel();
-        let mut supervisors = self.supervisors.lock().await;
-        while supervisors.join_next().await.is_some() {}
+        self.commons.stop.cancel();
+        let mut tasks = self.tasks.lock().await;
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+async fn watch_for_sleep(wake: Arc<Wake>, stop: CancellationToken) {
+    tokio::select! {
+        () = wake.keep_looking() => {}
+        () = stop.cancelled() => {}
     }
 }
 
 impl Drop for Mcp {
     fn drop(&mut self) {
-        self.stop.cancel();
+        self.commons.stop.cancel();
     }
 }

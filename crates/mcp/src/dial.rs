@@ -1,14 +1,16 @@
 //! Makes connections: a transport of the configured kind, and the handshake in the era the server speaks.
 
-use std::path::PathBuf;
+mod found;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
 use hermes_core::tool::BoxFuture;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
+#[expect(deprecated, reason = "servers of today's era send log lines")]
+use rmcp::model::{LoggingLevel, SetLevelRequestParams};
 use rmcp::service::{
     ClientCacheConfig, ClientLifecycleMode, RunningService, serve_client_with_lifecycle_and_ct,
 };
@@ -18,21 +20,29 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::classify::SessionUse;
+use crate::client::McpPorts;
 use crate::failure::Failure;
-use crate::handler::{Handler, Watchers};
-use crate::http::HttpClient;
-use crate::settings::{Protocol, ServerSettings, TransportSettings};
+use crate::handler::Handler;
+use crate::http::{Address, HttpClient, SseTransport};
+use crate::in_flight::InFlight;
+use crate::log::ServerLog;
+use crate::respond::Respondent;
+use crate::settings::{HttpWire, LogLevel, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{ErrorLog, Lines, Process, Program, child_environment};
+use crate::stdio::{Lines, MalwareCheck, Process, Program, child_environment};
+use found::{Era, WireFound};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
 const OWN_REQUESTS_MAX: usize = 4;
 
 /// For the end of what a program wrote, after it has ended.
 const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
+
+/// How long a server may take to change how much it logs.
+const LOG_LEVEL_WAIT: Duration = Duration::from_secs(5);
 
 /// Between attempts to reopen a stream. The supervisor probes meanwhile, so patience costs nothing.
 const STREAM_RETRY_MAX: Duration = Duration::from_secs(30);
@@ -52,12 +62,14 @@ pub(crate) struct Wires {
     pub(crate) reporter: Reporter,
     /// Ends the connection.
     pub(crate) stop: CancellationToken,
+    /// Whoever has no connection by then should say why not; a little later he is not asked any more.
+    pub(crate) deadline: Instant,
 }
 
 pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Handler>,
     pub(crate) session: SessionUse,
-    pub(crate) watchers: Watchers,
+    pub(crate) in_flight: InFlight,
     /// Keeps what a program writes to standard error while the connection lasts.
     pub(crate) copier: JoinSet<()>,
 }
@@ -66,35 +78,57 @@ pub(crate) struct Connection {
 pub(crate) struct Dialer {
     settings: Arc<ServerSettings>,
     era: Era,
+    wire_found: WireFound,
+    malware: MalwareCheck,
     environment: Vec<(String, String)>,
-    log_folder: PathBuf,
+    respondent: Arc<Respondent>,
+    log: ServerLog,
 }
 
 impl Dialer {
     pub(crate) fn new(
         settings: Arc<ServerSettings>,
-        environment: Vec<(String, String)>,
-        log_folder: PathBuf,
+        respondent: Arc<Respondent>,
+        ports: &McpPorts,
     ) -> Self {
         Self {
+            malware: MalwareCheck::new(
+                &settings.name,
+                ports.environment.clone(),
+                ports.cache_folder.clone(),
+                Arc::clone(&ports.clock),
+                settings.connect_timeout,
+            ),
             era: Era::new(settings.protocol),
+            log: ServerLog::new(ports.log_folder.join(log_name(&settings.name))),
+            wire_found: WireFound::default(),
             settings,
-            environment,
-            log_folder,
+            environment: ports.environment.clone(),
+            respondent,
         }
+    }
+
+    fn handler(&self, wires: &Wires) -> Handler {
+        let respondent = Arc::clone(&self.respondent);
+        Handler::new(respondent, wires.reporter.clone(), self.log.clone())
     }
 
     async fn connect(&self, wires: &Wires, era: Protocol) -> Result<Connection, Failure> {
         match &self.settings.transport {
-            TransportSettings::Http { url, headers } => {
-                let client = HttpClient::new(url, headers, wires.reporter.clone())?;
-                let transport = StreamableHttpClientTransport::with_client(
-                    client.clone(),
-                    self.http_config(url),
-                );
-                let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
-                connection.session = client.session_use();
-                Ok(connection)
+            TransportSettings::Http {
+                url,
+                headers,
+                wire,
+                tls,
+            } => {
+                let address = Address {
+                    url,
+                    headers,
+                    tls,
+                    environment: &self.environment,
+                };
+                let client = HttpClient::new(address, wires.reporter.clone()).await?;
+                self.connect_http(client, url, *wire, wires, era).await
             }
             TransportSettings::Stdio {
                 command,
@@ -102,30 +136,120 @@ impl Dialer {
                 env,
                 cwd,
             } => {
+                self.malware.check(command, args).await?;
                 let program = Program {
                     command: command.clone(),
                     args: args.clone(),
                     environment: child_environment(&self.environment, env),
                     cwd: cwd.clone(),
                 };
-                let log = self.error_log();
-                let (process, pipes) = Process::start(&program)?;
-                let mut copier = JoinSet::new();
-                copier.spawn(log.clone().copy(pipes.stderr));
-                let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
-                match handshake(&self.settings.name, transport, wires, era).await {
-                    Ok(mut connection) => {
-                        connection.copier = copier;
-                        Ok(connection)
-                    }
-                    Err(failure) => {
-                        // The process is gone; what it wrote at last may still be on its way.
-                        let _ = timeout(LAST_WORDS_WAIT, copier.join_next()).await;
-                        Err(with_last_words(failure, &log.last_words()))
-                    }
-                }
+                self.connect_program(&program, wires, era).await
             }
         }
+    }
+
+    async fn connect_program(
+        &self,
+        program: &Program,
+        wires: &Wires,
+        era: Protocol,
+    ) -> Result<Connection, Failure> {
+        let log = self.log.afresh();
+        let (process, pipes) = Process::start(program)?;
+        let mut copier = JoinSet::new();
+        copier.spawn(log.clone().copy(pipes.stderr));
+        let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
+        let noise = transport.noise();
+        let greeted = handshake(self.handler(wires), transport, wires, era);
+        let greeted = timeout_at(wires.deadline, greeted).await;
+        match greeted.unwrap_or_else(|_| Err(self.too_late())) {
+            Ok(mut connection) => {
+                connection.copier = copier;
+                Ok(connection)
+            }
+            Err(failure) => {
+                // The process is gone; what it wrote at last may still be on its way.
+                let _ = timeout(LAST_WORDS_WAIT, copier.join_next()).await;
+                let failure = with_words(failure, "it wrote", &log.last_words());
+                Err(with_words(failure, "it printed", noise.first()))
+            }
+        }
+    }
+
+    fn too_late(&self) -> Failure {
+        Failure::Timeout {
+            after: self.settings.connect_timeout,
+        }
+    }
+
+    async fn connect_http(
+        &self,
+        client: HttpClient,
+        url: &str,
+        wire: HttpWire,
+        wires: &Wires,
+        era: Protocol,
+    ) -> Result<Connection, Failure> {
+        let known = match wire {
+            HttpWire::Auto => self.wire_found.get(),
+            named => named,
+        };
+        if known == HttpWire::Sse {
+            let connected = self.connect_sse(client, url, wires).await;
+            if connected.is_err() {
+                // It may have been renewed; the next attempt finds out.
+                self.wire_found.set(HttpWire::Auto);
+            }
+            return connected;
+        }
+        let connected = self
+            .connect_streamable(client.clone(), url, wires, era)
+            .await;
+        match connected {
+            Ok(connection) => {
+                self.wire_found.set(HttpWire::Streamable);
+                Ok(connection)
+            }
+            Err(failure) if known == HttpWire::Auto && may_be_older(&failure) => {
+                let Ok(connection) = self.connect_sse(client, url, wires).await else {
+                    return Err(failure);
+                };
+                let server = &self.settings.name;
+                tracing::info!(server, "it speaks the older HTTP+SSE transport");
+                self.wire_found.set(HttpWire::Sse);
+                Ok(connection)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn connect_streamable(
+        &self,
+        client: HttpClient,
+        url: &str,
+        wires: &Wires,
+        era: Protocol,
+    ) -> Result<Connection, Failure> {
+        let config = self.http_config(url);
+        let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+        let mut connection = handshake(self.handler(wires), transport, wires, era).await?;
+        connection.session = client.session_use();
+        Ok(connection)
+    }
+
+    async fn connect_sse(
+        &self,
+        client: HttpClient,
+        url: &str,
+        wires: &Wires,
+    ) -> Result<Connection, Failure> {
+        let post_timeout = self.settings.call_total_max;
+        let transport = SseTransport::open(client, url, post_timeout).await?;
+        // The transport is older than the other era.
+        let era = Protocol::Legacy;
+        let mut connection = handshake(self.handler(wires), transport, wires, era).await?;
+        connection.session = SessionUse::Session;
+        Ok(connection)
     }
 
     fn http_config(&self, url: &str) -> StreamableHttpClientTransportConfig {
@@ -139,14 +263,38 @@ impl Dialer {
         config
     }
 
-    fn error_log(&self) -> ErrorLog {
-        let file: String = self
-            .settings
-            .name
-            .chars()
-            .map(|c| if c.is_alphanumeric() { c } else { '_' })
-            .collect();
-        ErrorLog::new(self.log_folder.join(format!("mcp-{file}.log")))
+    /// Asks the server for the log lines that the user wants. One that will not is fine all the same.
+    #[expect(deprecated, reason = "servers of today's era send log lines")]
+    async fn set_log_level(&self, connection: &Connection) {
+        let info = connection.service.peer_info();
+        let has_log = info.is_some_and(|info| {
+            info.capabilities.logging.is_some() && info.protocol_version.has_initialize()
+        });
+        if let Some(level) = self.settings.log_level.filter(|_| has_log) {
+            let parameters = SetLevelRequestParams::new(level.into());
+            let asked = connection.service.peer().set_level(parameters);
+            let _ = timeout(LOG_LEVEL_WAIT, asked).await;
+        }
+    }
+}
+
+fn log_name(server: &str) -> String {
+    let file: String = server
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '_' })
+        .collect();
+    format!("mcp-{file}.log")
+}
+
+#[expect(deprecated, reason = "servers of today's era send log lines")]
+impl From<LogLevel> for LoggingLevel {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Debug => Self::Debug,
+            LogLevel::Info => Self::Info,
+            LogLevel::Warning => Self::Warning,
+            LogLevel::Error => Self::Error,
+        }
     }
 }
 
@@ -156,12 +304,19 @@ impl Dial for Dialer {
             let era = self.era.known();
             let result = match self.connect(&wires, era).await {
                 // Some servers choke on a question they do not know. Without it they are perfectly well.
-                Err(failure) if era == Protocol::Auto && may_be_choked(&failure) => {
+                Err(failure)
+                    if era == Protocol::Auto
+                        && may_be_choked(&failure)
+                        && Instant::now() < wires.deadline =>
+                {
                     self.connect(&wires, Protocol::Legacy).await
                 }
                 result => result,
             };
             self.era.learn(result.as_ref().ok());
+            if let Ok(connection) = &result {
+                self.set_log_level(connection).await;
+            }
             result
         })
     }
@@ -180,14 +335,18 @@ fn may_be_choked(failure: &Failure) -> bool {
     }
 }
 
+/// Returns whether a server refused our messages as those of the older transport do, which take them elsewhere.
+fn may_be_older(failure: &Failure) -> bool {
+    matches!(failure, Failure::Http(answer) if matches!(answer.status, 400 | 404 | 405))
+}
+
 pub(crate) async fn handshake(
-    server: &str,
+    handler: Handler,
     transport: impl Transport<RoleClient> + 'static,
     wires: &Wires,
     era: Protocol,
 ) -> Result<Connection, Failure> {
-    let watchers = Watchers::default();
-    let handler = Handler::new(server, wires.reporter.clone(), watchers.clone());
+    let in_flight = handler.in_flight();
     let service =
         serve_client_with_lifecycle_and_ct(handler, transport, lifecycle(era), wires.stop.clone())
             .await
@@ -198,7 +357,7 @@ pub(crate) async fn handshake(
     Ok(Connection {
         service,
         session: SessionUse::Sessionless,
-        watchers,
+        in_flight,
         copier: JoinSet::new(),
     })
 }
@@ -215,50 +374,16 @@ fn lifecycle(era: Protocol) -> ClientLifecycleMode {
     }
 }
 
-/// Adds what a program wrote before it failed: that is usually the reason.
-fn with_last_words(mut failure: Failure, words: &str) -> Failure {
-    if let Failure::Cut { cause } | Failure::Unreachable { cause } = &mut failure
-        && !words.is_empty()
-    {
-        *cause = format!("{cause}; it wrote: {words}");
-    }
-    failure
-}
-
-/// Which era the server was found to speak, so that the question is asked once and not at every reconnect.
-struct Era {
-    configured: Protocol,
-    learnt: AtomicU8,
-}
-
-impl Era {
-    const UNKNOWN: u8 = 0;
-    const LEGACY: u8 = 1;
-    const MODERN: u8 = 2;
-
-    fn new(configured: Protocol) -> Self {
-        Self {
-            configured,
-            learnt: AtomicU8::new(Self::UNKNOWN),
-        }
-    }
-
-    fn known(&self) -> Protocol {
-        match (self.configured, self.learnt.load(Ordering::Relaxed)) {
-            (Protocol::Auto, Self::LEGACY) => Protocol::Legacy,
-            (Protocol::Auto, Self::MODERN) => Protocol::Modern,
-            (configured, _) => configured,
-        }
-    }
-
-    /// Remembers what a connection turned out to speak; after a failure everything is open again.
-    fn learn(&self, connection: Option<&Connection>) {
-        let info = connection.and_then(|connection| connection.service.peer_info());
-        let learnt = match info.map(|info| info.protocol_version.has_initialize()) {
-            None => Self::UNKNOWN,
-            Some(true) => Self::LEGACY,
-            Some(false) => Self::MODERN,
-        };
-        self.learnt.store(learnt, Ordering::Relaxed);
+/// Adds what a program said before it failed: that is usually the reason.
+fn with_words(failure: Failure, how: &str, words: &str) -> Failure {
+    match failure {
+        failure if words.is_empty() => failure,
+        Failure::Unreachable { cause } => Failure::Unreachable {
+            cause: format!("{cause}; {how}: {words}"),
+        },
+        failure @ (Failure::Cut { .. } | Failure::Timeout { .. }) => Failure::Cut {
+            cause: format!("{failure}; {how}: {words}"),
+        },
+        failure => failure,
     }
 }

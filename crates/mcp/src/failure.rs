@@ -17,9 +17,13 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use crate::http::HttpFailure;
+use crate::respond::Visit;
 
 /// Of a foreign text, this much is shown: enough to recognise it.
 const CAUSE_CHARS_MAX: usize = 400;
+
+/// The code of an error that asks for a visit to an address.
+const VISIT_WANTED: i32 = -32042;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Failure {
@@ -41,6 +45,11 @@ pub(crate) enum Failure {
     Rpc {
         code: i32,
         message: String,
+    },
+    /// The person has to open these addresses first (error −32042).
+    VisitWanted {
+        message: String,
+        visits: Vec<Visit>,
     },
     /// A tool result marked as an error.
     Reported {
@@ -116,6 +125,9 @@ impl Failure {
         if let Some(StreamableHttpError::Client(failure)) = error.downcast_ref::<HttpError>() {
             return failure.0.clone();
         }
+        if let Some(failure) = error.downcast_ref::<HttpFailure>() {
+            return failure.0.clone();
+        }
         // Over a pipe, a request is complete with its last byte: one that could not be written did not arrive.
         if let Some(io) = error.downcast_ref::<std::io::Error>()
             && matches!(io.kind(), ErrorKind::NotConnected | ErrorKind::BrokenPipe)
@@ -139,6 +151,12 @@ impl Failure {
 
 impl From<ErrorData> for Failure {
     fn from(data: ErrorData) -> Self {
+        if data.code.0 == VISIT_WANTED
+            && let Some(visits) = data.data.as_ref().and_then(Visit::read_all)
+        {
+            let message = data.message.into_owned();
+            return Self::VisitWanted { message, visits };
+        }
         Self::Rpc {
             code: data.code.0,
             message: data.message.into_owned(),
@@ -162,6 +180,13 @@ impl fmt::Display for Failure {
                 format!("it answered with error {code} and no message")
             }
             Self::Rpc { code, message } => format!("it answered with error {code}: {message}"),
+            Self::VisitWanted { message, visits } => {
+                let addresses: Vec<&str> = visits.iter().map(|visit| visit.url.as_str()).collect();
+                format!(
+                    "a person has to open {} first: {message}",
+                    addresses.join(", ")
+                )
+            }
             Self::Reported { text } => text.clone(),
             Self::Timeout { after } => format!("no answer within {} s", after.as_secs_f32()),
             Self::Cancelled => "the request was cancelled".to_owned(),

@@ -1,4 +1,4 @@
-//! Streamable HTTP: our own client under the protocol library's transport.
+//! HTTP: our own client under the protocol library's streamable transport, and the older transport with two channels.
 //!
 //! The library's worker keeps the session, the streams and their resumption; this side decides what an answer is. Every
 //! answer that is not a success becomes an error of the very request it answers, also when its body carries no id.
@@ -6,7 +6,13 @@
 mod answer;
 mod client;
 mod events;
+mod fetch;
+mod proxy;
 mod retry_after;
+mod sse;
 mod streamable;
+mod tls;
 
-pub(crate) use client::{HttpClient, HttpFailure};
+pub(crate) use client::{Address, HttpClient, HttpFailure};
+pub(crate) use fetch::fetch_json;
+pub(crate) use sse::SseTransport;

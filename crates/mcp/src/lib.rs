@@ -4,9 +4,14 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
-//! Absent on purpose, until they are built: OAuth, sampling, elicitation, the older HTTP+SSE transport.
+//! What servers ask of us is answered in `respond`. The other direction, where other programs are the clients, is in
+//! `serve`, which shares nothing with the rest.
+//!
+//! Absent on purpose, until it is built: OAuth.
 
 mod client;
+mod diagnose;
+mod roster;
 mod settings;
 mod status;
 
@@ -15,25 +20,44 @@ mod supervisor;
 
 mod classify;
 mod failure;
+mod keepalive;
 mod pace;
 mod refresh;
+mod rest;
 mod signal;
 mod view;
+mod wake;
 
 mod dial;
 mod handler;
 mod http;
+mod in_flight;
+mod listen;
+mod message;
 mod probe;
 mod stdio;
 
+mod log;
+mod respond;
+
+mod media;
 mod name;
 mod render;
 mod schema;
+mod suspicion;
 mod tool;
 mod utility;
 
-pub use client::{Mcp, McpPorts, UnknownServer};
+mod serve;
+
+pub use client::{Mcp, McpPorts, OfferedTool, UnknownServer};
+pub use diagnose::{Fault, Phase, Step, diagnose};
+pub use respond::Models;
+pub use rest::RestSettings;
+pub use roster::Reloaded;
+pub use serve::{HttpServer, ServeError, serve_streams};
 pub use settings::{
-    Protocol, Retry, ServerSettings, SettingsError, ToolSettings, TransportSettings,
+    ClientIdentity, ElicitationSettings, HttpWire, LogLevel, Protocol, Retry, SamplingSettings,
+    ServerSettings, SettingsError, TlsSettings, ToolSettings, TransportSettings, Verify,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

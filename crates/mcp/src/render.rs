@@ -3,13 +3,18 @@
 use hermes_core::text::shorten;
 use rmcp::model::{
     CallToolResult, ContentBlock, GetPromptResult, ListPromptsResult, ListResourcesResult,
-    ReadResourceResult, ResourceContents,
+    ReadResourceResult, Resource, ResourceContents,
 };
 use serde_json::{Value, json};
 
+use crate::media::MediaFolder;
+
 /// Renders the result of a tool: its texts, then what it has beside them.
-pub(crate) fn tool_result(result: &CallToolResult) -> String {
-    let mut parts: Vec<String> = result.content.iter().map(content).collect();
+pub(crate) async fn tool_result(result: &CallToolResult, media: &MediaFolder) -> String {
+    let mut parts = Vec::with_capacity(result.content.len());
+    for block in &result.content {
+        parts.push(content(block, media).await);
+    }
     if let Some(structured) = &result.structured_content
         && !is_said(structured, &parts)
     {
@@ -37,28 +42,33 @@ fn is_said(structured: &Value, parts: &[String]) -> bool {
     })
 }
 
-fn content(block: &ContentBlock) -> String {
+async fn content(block: &ContentBlock, media: &MediaFolder) -> String {
     match block {
         ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => describe("an image", &image.mime_type, &image.data),
-        ContentBlock::Audio(audio) => describe("a recording", &audio.mime_type, &audio.data),
-        ContentBlock::Resource(embedded) => resource(&embedded.resource),
-        ContentBlock::ResourceLink(link) => format!(
-            "[resource `{}` ({}); read it with the tool that reads resources]",
-            link.uri, link.name
-        ),
+        ContentBlock::Image(image) => media.keep("an image", &image.mime_type, &image.data).await,
+        ContentBlock::Audio(audio) => {
+            let what = "a recording";
+            media.keep(what, &audio.mime_type, &audio.data).await
+        }
+        ContentBlock::Resource(embedded) => resource(&embedded.resource, media).await,
+        ContentBlock::ResourceLink(link) => resource_link(link),
         other => json!(other).to_string(),
     }
 }
 
-fn describe(what: &str, mime_type: &str, base64: &str) -> String {
-    format!(
-        "[{what}, {mime_type}, {} bytes; not shown]",
-        base64.len() / 4 * 3
-    )
+fn resource_link(link: &Resource) -> String {
+    let mut about = format!("[resource `{}` ({}", link.uri, link.name);
+    if let Some(mime_type) = &link.mime_type {
+        about.push_str(&format!(", {mime_type}"));
+    }
+    if let Some(description) = &link.description {
+        about.push_str(&format!(": {}", shorten(description, ABOUT_CHARS_MAX)));
+    }
+    about.push_str("); read it with the tool that reads resources]");
+    about
 }
 
-fn resource(contents: &ResourceContents) -> String {
+async fn resource(contents: &ResourceContents, media: &MediaFolder) -> String {
     match contents {
         ResourceContents::TextResourceContents { text, .. } => text.clone(),
         ResourceContents::BlobResourceContents {
@@ -68,7 +78,7 @@ fn resource(contents: &ResourceContents) -> String {
             ..
         } => {
             let mime_type = mime_type.as_deref().unwrap_or("unknown kind");
-            describe(&format!("`{uri}`"), mime_type, blob)
+            media.keep(&format!("`{uri}`"), mime_type, blob).await
         }
         other => json!(other).to_string(),
     }
@@ -86,8 +96,11 @@ pub(crate) fn resource_list(list: &ListResourcesResult) -> String {
     listing(lines, list.next_cursor.as_deref(), "resources")
 }
 
-pub(crate) fn resource_text(result: &ReadResourceResult) -> String {
-    let texts: Vec<String> = result.contents.iter().map(resource).collect();
+pub(crate) async fn resource_text(result: &ReadResourceResult, media: &MediaFolder) -> String {
+    let mut texts = Vec::with_capacity(result.contents.len());
+    for contents in &result.contents {
+        texts.push(resource(contents, media).await);
+    }
     match texts.is_empty() {
         true => "the resource is empty".to_owned(),
         false => texts.join("\n"),
@@ -105,14 +118,16 @@ pub(crate) fn prompt_list(list: &ListPromptsResult) -> String {
     listing(lines, list.next_cursor.as_deref(), "prompts")
 }
 
-pub(crate) fn prompt_text(result: &GetPromptResult) -> String {
-    let message = |role: &Value, block: &ContentBlock| {
-        format!("{}: {}", role.as_str().unwrap_or("message"), content(block))
-    };
-    let messages = result.messages.iter();
-    let texts: Vec<String> = messages
-        .map(|prompt| message(&json!(prompt.role), &prompt.content))
-        .collect();
+pub(crate) async fn prompt_text(result: &GetPromptResult, media: &MediaFolder) -> String {
+    let mut texts = Vec::with_capacity(result.messages.len());
+    for message in &result.messages {
+        let role = json!(message.role);
+        let role = role.as_str().unwrap_or("message");
+        texts.push(format!(
+            "{role}: {}",
+            content(&message.content, media).await
+        ));
+    }
     match texts.is_empty() {
         true => "the prompt is empty".to_owned(),
         false => texts.join("\n\n"),
@@ -137,43 +152,50 @@ fn listing(lines: impl Iterator<Item = String>, next: Option<&str>, what: &str) 
 mod tests {
     use super::*;
 
-    fn render(result: Value) -> String {
-        tool_result(&serde_json::from_value(result).unwrap())
+    async fn render(result: Value) -> String {
+        // Nothing can be kept there, so files have no part in these tests.
+        let nowhere = MediaFolder::new("/proc/nowhere".into());
+        tool_result(&serde_json::from_value(result).unwrap(), &nowhere).await
     }
 
-    #[test]
-    fn texts_are_joined_and_media_are_described() {
+    #[tokio::test]
+    async fn contents_of_all_kinds_are_joined() {
         let text = render(json!({ "content": [
             { "type": "text", "text": "one" },
             { "type": "image", "data": "QUJDRA==", "mimeType": "image/png" },
             { "type": "text", "text": "two" },
             { "type": "resource", "resource": { "uri": "file:///a", "text": "inside" } },
-        ] }));
-        assert_eq!(
-            text,
-            "one\n[an image, image/png, 6 bytes; not shown]\ntwo\ninside"
-        );
+            { "type": "resource_link", "uri": "file:///b", "name": "b", "mimeType": "text/plain" },
+        ] }))
+        .await;
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines[0], lines[2], lines[3]), ("one", "two", "inside"));
+        assert!(lines[1].starts_with("[an image, image/png, 4 bytes"));
+        assert!(lines[4].starts_with("[resource `file:///b` (b, text/plain)"));
     }
 
-    #[test]
-    fn structured_content_is_shown_unless_the_text_says_the_same() {
+    #[tokio::test]
+    async fn structured_content_is_shown_unless_the_text_says_the_same() {
         let both = render(json!({
             "content": [{ "type": "text", "text": "{ \"n\": 1 }" }], "structuredContent": { "n": 1 },
-        }));
+        }))
+        .await;
         assert_eq!(both, "{ \"n\": 1 }");
-        let alone = render(json!({ "content": [], "structuredContent": { "n": 1 } }));
+        let alone = render(json!({ "content": [], "structuredContent": { "n": 1 } })).await;
         assert_eq!(alone, r#"{"n":1}"#);
         for (text, value) in [("3", json!(3)), ("three", json!("three"))] {
             let wrapped = render(json!({
                 "content": [{ "type": "text", "text": text }], "structuredContent": { "result": value },
-            }));
+            }))
+            .await;
             assert_eq!(wrapped, text);
         }
     }
 
-    #[test]
-    fn no_result_is_empty() {
-        assert!(!render(json!({ "content": [] })).is_empty());
-        assert!(render(json!({ "content": [], "isError": true })).contains("failed"));
+    #[tokio::test]
+    async fn no_result_is_empty() {
+        assert!(!render(json!({ "content": [] })).await.is_empty());
+        let failed = render(json!({ "content": [], "isError": true })).await;
+        assert!(failed.contains("failed"));
     }
 }

@@ -4,21 +4,26 @@
 
 mod error;
 mod link;
+mod rounds;
 mod send;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{Effect, Progress};
+use hermes_core::{Effect, ToolContext};
 use rmcp::model::{ClientRequest, ServerResult};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::classify::{Class, Health, classify, health};
 use crate::failure::Failure;
+use crate::in_flight::Call;
+use crate::media::MediaFolder;
+use crate::respond::Respondent;
 use crate::settings::{Retry, ServerSettings};
 use crate::signal::{Settled, Signal, Trouble};
 use crate::view::{Link, View};
+use crate::wake::Wake;
 
 pub(crate) use error::{CallError, Fate};
 
@@ -31,6 +36,18 @@ pub(crate) struct Server {
     view: watch::Receiver<View>,
     signals: mpsc::Sender<Signal>,
     permits: Semaphore,
+    wake: Arc<Wake>,
+    heir: Mutex<Heir>,
+    respondent: Arc<Respondent>,
+    pub(crate) media: MediaFolder,
+}
+
+/// Who answers for a server since the settings were read again.
+#[derive(Debug)]
+enum Heir {
+    Itself,
+    Other(Arc<Server>),
+    Nobody,
 }
 
 /// A request, and what repeating it would mean.
@@ -48,13 +65,54 @@ impl Server {
         settings: Arc<ServerSettings>,
         view: watch::Receiver<View>,
         signals: mpsc::Sender<Signal>,
+        wake: Arc<Wake>,
+        respondent: Arc<Respondent>,
+        media: MediaFolder,
     ) -> Self {
         Self {
+            respondent,
+            media,
             permits: Semaphore::new(settings.concurrency_max),
             settings,
             view,
             signals,
+            wake,
+            heir: Mutex::new(Heir::Itself),
         }
+    }
+
+    /// Returns the server that has this one's place now; `None` if it was removed from the settings.
+    pub(crate) fn current(self: &Arc<Self>) -> Option<Arc<Self>> {
+        let mut server = Arc::clone(self);
+        loop {
+            let next = match &*server.heir() {
+                Heir::Itself => None,
+                Heir::Other(next) => Some(Arc::clone(next)),
+                Heir::Nobody => return None,
+            };
+            match next {
+                Some(next) => server = next,
+                None => return Some(server),
+            }
+        }
+    }
+
+    pub(crate) fn succeed_with(&self, next: &Arc<Self>) {
+        *self.heir() = Heir::Other(Arc::clone(next));
+    }
+
+    /// Takes it out: calls are answered with that from now on.
+    pub(crate) fn remove(&self) {
+        *self.heir() = Heir::Nobody;
+    }
+
+    fn heir(&self) -> MutexGuard<'_, Heir> {
+        self.heir.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether calls are under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.permits.available_permits() < self.settings.concurrency_max
     }
 
     pub(crate) fn view(&self) -> watch::Ref<'_, View> {
@@ -71,23 +129,33 @@ impl Server {
     }
 
     /// Sends a request and returns its answer, over a second connection if the first fails and the request allows it.
+    /// What the server wants to know on the way is answered.
     ///
     /// Dropping the future tells the server that nobody waits any more.
     pub(crate) async fn request(
         &self,
         request: &Request,
-        progress: &Progress,
+        cx: &ToolContext,
     ) -> Result<ServerResult, CallError> {
         let wait_max = self.settings.call_timeout;
         let Ok(Ok(_permit)) = timeout(wait_max, self.permits.acquire()).await else {
             let cause = "other calls to this server took all its places".to_owned();
             return Err(self.not_sent(request, cause));
         };
+        self.in_rounds(request, &Call::of(cx)).await
+    }
+
+    /// Sends a request that may be one of several of a call. `Err` holds the failure too, which may ask for something.
+    async fn exchange(
+        &self,
+        request: &Request,
+        call: &Arc<Call>,
+    ) -> Result<ServerResult, (CallError, Option<Failure>)> {
         let link = match self.link_for_new_call().await {
             Ok(link) => link,
-            Err(cause) => return Err(self.not_sent(request, cause)),
+            Err(cause) => return Err((self.not_sent(request, cause), None)),
         };
-        let failure = match self.send(&link, request, progress).await {
+        let failure = match self.send(&link, request, call).await {
             Ok(answer) => match send::hidden_session_loss(&answer, link.session) {
                 None => return Ok(answer),
                 Some(failure) => failure,
@@ -97,12 +165,12 @@ impl Server {
         let class = classify(&failure, link.session);
         if !may_send_again(&failure, class, request) {
             self.report(&link, &failure, class).await;
-            return Err(self.failed(request, &failure, class));
+            return Err((self.failed(request, &failure, class), Some(failure)));
         }
         tracing::debug!(server = self.settings.name, %failure, "a request will be sent again");
         match self.link_after_trouble(&link, &failure, class).await {
-            Some(link) => self.send_last(&link, request, progress, class).await,
-            None => Err(self.failed(request, &failure, class)),
+            Some(link) => self.send_last(&link, request, call, class).await,
+            None => Err((self.failed(request, &failure, class), None)),
         }
     }
 
@@ -111,10 +179,10 @@ impl Server {
         &self,
         link: &Link,
         request: &Request,
-        progress: &Progress,
+        call: &Arc<Call>,
         first: Class,
-    ) -> Result<ServerResult, CallError> {
-        let failure = match self.send(link, request, progress).await {
+    ) -> Result<ServerResult, (CallError, Option<Failure>)> {
+        let failure = match self.send(link, request, call).await {
             Ok(answer) => return Ok(answer),
             Err(failure) => failure,
         };
@@ -130,7 +198,7 @@ impl Server {
             (Class::OutcomeUnknown, _) => first,
             _ => class,
         };
-        Err(self.failed(request, &failure, known))
+        Err((self.failed(request, &failure, known), Some(failure)))
     }
 
     /// Tells the supervisor about trouble. Returns how to learn that it is settled, if there is any.

@@ -3,7 +3,9 @@
 //! Reads plain JSON values: files, layers and `${VAR}` are the business of `hermes-config`. Start at
 //! [`ServerSettings::parse`].
 
+mod answers;
 mod section;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +16,13 @@ use hermes_core::backoff::Backoff;
 use hermes_core::breaker::BreakerLimits;
 use serde_json::Value;
 
+use crate::keepalive::INTERVAL_MIN;
+use crate::rest::RestSettings;
 use section::Section;
+
+pub use answers::{ElicitationSettings, LogLevel, SamplingSettings};
+
+pub use tls::{ClientIdentity, TlsSettings, Verify};
 
 /// Long enough for a slow tool; a tool that reports progress may take longer.
 const CALL_TIMEOUT: Duration = Duration::from_secs(300);
@@ -23,8 +31,6 @@ const CALL_TOTAL_FACTOR: u32 = 6;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Below the idle limits of most proxies and session stores, and rare enough to cost nothing.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(180);
-/// More often would be a load on the server, not a sign of life.
-const KEEPALIVE_INTERVAL_MIN: Duration = Duration::from_secs(5);
 const CONCURRENCY: usize = 16;
 const BREAKER: BreakerLimits = BreakerLimits {
     strikes_max: 3,
@@ -36,21 +42,7 @@ const BACKOFF: Backoff = Backoff {
 };
 
 /// Keys that other versions of the file may hold and that nothing here reads yet.
-const NOT_READ_YET: &[&str] = &[
-    "auth",
-    "client_cert",
-    "client_key",
-    "elicitation",
-    "idle_timeout_seconds",
-    "lifecycle",
-    "max_lifetime_seconds",
-    "oauth",
-    "on_outage",
-    "sampling",
-    "skip_preflight",
-    "ssl_verify",
-    "transport",
-];
+const NOT_READ_YET: &[&str] = &["auth", "oauth", "on_outage", "skip_preflight"];
 
 /// One server, ready to be started.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +59,8 @@ pub struct ServerSettings {
     pub connect_timeout: Duration,
     /// `None`: no probes.
     pub keepalive_interval: Option<Duration>,
+    /// When its program is ended, to be started again by the next call.
+    pub rest: RestSettings,
     pub tools: ToolSettings,
     /// Whether the model's calls to this server may run beside each other.
     pub supports_parallel_tool_calls: bool,
@@ -77,6 +71,10 @@ pub struct ServerSettings {
     pub trust_annotations: bool,
     pub breaker: BreakerLimits,
     pub backoff: Backoff,
+    pub elicitation: ElicitationSettings,
+    pub sampling: SamplingSettings,
+    /// How much the server is asked to log; `None` leaves it to the server.
+    pub log_level: Option<LogLevel>,
     /// What the user should know about the section: unknown keys and values that were corrected.
     pub warnings: Vec<String>,
 }
@@ -92,7 +90,20 @@ pub enum TransportSettings {
     Http {
         url: String,
         headers: BTreeMap<String, Secret>,
+        wire: HttpWire,
+        tls: TlsSettings,
     },
+}
+
+/// How messages travel over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpWire {
+    /// Streamable HTTP; the older transport for a server that turns out to speak only that.
+    Auto,
+    /// One address for everything (from 2025-03-26).
+    Streamable,
+    /// A stream down and POSTs up, at two addresses (2024-11-05).
+    Sse,
 }
 
 /// Which era of the protocol to speak.
@@ -137,6 +148,14 @@ pub enum SettingsError {
         "MCP server `{server}` has neither `url` (a server on the network) nor `command` (a program to start)"
     )]
     NoTransport { server: String },
+    #[error(
+        "`mcp_servers.{server}.{key}` needs the variable `{variable}`, which is not set; set it in the environment, or as `{variable}=…` in the `.env` file beside the settings"
+    )]
+    MissingVariable {
+        server: String,
+        key: String,
+        variable: String,
+    },
     #[error("`mcp_servers.{server}` must be a section of settings, but it is {found}")]
     NotASection { server: String, found: String },
     #[error("`mcp_servers.{server}.{key}` must be {expected}, but it is {found}")]
@@ -175,6 +194,7 @@ impl ServerSettings {
                 .seconds("connect_timeout")?
                 .unwrap_or(CONNECT_TIMEOUT),
             keepalive_interval: keepalive_interval(&mut section)?,
+            rest: rest(&mut section)?,
             tools: tools(&mut section)?,
             supports_parallel_tool_calls: section
                 .switch("supports_parallel_tool_calls")?
@@ -184,6 +204,9 @@ impl ServerSettings {
             trust_annotations: section.switch("trust_annotations")?.unwrap_or(false),
             breaker: breaker(&mut section)?,
             backoff: backoff(&mut section)?,
+            elicitation: answers::elicitation(&mut section)?,
+            sampling: answers::sampling(&mut section)?,
+            log_level: answers::log_level(&mut section)?,
             warnings: section.finish(NOT_READ_YET),
         })
     }
@@ -208,20 +231,67 @@ const RETRIES: &[(&str, Retry)] = &[
     ("always", Retry::Always),
 ];
 
+/// The words of this file's other readers for the same things are understood too.
+const TRANSPORTS: &[(&str, Option<HttpWire>)] = &[
+    ("sse", Some(HttpWire::Sse)),
+    ("http", Some(HttpWire::Streamable)),
+    ("streamable_http", Some(HttpWire::Streamable)),
+    ("streamable-http", Some(HttpWire::Streamable)),
+    ("stdio", None),
+];
+
 fn transport(section: &mut Section<'_>) -> Result<TransportSettings, SettingsError> {
     let server = section.server().to_owned();
     let (url, command) = (section.text("url")?, section.text("command")?);
     let (args, env) = (section.texts("args")?, section.secrets("env")?);
     let (cwd, headers) = (section.text("cwd")?, section.secrets("headers")?);
+    let wire = section.word("transport", TRANSPORTS)?;
+    let tls = tls::tls(section)?;
+    let is_out_of_place = match wire {
+        Some(Some(_)) => command.is_some(),
+        Some(None) => url.is_some(),
+        None => false,
+    };
+    if is_out_of_place {
+        section.warn(format!(
+            "`mcp_servers.{server}.transport` has no effect: it does not fit how the server is reached"
+        ));
+    }
+    for (part, secrets) in [("headers", &headers), ("env", &env)] {
+        for (name, value) in secrets {
+            all_variables_set(&server, &format!("{part}.{name}"), value.expose())?;
+        }
+    }
+    all_variables_set(&server, "url", url.as_deref().unwrap_or_default())?;
     match (url, command) {
         (Some(_), Some(_)) => Err(SettingsError::BothTransports { server }),
         (None, None) => Err(SettingsError::NoTransport { server }),
-        (Some(url), None) => Ok(TransportSettings::Http { url, headers }),
+        (Some(url), None) => Ok(TransportSettings::Http {
+            url,
+            headers,
+            wire: wire.flatten().unwrap_or(HttpWire::Auto),
+            tls,
+        }),
         (None, Some(command)) => Ok(TransportSettings::Stdio {
             command,
             args: args.unwrap_or_default(),
             env,
             cwd: cwd.map(PathBuf::from),
+        }),
+    }
+}
+
+/// Refuses a value in which a `${VARIABLE}` is still to be seen. Arguments are not looked at: a shell may know it.
+fn all_variables_set(server: &str, key: &str, value: &str) -> Result<(), SettingsError> {
+    let reference = value
+        .split_once("${")
+        .and_then(|(_, rest)| rest.split_once('}'));
+    match reference {
+        None => Ok(()),
+        Some((variable, _)) => Err(SettingsError::MissingVariable {
+            server: server.to_owned(),
+            key: key.to_owned(),
+            variable: variable.strip_prefix("env:").unwrap_or(variable).to_owned(),
         }),
     }
 }
@@ -244,13 +314,33 @@ fn keepalive_interval(section: &mut Section<'_>) -> Result<Option<Duration>, Set
     if interval.is_zero() {
         return Ok(None);
     }
-    if interval < KEEPALIVE_INTERVAL_MIN {
+    if interval < INTERVAL_MIN {
         section.warn(format!(
             "`keepalive_interval` was raised to {} seconds, the least; 0 switches it off",
-            KEEPALIVE_INTERVAL_MIN.as_secs()
+            INTERVAL_MIN.as_secs()
         ));
     }
-    Ok(Some(interval.max(KEEPALIVE_INTERVAL_MIN)))
+    Ok(Some(interval.max(INTERVAL_MIN)))
+}
+
+/// Reads how long a program may go on; both keys may also stand in a section of their own.
+fn rest(section: &mut Section<'_>) -> Result<RestSettings, SettingsError> {
+    fn limits(section: &mut Section<'_>) -> Result<RestSettings, SettingsError> {
+        let mut limit = |key| {
+            let seconds = section.seconds_or_zero(key)?;
+            Ok(seconds.filter(|seconds| !seconds.is_zero()))
+        };
+        Ok(RestSettings {
+            idle_max: limit("idle_timeout_seconds")?,
+            lifetime_max: limit("max_lifetime_seconds")?,
+        })
+    }
+    let inner = section.inside("lifecycle", limits)?;
+    let outer = limits(section)?;
+    Ok(RestSettings {
+        idle_max: outer.idle_max.or(inner.idle_max),
+        lifetime_max: outer.lifetime_max.or(inner.lifetime_max),
+    })
 }
 
 fn tools(section: &mut Section<'_>) -> Result<ToolSettings, SettingsError> {

@@ -20,6 +20,8 @@ pub enum ServerState {
     NeedsAuth { reason: String },
     /// It cannot work before somebody changes the settings or the machine.
     Misconfigured { reason: String },
+    /// Its program was ended because nobody needed it; the next call starts it again.
+    Resting,
     /// We ended it.
     Stopped,
 }
@@ -44,6 +46,7 @@ impl fmt::Display for ServerState {
             Self::Reconnecting { attempt } => write!(f, "reconnecting (attempt {attempt})"),
             Self::NeedsAuth { reason } => write!(f, "needs credentials: {reason}"),
             Self::Misconfigured { reason } => write!(f, "misconfigured: {reason}"),
+            Self::Resting => f.write_str("resting until it is needed"),
             Self::Stopped => f.write_str("stopped"),
         }
     }

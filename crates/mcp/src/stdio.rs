@@ -2,11 +2,12 @@
 
 mod environment;
 mod lines;
-mod log;
+mod malware;
+mod package;
 mod process;
 mod watchdog;
 
 pub(crate) use environment::child_environment;
 pub(crate) use lines::Lines;
-pub(crate) use log::ErrorLog;
+pub(crate) use malware::MalwareCheck;
 pub(crate) use process::{Process, Program};

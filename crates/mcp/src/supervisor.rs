@@ -18,13 +18,16 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::dial::Dial;
 use crate::failure::Failure;
+use crate::keepalive::Keepalive;
 use crate::pace::{Lost, Pace};
 use crate::probe::ProbeKind;
 use crate::refresh::Refresh;
+use crate::rest::Rest;
 use crate::settings::ServerSettings;
 use crate::signal::Signal;
 use crate::status::{ServerEvent, ServerState};
 use crate::view::{Link, View};
+use crate::wake::Wake;
 
 use jobs::Done;
 
@@ -52,11 +55,13 @@ pub(crate) struct Supplies {
     pub(crate) signals: (mpsc::Sender<Signal>, mpsc::Receiver<Signal>),
     pub(crate) view: watch::Sender<View>,
     pub(crate) events: broadcast::Sender<ServerEvent>,
+    pub(crate) wake: Arc<Wake>,
     pub(crate) stop: CancellationToken,
 }
 
 pub(crate) struct Supervisor {
     supplies: Supplies,
+    woken: watch::Receiver<u64>,
     jobs: JoinSet<Done>,
     /// Counts connections, also failed attempts at them.
     epoch: u64,
@@ -72,6 +77,8 @@ pub(crate) struct Supervisor {
     /// When a failed attempt to connect was last a strike.
     struck_at: Option<Instant>,
     refresh: Refresh,
+    rest: Rest,
+    keepalive: Keepalive,
     /// When the connection has been silent for too long.
     next_probe: Option<Instant>,
     is_probing: bool,
@@ -83,13 +90,21 @@ struct Live {
     link: Arc<Link>,
     probe: ProbeKind,
     end: CancellationToken,
+    /// The machine has slept while it was open.
+    has_slept: bool,
 }
 
 impl Supervisor {
     pub(crate) fn new(supplies: Supplies) -> Self {
+        let woken = supplies.wake.watch();
+        let wakes = *woken.borrow();
+        supplies.view.send_modify(|view| view.wakes = wakes);
         Self {
+            woken,
             pace: Pace::new(supplies.settings.backoff),
             breaker: Breaker::new(supplies.settings.breaker),
+            rest: Rest::new(supplies.settings.rest),
+            keepalive: Keepalive::new(supplies.settings.keepalive_interval),
             supplies,
             jobs: JoinSet::new(),
             epoch: 0,
@@ -118,6 +133,7 @@ impl Supervisor {
                 () = stop.cancelled() => break,
                 Some(signal) = self.supplies.signals.1.recv() => self.on_signal(signal),
                 Some(done) = self.jobs.join_next() => self.on_done(done),
+                Ok(()) = self.woken.changed() => self.on_woken(),
                 () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => {}
             }
         }
@@ -129,6 +145,7 @@ impl Supervisor {
             self.probe_due(),
             self.refresh.due(),
             self.breaker_probe_due(),
+            self.rest_due(),
         ];
         match self.live {
             Some(_) => when_live.into_iter().flatten().min(),
@@ -153,12 +170,41 @@ impl Supervisor {
         if is_due(self.refresh.due()) {
             self.start_fetch(now);
         }
+        if is_due(self.rest_due()) {
+            self.rest_unless_busy(now);
+        }
+    }
+
+    /// Lets a program end that nobody needs. Whoever has just taken hold of it keeps it until the call is over.
+    fn rest_unless_busy(&mut self, now: Instant) {
+        if self.live.as_ref().is_some_and(|live| live.link.is_busy()) {
+            return self.rest.busy(now);
+        }
+        tracing::info!(server = self.supplies.settings.name, "its program may rest");
+        self.supplies.view.send_modify(|view| view.link = None);
+        self.forget_connection();
+        self.set_state(ServerState::Resting);
+    }
+
+    /// Forgets the connection and all that was planned for it. It ends when the last call on it is over.
+    fn forget_connection(&mut self) -> Option<Live> {
+        self.refresh.reset();
+        self.rest.ended();
+        (self.is_probing, self.next_probe) = (false, None);
+        self.live.take()
+    }
+
+    /// Returns when the program should rest: not before we know its tools, which stay when it rests.
+    fn rest_due(&self) -> Option<Instant> {
+        let is_program = self.supplies.dial.is_exclusive();
+        let has_offer = || self.supplies.view.borrow().offer.is_some();
+        self.rest.due().filter(|_| is_program && has_offer())
     }
 
     /// Probes a silent connection. One with calls under way is left alone: a server that works on one thing at a time
     /// could not answer, and the calls have deadlines of their own.
     fn probe_unless_busy(&mut self, now: Instant) {
-        let interval = self.supplies.settings.keepalive_interval;
+        let interval = self.keepalive.interval();
         match self.live.as_ref().is_some_and(|live| live.link.is_busy()) {
             true => self.next_probe = interval.map(|interval| now + interval),
             false => self.start_probe(PROBE_TIMEOUT_MAX.min(interval.unwrap_or(PROBE_TIMEOUT_MAX))),
@@ -189,7 +235,7 @@ impl Supervisor {
 
     /// Puts off the next probe: the server has just shown that it lives.
     fn heard_from(&mut self, now: Instant) {
-        let interval = self.supplies.settings.keepalive_interval;
+        let interval = self.keepalive.interval();
         self.next_probe = interval.map(|interval| {
             let spread = self.supplies.random.below(2 * JITTER_PERCENT + 1);
             now + interval * (100 - JITTER_PERCENT + spread) as u32 / 100
@@ -202,7 +248,10 @@ impl Supervisor {
 
     /// Gives up the connection of `epoch`, if it is the one we have, and arranges for another.
     fn lose(&mut self, epoch: u64, failure: &Failure) {
-        let Some(live) = self.live.take_if(|live| live.link.epoch == epoch) else {
+        if !self.is_live(epoch) {
+            return;
+        }
+        let Some(live) = self.forget_connection() else {
             return;
         };
         let now = Instant::now();
@@ -215,8 +264,6 @@ impl Supervisor {
             }
             false => Lost::Connection,
         };
-        self.refresh.reset();
-        (self.is_probing, self.next_probe) = (false, None);
         let due = self.pace.lost(now, what, &self.supplies.random);
         self.next_attempt = Some(due);
         let error = failure.to_string();

@@ -148,15 +148,15 @@ impl Tool for RemoteTool {
             let request = self.request(arguments);
             match answer(&self.server, &request, cx).await? {
                 ServerResult::CallToolResult(result) => {
-                    let text = tool_result(&result);
+                    let text = tool_result(&result, &self.server.media).await;
                     match result.is_error {
                         Some(true) => Err(ToolError::Answer(redact(&text))),
                         _ => Ok(ToolOutput::text(text)),
                     }
                 }
                 _ => Err(ToolError::OutcomeUnknown(format!(
-                    "MCP server `{}`, {}: it answered with something other than a result: it may want input that \
-                     cannot be given here, or work on in the background",
+                    "MCP server `{}`, {}: it answered with something other than a result: it may work on in the \
+                     background",
                     self.server.settings.name, request.operation
                 ))),
             }
@@ -166,17 +166,24 @@ impl Tool for RemoteTool {
 
 /// Sends a request for a running call, and calls it off when the call is stopped.
 pub(crate) async fn answer(
-    server: &Server,
+    server: &Arc<Server>,
     request: &Request,
     cx: &ToolContext,
 ) -> Result<ServerResult, ToolError> {
+    let Some(server) = server.current() else {
+        return Err(ToolError::Answer(format!(
+            "MCP server `{}`, {}: it did not run: the server was removed from the settings. Next: do without it; \
+             a new session will not have its tools",
+            server.settings.name, request.operation
+        )));
+    };
     tokio::select! {
         biased;
         () = cx.stop.cancelled() => Err(ToolError::Stopped(format!(
             "MCP server `{}`, {}: stopped; the server was told, but it may have done part of it",
             server.settings.name, request.operation
         ))),
-        result = server.request(request, &cx.progress) => result.map_err(ToolError::from),
+        result = server.request(request, cx) => result.map_err(ToolError::from),
     }
 }
 

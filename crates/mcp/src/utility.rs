@@ -174,9 +174,13 @@ impl Tool for UtilityTool {
             let request = self.request(&arguments);
             let text = match answer(&self.server, &request, cx).await? {
                 ServerResult::ListResourcesResult(list) => resource_list(&list),
-                ServerResult::ReadResourceResult(result) => resource_text(&result),
+                ServerResult::ReadResourceResult(result) => {
+                    resource_text(&result, &self.server.media).await
+                }
                 ServerResult::ListPromptsResult(list) => prompt_list(&list),
-                ServerResult::GetPromptResult(result) => prompt_text(&result),
+                ServerResult::GetPromptResult(result) => {
+                    prompt_text(&result, &self.server.media).await
+                }
                 _ => {
                     return Err(ToolError::Answer(format!(
                         "MCP server `{}`, {}: its answer has the wrong shape",

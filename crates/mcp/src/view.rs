@@ -13,7 +13,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::classify::SessionUse;
 use crate::dial::Connection;
-use crate::handler::Watchers;
+use crate::in_flight::InFlight;
 use crate::status::{BreakerStatus, ServerState, ServerStatus};
 
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub(crate) struct View {
     pub(crate) last_error: Option<String>,
     /// What the server offered when it was last asked. Kept through outages.
     pub(crate) offer: Option<Arc<Offer>>,
+    /// How many awakenings of the machine this takes into account.
+    pub(crate) wakes: u64,
 }
 
 /// A connection. It ends when nobody holds it any more: calls that are under way on an old one may finish.
@@ -36,7 +38,7 @@ pub(crate) struct Link {
     pub(crate) epoch: u64,
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) session: SessionUse,
-    pub(crate) watchers: Watchers,
+    pub(crate) in_flight: InFlight,
     calls: AtomicUsize,
     _end_on_drop: DropGuard,
 }
@@ -50,7 +52,7 @@ impl Link {
             epoch,
             peer: connection.service.peer().clone(),
             session: connection.session,
-            watchers: connection.watchers.clone(),
+            in_flight: connection.in_flight.clone(),
             calls: AtomicUsize::new(0),
             _end_on_drop: end.drop_guard(),
         }
@@ -92,6 +94,7 @@ impl View {
             reconnects: 0,
             last_error: None,
             offer: None,
+            wakes: 0,
         }
     }
 
@@ -130,6 +133,7 @@ impl View {
                 "it will work when its settings are put right; then reconnect it".to_owned()
             }
             (ServerState::Stopped | ServerState::Disabled, ..) => "it is switched off".to_owned(),
+            (ServerState::Resting, ..) => "the next call starts it".to_owned(),
             (_, BreakerStatus::Open { probe_in }, _) if self.link.is_some() => format!(
                 "after repeated failures it is left alone; it will be probed in {} s",
                 probe_in.as_secs().max(1)

@@ -12,6 +12,7 @@ mod sqlite;
 mod append;
 mod claim;
 mod health;
+mod insights;
 mod load;
 mod search;
 mod sessions;

@@ -21,7 +21,7 @@ const DELETED_MESSAGES: i64 = 1000;
 const COUNT_MAX: u64 = 1 << 40;
 
 /// In the order [`record`] reads them.
-const RECORD_COLUMNS: &str = "
+pub(crate) const RECORD_COLUMNS: &str = "
     id, title, preview, source, cwd, provider, model, parent, created, updated, messages, calls, requests,
     input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_micro_usd,
     open_turn IS NOT NULL";
@@ -293,7 +293,7 @@ fn require_free(conn: &Connection, title: &str, session: &SessionId) -> Result<(
     }
 }
 
-fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     Ok(SessionRecord {
         id: row.get::<_, String>(0)?.into(),
         title: row.get(1)?,
@@ -323,7 +323,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
 }
 
 /// Reads a count. None is ever negative; SQLite just has no other integers.
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::unsigned_abs)
 }
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Archive, BoxFuture, Claim, Entry, LoadedSession, NewSession, SearchHit, SearchQuery,
-    SessionFilter, SessionId, SessionRecord, Store, StoreError, StoreStats, Timestamp,
-    TranscriptLine,
+    Archive, BoxFuture, Claim, Entry, Insights, LoadedSession, NewSession, SearchHit, SearchQuery,
+    SessionFilter, SessionId, SessionRecord, Spoken, SpokenQuery, Store, StoreError, StoreStats,
+    Timestamp, TranscriptLine,
 };
 
 use crate::claim::{self, SessionLock};
@@ -13,7 +13,7 @@ use crate::health::{self, Health};
 use crate::readers::Readers;
 use crate::sessions::Left;
 use crate::writer::Writer;
-use crate::{append, connection, load, search, sessions};
+use crate::{append, connection, insights, load, search, sessions};
 
 /// Sessions in one SQLite file.
 ///
@@ -166,6 +166,12 @@ impl Archive for SqliteStore {
         Box::pin(self.readers.run(move |conn| sessions::list(conn, &filter)))
     }
 
+    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>> {
+        let session = session.clone();
+        let read = move |conn: &_| sessions::read_record(conn, &session);
+        Box::pin(self.readers.run(read))
+    }
+
     fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>> {
         let name = name.to_owned();
         Box::pin(self.readers.run(move |conn| sessions::find(conn, &name)))
@@ -180,6 +186,10 @@ impl Archive for SqliteStore {
             self.readers
                 .run(move |conn| load::transcript(conn, &session)),
         )
+    }
+
+    fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>> {
+        Box::pin(self.readers.run(move |conn| load::spoken(conn, &query)))
     }
 
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>> {
@@ -219,5 +229,12 @@ impl Archive for SqliteStore {
 
     fn stats(&self) -> BoxFuture<'_, Result<StoreStats, StoreError>> {
         Box::pin(self.readers.run(sessions::stats))
+    }
+
+    fn insights(&self, since: Timestamp) -> BoxFuture<'_, Result<Insights, StoreError>> {
+        Box::pin(
+            self.readers
+                .run(move |conn| insights::insights(conn, since)),
+        )
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, Consent, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Ask, BoxFuture, Consent, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -33,6 +33,8 @@ pub enum Behaviour {
     Panic,
     /// Never returns, and does not listen either.
     Hang,
+    /// Asks the person, and returns their response as JSON.
+    Enquire(Ask),
 }
 
 impl TestTool {
@@ -104,7 +106,7 @@ impl Tool for TestTool {
     fn run<'a>(
         &'a self,
         arguments: Value,
-        _: &'a ToolContext,
+        cx: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             self.runs.fetch_add(1, Ordering::Relaxed);
@@ -123,6 +125,10 @@ impl Tool for TestTool {
                 Behaviour::Fail(words) => Err(ToolError::Answer(words.clone())),
                 Behaviour::Panic => panic!("a scripted panic"),
                 Behaviour::Hang => std::future::pending().await,
+                Behaviour::Enquire(ask) => {
+                    let response = cx.person.ask(ask.clone()).await;
+                    Ok(ToolOutput::text(json!(response).to_string()))
+                }
             }
         })
     }

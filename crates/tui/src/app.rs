@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 use hermes_core::command::{self, Command, Line as Said, Surface, Verb};
-use hermes_core::{Op, UserMessage, Verdict};
+use hermes_core::{Event, Op, Response, UserMessage, Verdict};
 use ratatui_core::text::Line;
 
 use crate::composer::{Composed, Composer, PasteLimits};
 use crate::conversation::Conversation;
 use crate::editor::Edit;
+use crate::form::Filled;
 use crate::host::{BusyInput, FromHost, Settings, ToHost};
 use crate::item::Item;
 use crate::keymap::{self, Key};
@@ -98,6 +99,11 @@ impl App {
         self.now = now;
         let mut effects = match input {
             Input::Key(key) => self.key(keymap::read(key)),
+            Input::Paste(text) if !self.was_typing() && !self.conversation.forms.is_empty() => {
+                let form = self.conversation.forms.front_mut();
+                form.into_iter().for_each(|form| form.paste(&text));
+                Vec::new()
+            }
             Input::Paste(text) => {
                 let composed = self.composer.paste(&text);
                 self.composed(composed)
@@ -152,9 +158,10 @@ impl App {
             }
             FromHost::Event(event) => {
                 let was_busy = self.conversation.is_busy();
+                let is_question = matches!(event, Event::Asked(_) | Event::Enquired(_));
                 self.conversation.apply(event, self.now);
-                let calls = !self.conversation.questions.is_empty();
-                if was_busy && !self.conversation.is_busy() || calls {
+                let has_ended = was_busy && !self.conversation.is_busy();
+                if has_ended || is_question {
                     return vec![Effect::Ring];
                 }
             }
@@ -182,6 +189,11 @@ impl App {
         if let Some(verdict) = self.verdict(key) {
             return self.answer(verdict);
         }
+        if !self.was_typing()
+            && let Some(effects) = self.fill(key)
+        {
+            return effects;
+        }
         if matches!(key, Key::Edit(Edit::Insert(_))) {
             self.typed = Some(self.now);
         }
@@ -207,12 +219,10 @@ impl App {
     /// What a key says to the question on the screen.
     fn verdict(&self, key: Key) -> Option<Verdict> {
         self.conversation.questions.front()?;
-        let was_typing = !self.composer.is_empty()
-            && (self.typed).is_some_and(|typed| self.now.saturating_sub(typed) < TYPING);
         let Key::Edit(Edit::Insert(letter)) = key else {
             return (key == Key::Cancel).then_some(Verdict::Deny);
         };
-        if was_typing {
+        if self.was_typing() {
             return None;
         }
         match letter.to_ascii_lowercase() {
@@ -221,6 +231,30 @@ impl App {
             'n' => Some(Verdict::Deny),
             _ => None,
         }
+    }
+
+    /// Whether the person is in the middle of a message.
+    fn was_typing(&self) -> bool {
+        let is_recent = |typed| self.now.saturating_sub(typed) < TYPING;
+        !self.composer.is_empty() && self.typed.is_some_and(is_recent)
+    }
+
+    /// Gives a key to the form on the screen. Returns nothing if there is none, or if it is not for it.
+    fn fill(&mut self, key: Key) -> Option<Vec<Effect>> {
+        let form = self.conversation.forms.front_mut()?;
+        let response = match form.key(key) {
+            Filled::Passed => return None,
+            Filled::Nothing => return Some(Vec::new()),
+            Filled::Done(response) => response,
+        };
+        let words = match response {
+            Response::Accepted { .. } => "answered",
+            Response::Declined { .. } | Response::Cancelled => "declined",
+        };
+        let enquiry = self.conversation.filled()?.id().clone();
+        self.conversation.print(Item::note(theme::DIM, words));
+        let op = Op::Respond { enquiry, response };
+        Some(vec![Effect::Send(ToHost::Op(op))])
     }
 
     fn answer(&mut self, verdict: Verdict) -> Vec<Effect> {

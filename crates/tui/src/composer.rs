@@ -301,7 +301,12 @@ impl Composer {
     }
 }
 
-fn layout(editor: &Editor, columns: usize, rows_max: usize) -> (Vec<Line<'static>>, Position) {
+/// The rows of a text that is written, as many as fit around its cursor.
+pub(crate) fn layout(
+    editor: &Editor,
+    columns: usize,
+    rows_max: usize,
+) -> (Vec<Line<'static>>, Position) {
     let room = columns.saturating_sub(MARGIN_COLUMNS).max(1);
     let mut rows: Vec<Vec<Span<'static>>> = vec![Vec::new()];
     let (mut column, mut cursor) = (0, None);

@@ -8,6 +8,7 @@ use hermes_core::{
 };
 use serde_json::Value;
 
+use crate::form::Form;
 use crate::host::{Opened, ShowReasoning};
 use crate::item::{FinishedCall, Item};
 use crate::markdown::{Piece, Stream};
@@ -29,6 +30,7 @@ pub(crate) struct Conversation {
     pub(crate) thought: Option<Thought>,
     pub(crate) calls: Vec<RunningCall>,
     pub(crate) questions: VecDeque<Asked>,
+    pub(crate) forms: VecDeque<Form>,
     pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) spent: Spent,
     /// Said, and not begun yet.
@@ -204,6 +206,15 @@ impl Conversation {
                 elapsed_ms,
             } => self.finish_call(&call, tool, status, text, elapsed_ms),
             Event::Asked(question) => self.ask(question, now),
+            Event::Enquired(enquiry) => {
+                self.forms.push_back(Form::new(enquiry));
+                self.show_form();
+            }
+            Event::EnquiryClosed { enquiry } => {
+                self.forms.retain(|form| *form.id() != enquiry);
+                self.show_form();
+            }
+            Event::CallSpent { cost, .. } => self.spent.pay(cost),
             Event::Notice { notice } => self.notice(&notice),
             Event::ReplyFinished {
                 usage,
@@ -303,6 +314,7 @@ impl Conversation {
         elapsed_ms: u64,
     ) {
         self.questions.retain(|asked| asked.question.call != *id);
+        self.forms.retain(|form| form.call() != id);
         let running = self.calls.iter().position(|call| call.id == *id);
         let brief = running.map_or(String::new(), |at| self.calls.remove(at).brief);
         self.print(Item::Call(FinishedCall {
@@ -314,6 +326,7 @@ impl Conversation {
             shows_output: self.shows_output,
         }));
         self.show_question();
+        self.show_form();
     }
 
     fn ask(&mut self, question: Question, now: Duration) {
@@ -340,6 +353,23 @@ impl Conversation {
         if !std::mem::replace(&mut asked.is_printed, true) {
             let question = asked.question.clone();
             self.print(Item::Question(question));
+        }
+    }
+
+    /// Takes the form that is filled in off the screen.
+    pub(crate) fn filled(&mut self) -> Option<Form> {
+        let form = self.forms.pop_front();
+        self.show_form();
+        form
+    }
+
+    fn show_form(&mut self) {
+        let Some(form) = self.forms.front_mut() else {
+            return;
+        };
+        if !std::mem::replace(&mut form.is_printed, true) {
+            let introduction = form.introduction();
+            self.print(Item::note(theme::WARNING, introduction));
         }
     }
 
@@ -370,6 +400,7 @@ impl Conversation {
         self.end_reply(now);
         self.calls.clear();
         self.questions.clear();
+        self.forms.clear();
         self.waiting.retain(|one| !one.is_steering);
         if matches!(end, TurnEnd::Broken { .. }) {
             // It was not recorded, so it is not lost only if it is here.
@@ -411,6 +442,10 @@ impl Conversation {
 impl Spent {
     fn add(&mut self, context_tokens: u64, cost: Cost) {
         self.context_tokens = context_tokens;
+        self.pay(cost);
+    }
+
+    fn pay(&mut self, cost: Cost) {
         match cost.micro_usd() {
             Some(micro_usd) => self.micro_usd = self.micro_usd.saturating_add(micro_usd),
             None => self.is_partly_unknown = true,

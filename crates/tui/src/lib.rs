@@ -15,6 +15,7 @@ mod markdown;
 mod completion;
 mod composer;
 mod editor;
+mod form;
 mod history;
 mod keymap;
 mod picker;

@@ -3,20 +3,25 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::{
-    Effect, Event, Progress, ResultStatus, ToolContext, ToolError, ToolOutput, ToolResult,
+    Asked, Effect, Event, Finished, Person, Progress, ResultStatus, Spending, ToolContext,
+    ToolError, ToolOutput, ToolResult,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Ready;
+use crate::enquiries::enquire;
 use crate::turn::TurnContext;
 
 /// A tool has its own deadlines; this one is for a tool that broke them. Longer than any of theirs.
 const CALL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// How long a stopped tool may take to say what it did. An interrupt is done within 100 ms.
 const STOP_GRACE: Duration = Duration::from_millis(70);
+/// Answers of models that a call may be ahead of its account.
+const SPENDING_WAITING_MAX: usize = 16;
 /// Progress lines kept for a slow watcher.
 const PROGRESS_LINES_MAX: usize = 64;
 
@@ -28,15 +33,29 @@ pub(super) async fn run<'a>(
 ) -> (&'a Ready, ToolResult, u64) {
     let started = Instant::now();
     let (watcher, progress) = mpsc::channel(PROGRESS_LINES_MAX);
+    let (person, enquiries) = Person::reachable();
+    let (account, spending) = mpsc::channel(SPENDING_WAITING_MAX);
     let context = ToolContext {
         session: cx.recorder.session().clone(),
         call: ready.call.id.clone(),
         cwd: cx.settings.cwd.clone(),
         stop: cx.stop.child_token(),
         progress: Progress::to(watcher),
+        person,
+        spending: Spending::to(account),
         previous,
     };
-    let outcome = outcome(cx, ready, &context, progress).await;
+    let outcome = outcome(
+        cx,
+        ready,
+        &context,
+        News {
+            progress,
+            enquiries,
+            spending,
+        },
+    )
+    .await;
     let (status, text) = match outcome {
         Outcome::Returned(Ok(ToolOutput { text })) => (ResultStatus::Ok, text),
         Outcome::Returned(Err(ToolError::Answer(text))) => (ResultStatus::Failed, text),
@@ -68,6 +87,13 @@ pub(super) async fn run<'a>(
     )
 }
 
+/// What a running call has to say before its result.
+struct News {
+    progress: mpsc::Receiver<String>,
+    enquiries: mpsc::Receiver<Asked>,
+    spending: mpsc::Receiver<Finished>,
+}
+
 enum Outcome {
     Returned(Result<ToolOutput, ToolError>),
     Panicked,
@@ -79,7 +105,7 @@ async fn outcome(
     cx: &TurnContext<'_>,
     ready: &Ready,
     context: &ToolContext,
-    mut progress: mpsc::Receiver<String>,
+    mut news: News,
 ) -> Outcome {
     let work = AssertUnwindSafe(ready.tool.run(ready.arguments.clone(), context)).catch_unwind();
     let give_up = async {
@@ -89,19 +115,39 @@ async fn outcome(
     tokio::pin!(work, give_up);
     let deadline = tokio::time::sleep(CALL_TIME_MAX);
     tokio::pin!(deadline);
+    let mut open_enquiries = FuturesUnordered::new();
     loop {
         tokio::select! {
             biased;
+            Some(spent) = news.spending.recv() => tell_spent(cx, ready, spent).await,
             returned = &mut work => {
+                // What was spent in the last moment counts too.
+                while let Ok(spent) = news.spending.try_recv() {
+                    tell_spent(cx, ready, spent).await;
+                }
                 return returned.map_or(Outcome::Panicked, Outcome::Returned);
             }
-            Some(text) = progress.recv() => {
+            Some(text) = news.progress.recv() => {
                 cx.tell(Event::CallProgress { call: ready.call.id.clone(), text }).await;
             }
+            Some(asked) = news.enquiries.recv() => {
+                open_enquiries.push(enquire(cx, &ready.call, asked));
+            }
+            Some(()) = open_enquiries.next() => {}
             () = &mut give_up => return Outcome::Interrupted,
             () = &mut deadline => return Outcome::Overdue,
         }
     }
+}
+
+async fn tell_spent(cx: &TurnContext<'_>, ready: &Ready, spent: Finished) {
+    cx.tell(Event::CallSpent {
+        call: ready.call.id.clone(),
+        usage: spent.usage,
+        cost: spent.cost,
+        model: spent.model,
+    })
+    .await;
 }
 
 /// What is known of a call that did not come to its own end.

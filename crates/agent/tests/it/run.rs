@@ -20,6 +20,7 @@ pub(crate) fn settings(world: &World) -> AgentSettings {
         cwd: world.folder.path().to_owned(),
         results_folder: world.folder.path().join("results"),
         consent: ConsentPolicy::Refuse,
+        is_attended: true,
         limits: Limits::default(),
         nested_context: true,
     }

@@ -3,12 +3,14 @@
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod insights;
 pub(crate) mod layout;
 pub(crate) mod logs;
 pub(crate) mod mcp;
 pub(crate) mod model;
 pub(crate) mod prompt_size;
 pub(crate) mod sessions;
+pub(crate) mod setup;
 pub(crate) mod status;
 
 mod chosen_model;

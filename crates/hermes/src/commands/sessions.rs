@@ -80,7 +80,7 @@ pub(crate) fn readable(record: &SessionRecord, lines: &[TranscriptLine]) -> Stri
 }
 
 /// Opens the database for looking; `None` when there is none yet.
-fn open_archive(base: &Base) -> Outcome<Option<SqliteStore>> {
+pub(crate) fn open_archive(base: &Base) -> Outcome<Option<SqliteStore>> {
     let path = base.home.database();
     match path.try_exists() {
         Ok(false) => Ok(None),

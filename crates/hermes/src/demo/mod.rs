@@ -242,6 +242,7 @@ impl Stage {
             cwd: self.home.clone(),
             results_folder: self.home.join("results"),
             consent: ConsentPolicy::Refuse,
+            is_attended: false,
             limits: Limits::default(),
             nested_context: true,
         };

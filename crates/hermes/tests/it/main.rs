@@ -5,6 +5,7 @@
     reason = "a helper that fails is a test that fails"
 )]
 
+mod asking;
 mod bad_input;
 mod chat;
 mod commands;
@@ -13,6 +14,7 @@ mod face;
 mod golden;
 mod mcp;
 mod oneshot;
+mod serve;
 mod setting;
 mod slash;
 mod star;

@@ -1,6 +1,6 @@
 //! Reads answers: bounded, and always about the request they answer.
 
-use http::header::{CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
 use reqwest::Response;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
@@ -10,6 +10,8 @@ use rmcp::transport::streamable_http_client::StreamableHttpPostResponse;
 use super::HttpFailure;
 use super::retry_after::retry_after;
 use crate::failure::{Failure, HttpAnswer};
+
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// A larger answer would fill the memory, not the model's context.
 pub(super) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -24,6 +26,23 @@ pub(super) fn content_type(response: &Response) -> String {
         "" => "no content type".to_owned(),
         text => text.to_ascii_lowercase(),
     }
+}
+
+/// Refuses an answer that would have to be unpacked. Nobody asked for that, and what is small packed may be huge.
+pub(super) fn unpacked(response: Response) -> Result<Response, HttpFailure> {
+    match response.headers().get(CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => Err(HttpFailure(Failure::Unreadable {
+            cause: format!(
+                "its answer is compressed ({}), which we did not ask for and will not unpack",
+                encoding.to_str().unwrap_or("unreadable")
+            ),
+        })),
+        _ => Ok(response),
+    }
+}
+
+pub(super) fn is_stream(response: &Response) -> bool {
+    response.status().is_success() && content_type(response).starts_with(EVENT_STREAM)
 }
 
 /// Reads an answer that is not a success.
@@ -45,7 +64,10 @@ pub(super) async fn refusal(mut response: Response, session_sent: bool) -> HttpA
         }
     }
     let body = match redirect {
-        Some(target) => format!("it points to `{target}`; if that is right, make it the `url`"),
+        Some(target) => format!(
+            "it points to `{target}`; if that is right, make it the `url`; if that is the sign-in page of a network, \
+             sign in there"
+        ),
         None => String::from_utf8_lossy(&body).into_owned(),
     };
     HttpAnswer {
@@ -68,9 +90,17 @@ fn rpc_error(body: &str) -> Option<(i32, String)> {
 }
 
 /// Reads a JSON answer to the end.
-pub(super) async fn json_message(
-    mut response: Response,
-) -> Result<ServerJsonRpcMessage, HttpFailure> {
+pub(super) async fn json_message(response: Response) -> Result<ServerJsonRpcMessage, HttpFailure> {
+    let body = body(response).await?;
+    serde_json::from_slice(&body).map_err(|error| {
+        HttpFailure(Failure::Unreadable {
+            cause: format!("its answer is not an MCP message: {error}"),
+        })
+    })
+}
+
+/// Reads a body to the end, unless that is too far away.
+pub(super) async fn body(mut response: Response) -> Result<Vec<u8>, HttpFailure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len() + chunk.len() > BODY_BYTES_MAX {
@@ -80,11 +110,7 @@ pub(super) async fn json_message(
         }
         body.extend_from_slice(&chunk);
     }
-    serde_json::from_slice(&body).map_err(|error| {
-        HttpFailure(Failure::Unreadable {
-            cause: format!("its answer is not an MCP message: {error}"),
-        })
-    })
+    Ok(body)
 }
 
 pub(super) fn request_id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {

@@ -10,8 +10,11 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
 use rustls::crypto::ring;
 
+use super::proxy::with_proxy;
+use super::tls::{self, with_certificates};
 use crate::classify::SessionUse;
 use crate::failure::{Failure, with_sources};
+use crate::settings::TlsSettings;
 use crate::signal::Reporter;
 
 /// A server that does not take a connection in this time is away.
@@ -38,15 +41,20 @@ pub(crate) struct HttpClient {
     stream_seen: Arc<AtomicBool>,
 }
 
+/// Where a server is, and how it is spoken to.
+pub(crate) struct Address<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) headers: &'a BTreeMap<String, Secret>,
+    pub(crate) tls: &'a TlsSettings,
+    /// Ours: it names proxies.
+    pub(crate) environment: &'a [(String, String)],
+}
+
 impl HttpClient {
-    pub(crate) fn new(
-        url: &str,
-        headers: &BTreeMap<String, Secret>,
-        reporter: Reporter,
-    ) -> Result<Self, Failure> {
+    pub(crate) async fn new(address: Address<'_>, reporter: Reporter) -> Result<Self, Failure> {
         Ok(Self {
-            client: client(url)?,
-            headers: header_map(headers)?,
+            client: client(&address).await?,
+            headers: header_map(address.headers)?,
             reporter,
             session_seen: Arc::default(),
             stream_seen: Arc::default(),
@@ -75,9 +83,9 @@ impl HttpClient {
     }
 }
 
-fn client(url: &str) -> Result<reqwest::Client, Failure> {
+pub(super) async fn client(address: &Address<'_>) -> Result<reqwest::Client, Failure> {
     let misconfigured = |cause: String| Failure::Misconfigured { cause };
-    let url = reqwest::Url::parse(url)
+    let url = reqwest::Url::parse(address.url)
         .map_err(|error| misconfigured(format!("its `url` is not an address: {error}")))?;
     let builder = reqwest::Client::builder()
         .user_agent(USER_AGENT)
@@ -86,20 +94,16 @@ fn client(url: &str) -> Result<reqwest::Client, Failure> {
         .tcp_nodelay(true)
         .pool_idle_timeout(POOL_IDLE)
         .redirect(Policy::custom(same_origin_only));
+    let (builder, has_proxy) = with_proxy(builder, &url, address.environment)?;
     let builder = match url.scheme() {
-        "https" => {
+        // No TLS will be spoken, so the system's certificates need not be loaded.
+        "http" if !has_proxy => builder.tls_backend_preconfigured(without_roots()),
+        "http" | "https" => {
             // An error means that somebody installed one before, which is as good.
             let _ = ring::default_provider().install_default();
-            builder
-        }
-        "http" => {
-            // No TLS will be spoken, so the system's certificates need not be loaded.
-            let builder = builder.tls_backend_preconfigured(without_roots());
-            if is_this_machine(&url) {
-                builder.no_proxy()
-            } else {
-                builder
-            }
+            let home = address.environment.iter().find(|(name, _)| name == "HOME");
+            let home = home.map(|(_, home)| home.as_str());
+            with_certificates(builder, address.tls, home).await?
         }
         other => {
             let cause = format!("its `url` begins with `{other}:`, not with `http:` or `https:`");
@@ -117,16 +121,6 @@ fn without_roots() -> rustls::ClientConfig {
         .expect("ring speaks the default versions of TLS")
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth()
-}
-
-fn is_this_machine(url: &reqwest::Url) -> bool {
-    match url.host_str() {
-        Some("localhost" | "[::1]") => true,
-        Some(host) => host
-            .parse::<std::net::Ipv4Addr>()
-            .is_ok_and(|address| address.is_loopback()),
-        None => false,
-    }
 }
 
 /// Follows redirects that keep method, body and origin. Another origin must not see our headers.
@@ -162,14 +156,17 @@ impl From<reqwest::Error> for HttpFailure {
         // The address may hold a key.
         let error = error.without_url();
         let cause = with_sources(&error);
-        Self(
-            if error.is_builder() || cause.contains("invalid peer certificate") {
-                Failure::Misconfigured { cause }
-            } else if error.is_connect() {
-                Failure::Unreachable { cause }
-            } else {
-                Failure::Cut { cause }
-            },
-        )
+        if let Some(advice) = tls::advice(&cause) {
+            // Without a handshake, nothing was sent.
+            let cause = format!("{advice} ({cause})");
+            return Self(Failure::Misconfigured { cause });
+        }
+        Self(if error.is_builder() {
+            Failure::Misconfigured { cause }
+        } else if error.is_connect() {
+            Failure::Unreachable { cause }
+        } else {
+            Failure::Cut { cause }
+        })
     }
 }

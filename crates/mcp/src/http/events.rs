@@ -8,33 +8,57 @@ use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
 
 use super::answer::correlate;
+use crate::message;
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Decodes a stream of events, none of them larger than `event_bytes_max`.
 pub(super) fn events(response: Response, event_bytes_max: usize) -> Events {
-    let mut event_bytes = EventBytes::default();
-    let bounded = chunks(response).map(move |chunk| {
-        let chunk = chunk.map_err(|error| StreamError::Cut(error.without_url()))?;
-        match event_bytes.add(&chunk) <= event_bytes_max {
-            true => Ok(chunk),
-            false => Err(StreamError::TooLarge(event_bytes_max)),
-        }
-    });
-    SseStream::from_bytes_stream(bounded).boxed()
+    SseStream::from_bytes_stream(bounded(response, event_bytes_max)).boxed()
 }
 
-fn chunks(response: Response) -> impl Stream<Item = reqwest::Result<Bytes>> {
-    try_unfold(response, |mut response| async move {
-        Ok(response.chunk().await?.map(|chunk| (chunk, response)))
+/// Reads the body, and ends it at an event that is too large.
+fn bounded(
+    response: Response,
+    event_bytes_max: usize,
+) -> impl Stream<Item = Result<Bytes, StreamError>> {
+    let start = (response, EventBytes::default());
+    try_unfold(start, move |(mut response, mut event_bytes)| async move {
+        let chunk = response.chunk().await;
+        match chunk.map_err(|error| StreamError::Cut(error.without_url()))? {
+            None => Ok(None),
+            Some(chunk) if event_bytes.add(&chunk) <= event_bytes_max => {
+                Ok(Some((chunk, (response, event_bytes))))
+            }
+            Some(_) => Err(StreamError::TooLarge(event_bytes_max >> 20)),
+        }
     })
 }
 
-/// As [`events`], for the answer to one request.
+/// As [`events`], for the answer to one request: one that is too large becomes an error of that request.
 pub(super) fn answering(events: Events, request: RequestId) -> Events {
-    events
-        .map(move |event| event.map(|event| correlated(event, &request)))
-        .boxed()
+    let answer = move |event| match event {
+        Ok(event) => Ok(correlated(event, &request)),
+        Err(error) => match too_large(&error) {
+            Some(cause) => refused(&request, cause).ok_or(error),
+            None => Err(error),
+        },
+    };
+    events.map(answer).boxed()
+}
+
+fn too_large(error: &SseError) -> Option<String> {
+    let SseError::Body(error) = error else {
+        return None;
+    };
+    let error = error.downcast_ref::<StreamError>()?;
+    matches!(error, StreamError::TooLarge(_)).then(|| error.to_string())
+}
+
+fn refused(request: &RequestId, cause: String) -> Option<Sse> {
+    let message = message::unusable(request.clone(), cause);
+    let data = serde_json::to_string(&message).ok()?;
+    Some(Sse::default().data(data))
 }
 
 fn correlated(mut event: Sse, request: &RequestId) -> Sse {
@@ -57,7 +81,7 @@ fn correlated(mut event: Sse, request: &RequestId) -> Sse {
 enum StreamError {
     #[error("the stream broke: {0}")]
     Cut(reqwest::Error),
-    #[error("an event of the stream is larger than {0} bytes")]
+    #[error("its answer is larger than {0} MiB")]
     TooLarge(usize),
 }
 

@@ -12,7 +12,8 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::answer::{
-    BODY_BYTES_MAX, content_type, correlate, discover_refused, json_message, refusal, request_id,
+    BODY_BYTES_MAX, EVENT_STREAM, content_type, correlate, discover_refused, is_stream,
+    json_message, refusal, request_id, unpacked,
 };
 use super::events::{Events, answering, events};
 use super::{HttpClient, HttpFailure};
@@ -20,12 +21,11 @@ use crate::failure::Failure;
 
 const SESSION_ID: &str = "mcp-session-id";
 const LAST_EVENT_ID: &str = "last-event-id";
-const JSON: &str = "application/json";
-const EVENT_STREAM: &str = "text/event-stream";
+pub(super) const JSON: &str = "application/json";
 const BOTH: &str = "application/json, text/event-stream";
 
 type HttpError = StreamableHttpError<HttpFailure>;
-type Headers = HashMap<HeaderName, HeaderValue>;
+pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl From<HttpFailure> for HttpError {
     fn from(failure: HttpFailure) -> Self {
@@ -35,7 +35,7 @@ impl From<HttpFailure> for HttpError {
 
 impl HttpClient {
     /// Adds what every request carries. The user's headers come last, so that they can replace ours.
-    fn dressed(
+    pub(super) fn dressed(
         &self,
         request: RequestBuilder,
         session: Option<&str>,
@@ -77,6 +77,7 @@ impl HttpClient {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
             Some(id) => {
+                let response = unpacked(response)?;
                 let session = new_session(&response);
                 let kind = content_type(&response);
                 if kind.starts_with(EVENT_STREAM) {
@@ -128,10 +129,6 @@ impl HttpClient {
             Err(_) => Err(StreamableHttpError::ServerDoesNotSupportSse),
         }
     }
-}
-
-fn is_stream(response: &Response) -> bool {
-    response.status().is_success() && content_type(response).starts_with(EVENT_STREAM)
 }
 
 fn new_session(response: &Response) -> Option<String> {

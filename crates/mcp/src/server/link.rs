@@ -50,10 +50,13 @@ impl Server {
     }
 
     async fn link(&self, deadline: Instant) -> Result<Arc<Link>, String> {
+        let wakes = self.wake.look();
         let mut views = self.watch();
         loop {
             let view = views.borrow_and_update().clone();
             match (&view.link, view.breaker, &view.state) {
+                // The machine has slept, and nobody has looked whether the connection has survived it.
+                _ if view.wakes < wakes => {}
                 // A connection in doubt is waited for: a call on it might be lost.
                 (Some(_), BreakerState::Closed, ServerState::Degraded) => {}
                 (Some(link), BreakerState::Closed, _) => return Ok(Arc::clone(link)),

@@ -1,15 +1,19 @@
 //! Sends one request over one connection, once.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
-use hermes_core::Progress;
-use rmcp::model::{CancelledNotificationParam, ContentBlock, RequestId, ServerResult};
+use rmcp::model::{
+    CancelledNotificationParam, ContentBlock, RequestId, RequestMetaObject, ServerResult,
+};
 use rmcp::service::PeerRequestOptions;
 use rmcp::{Peer, RoleClient};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::{Request, Server};
 use crate::classify::{Class, SessionUse, classify};
 use crate::failure::Failure;
+use crate::in_flight::Call;
 use crate::signal::Signal;
 use crate::view::Link;
 
@@ -19,28 +23,29 @@ impl Server {
         &self,
         link: &Link,
         request: &Request,
-        progress: &Progress,
+        call: &Arc<Call>,
     ) -> Result<ServerResult, Failure> {
         let _calling = link.calling();
         let started = Instant::now();
-        let options = PeerRequestOptions::with_timeout(self.settings.call_timeout)
-            .reset_timeout_on_progress()
-            .with_max_total_timeout(self.settings.call_total_max);
+        self.tell_folder(link, call).await;
+        let begun = link.in_flight.begin(Arc::clone(call));
         let handle = link
             .peer
-            .send_request_with_option(request.message.clone(), options)
+            .send_request_with_option(request.message.clone(), self.options(link))
             .await
             // It did not even reach the connection's queue.
             .map_err(|error| Failure::Unreachable {
                 cause: error.to_string(),
             })?;
-        let _watching = link
-            .watchers
-            .watch(handle.progress_token.clone(), progress.clone());
+        begun.is_told_by(handle.progress_token.clone());
         let mut abandoned = CancelOnDrop::new(&link.peer, handle.id.clone());
-        let result = handle.await_response().await;
-        abandoned.disarm();
-        let result = result.map_err(Failure::from_service);
+        let result = tokio::select! {
+            result = handle.await_response() => {
+                abandoned.disarm();
+                result.map_err(Failure::from_service)
+            }
+            failure = self.out_of_time(call, started) => Err(failure),
+        };
         if matches!(result, Ok(_) | Err(Failure::Rpc { .. })) {
             // A full queue holds other signs of life.
             let _ = self.signals.try_send(Signal::Answered {
@@ -50,6 +55,49 @@ impl Server {
         }
         result
     }
+
+    /// Waits until the server has been silent for too long, or the call has taken too long in all.
+    async fn out_of_time(&self, call: &Call, started: Instant) -> Failure {
+        let patience = self.settings.call_timeout;
+        let total_max = self.settings.call_total_max;
+        call.hear();
+        loop {
+            let due = call.due(patience);
+            if started.elapsed() >= total_max {
+                return Failure::Timeout { after: total_max };
+            }
+            if due <= Instant::now() {
+                return Failure::Timeout { after: patience };
+            }
+            sleep_until(due.min(started + total_max)).await;
+        }
+    }
+
+    /// Tells the server of the folder a call comes from, if it is a new one.
+    async fn tell_folder(&self, link: &Link, call: &Call) {
+        if self.respondent.note_folder(call) && is_legacy(&link.peer) {
+            // A connection that cannot be written to will say so in a moment.
+            let _ = link.peer.notify_roots_list_changed().await;
+        }
+    }
+
+    /// In the newer era each request says how much log is wanted about it.
+    fn options(&self, link: &Link) -> PeerRequestOptions {
+        let options = PeerRequestOptions::no_options();
+        match self.settings.log_level {
+            Some(level) if !is_legacy(&link.peer) => {
+                let mut meta = RequestMetaObject::default();
+                meta.set_log_level(level.into());
+                options.with_meta(meta)
+            }
+            _ => options,
+        }
+    }
+}
+
+fn is_legacy(peer: &Peer<RoleClient>) -> bool {
+    peer.peer_info()
+        .is_none_or(|info| info.protocol_version.has_initialize())
 }
 
 /// Finds a lost session that a server reports as the failure of a tool.

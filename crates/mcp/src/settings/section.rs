@@ -21,6 +21,11 @@ pub(super) struct Section<'a> {
     warnings: Vec<String>,
 }
 
+pub(super) enum SwitchOrText {
+    Switch(bool),
+    Text(String),
+}
+
 static NOTHING: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
 
 impl<'a> Section<'a> {
@@ -128,6 +133,30 @@ impl<'a> Section<'a> {
             },
             Some(other) => Err(self.wrong(key, "true or false", other)),
         }
+    }
+
+    /// Reads a switch, or a text that stands for something else.
+    pub(super) fn switch_or_text(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<SwitchOrText>, SettingsError> {
+        let is_word = |value: &Value| match value {
+            Value::String(word) => ["true", "yes", "on", "1", "false", "no", "off", "0"]
+                .contains(&word.to_ascii_lowercase().as_str()),
+            _ => true,
+        };
+        match self.values.get(key) {
+            Some(value) if is_word(value) => {
+                let switch = self.switch(key)?;
+                Ok(switch.map(SwitchOrText::Switch))
+            }
+            _ => Ok(self.text(key)?.map(SwitchOrText::Text)),
+        }
+    }
+
+    /// Says that a list is not the one that belongs there, without showing it: it may hold a secret.
+    pub(super) fn wrong_list(&self, key: &str, expected: &'static str) -> SettingsError {
+        self.wrong(key, expected, &Value::Array(Vec::new()))
     }
 
     /// Reads a time above zero.

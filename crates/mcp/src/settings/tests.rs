@@ -113,3 +113,98 @@ fn a_tool_can_have_its_own_retry_rule() {
     assert_eq!(settings.retry_of("search"), Retry::Always);
     assert_eq!(settings.retry_of("delete"), Retry::Never);
 }
+
+#[test]
+fn the_wire_is_found_out_unless_the_user_names_it() {
+    let wire = |transport: Value| {
+        let settings = parse(json!({ "url": "http://x", "transport": transport }));
+        let TransportSettings::Http { wire, .. } = settings.transport else {
+            panic!("{settings:?}");
+        };
+        wire
+    };
+    assert_eq!(wire(Value::Null), HttpWire::Auto);
+    assert_eq!(wire(json!("sse")), HttpWire::Sse);
+    assert_eq!(wire(json!("streamable-http")), HttpWire::Streamable);
+    assert!(error(json!({ "url": "http://x", "transport": "carrier" })).contains("one of `sse`"));
+    let settings = parse(json!({ "command": "npx", "transport": "sse" }));
+    assert!(settings.warnings[0].contains("transport"), "{settings:?}");
+}
+
+#[test]
+fn certificates_come_as_one_file_or_as_a_pair() {
+    let tls = |mut section: Value| {
+        section["url"] = json!("https://x");
+        match parse(section).transport {
+            TransportSettings::Http { tls, .. } => tls,
+            other => panic!("{other:?}"),
+        }
+    };
+    let identity = |certificate: &str, key: Option<&str>| {
+        Some(ClientIdentity {
+            certificate: certificate.into(),
+            key: key.map(PathBuf::from),
+        })
+    };
+    assert_eq!(tls(json!({})), TlsSettings::default());
+    assert_eq!(tls(json!({ "ssl_verify": "no" })).verify, Verify::Nothing);
+    assert_eq!(tls(json!({ "ssl_verify": true })).verify, Verify::System);
+    assert_eq!(
+        tls(json!({ "ssl_verify": "/ca.pem" })).verify,
+        Verify::Authorities("/ca.pem".into())
+    );
+    assert_eq!(
+        tls(json!({ "client_cert": "both.pem" })).identity,
+        identity("both.pem", None)
+    );
+    let pair = identity("c.pem", Some("k.pem"));
+    assert_eq!(
+        tls(json!({ "client_cert": ["c.pem", "k.pem"] })).identity,
+        pair
+    );
+    assert_eq!(
+        tls(json!({ "client_cert": "c.pem", "client_key": "k.pem" })).identity,
+        pair
+    );
+    let message = error(json!({ "url": "https://x", "client_cert": ["c", "k", "hunter2"] }));
+    assert!(
+        message.contains("passphrase") && !message.contains("hunter2"),
+        "{message}"
+    );
+    assert!(error(json!({ "url": "https://x", "ssl_verify": 3 })).contains("ssl_verify"));
+}
+
+#[test]
+fn a_missing_variable_is_named() {
+    assert_eq!(
+        error(json!({ "url": "https://x", "headers": { "Authorization": "Bearer ${TOKEN}" } })),
+        "`mcp_servers.files.headers.Authorization` needs the variable `TOKEN`, which is not set; \
+         set it in the environment, or as `TOKEN=…` in the `.env` file beside the settings"
+    );
+    assert!(error(json!({ "url": "https://${HOST}/mcp" })).contains("`HOST`"));
+    assert!(error(json!({ "command": "x", "env": { "KEY": "${env:KEY}" } })).contains("`KEY`"));
+    let shell = json!({ "command": "sh", "args": ["-c", "echo ${HOME}"] });
+    assert!(parse(shell).warnings.is_empty());
+}
+
+#[test]
+fn what_a_server_may_ask_is_limited_as_documented() {
+    let settings = parse(json!({ "url": "http://x" }));
+    assert!(settings.elicitation.is_enabled && settings.sampling.is_enabled);
+    assert_eq!(settings.elicitation.timeout, Duration::from_secs(300));
+    assert_eq!(settings.sampling.timeout, Duration::from_secs(30));
+    assert_eq!(settings.sampling.tokens_max, 4096);
+    assert_eq!(settings.sampling.per_minute_max, 10);
+    assert_eq!(settings.sampling.tool_rounds_max, 5);
+    assert_eq!(settings.log_level, None);
+    let settings = parse(json!({
+        "url": "http://x",
+        "elicitation": { "enabled": false, "timeout": 60 },
+        "sampling": { "model": "small", "allowed_models": ["large"], "max_tool_rounds": 0, "log_level": "debug" },
+    }));
+    assert!(!settings.elicitation.is_enabled && settings.warnings.is_empty());
+    let named: Vec<&String> = settings.sampling.named_models().collect();
+    assert_eq!(named, ["small", "large"]);
+    assert_eq!(settings.sampling.log_level, LogLevel::Debug);
+    assert!(error(json!({ "url": "http://x", "log_level": "loud" })).contains("`debug`, `info`"));
+}

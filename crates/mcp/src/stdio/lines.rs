@@ -4,18 +4,19 @@
 //! for the request it answers.
 
 use std::io::{Error, ErrorKind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use hermes_core::text::{printable, shorten};
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::Process;
+use crate::message;
 
 /// A server that does not read its input for this long has stopped.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,14 +27,36 @@ const LAST_LINES_WAIT: Duration = Duration::from_millis(100);
 /// A longer answer would fill the memory, not the model's context.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// Of a line that is no message, this much is shown.
+const NOISE_CHARS_MAX: usize = 100;
+
 /// Of a line that is too long, both ends are kept: one of them has the id.
 const END_BYTES: usize = 256;
 
 pub(crate) struct Lines<R, W> {
     reader: LineReader<R>,
+    noise: Noise,
     writer: Arc<Mutex<Option<W>>>,
     /// The process behind the streams, if there is one; it ends with the transport.
     process: Option<Process>,
+}
+
+/// The first line that was no message: it tells what a program is that is no server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Noise(Arc<OnceLock<String>>);
+
+impl Noise {
+    /// Returns the beginning of the line; empty if there was none.
+    pub(crate) fn first(&self) -> &str {
+        self.0.get().map_or("", String::as_str)
+    }
+
+    fn note(&self, line: &[u8]) {
+        self.0.get_or_init(|| {
+            let line = String::from_utf8_lossy(&line[..line.len().min(4 * NOISE_CHARS_MAX)]);
+            printable(&shorten(line.trim(), NOISE_CHARS_MAX)).into_owned()
+        });
+    }
 }
 
 struct LineReader<R> {
@@ -56,9 +79,14 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 source: BufReader::new(reader),
                 line: Line::default(),
             },
+            noise: Noise::default(),
             writer: Arc::new(Mutex::new(Some(writer))),
             process,
         }
+    }
+
+    pub(crate) fn noise(&self) -> Noise {
+        self.noise.clone()
     }
 
     /// Reads the next line; `None` when there will be no more.
@@ -113,25 +141,10 @@ impl Line {
     fn message(&self) -> Option<ServerJsonRpcMessage> {
         if self.omitted > 0 {
             let cause = format!("its answer is larger than {} MiB", LINE_BYTES_MAX >> 20);
-            return Some(unusable(id_at_an_end(&self.bytes)?, cause));
+            return Some(message::unusable(id_at_an_end(&self.bytes)?, cause));
         }
-        let error = match serde_json::from_slice(&self.bytes) {
-            Ok(message) => return Some(message),
-            Err(error) => error,
-        };
-        let value: Value = serde_json::from_slice(&self.bytes).ok()?;
-        let is_answer = value.get("result").is_some() || value.get("error").is_some();
-        let id = value.get("id").filter(|_| is_answer)?;
-        let id = serde_json::from_value(id.clone()).ok()?;
-        Some(unusable(
-            id,
-            format!("its answer is not an MCP message: {error}"),
-        ))
+        message::read(&self.bytes)
     }
-}
-
-fn unusable(id: RequestId, cause: String) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(ErrorData::internal_error(cause, None), Some(id))
 }
 
 /// Finds the number after `"id":` near the beginning or the end of a message whose middle is missing.
@@ -198,10 +211,13 @@ where
             match line.message() {
                 Some(message) => return Some(message),
                 None if line.bytes.iter().all(u8::is_ascii_whitespace) => {}
-                None => tracing::debug!(
-                    bytes = line.bytes.len(),
-                    "skipped a line that is no message"
-                ),
+                None => {
+                    self.noise.note(&line.bytes);
+                    tracing::debug!(
+                        bytes = line.bytes.len(),
+                        "skipped a line that is no message"
+                    );
+                }
             }
         }
     }

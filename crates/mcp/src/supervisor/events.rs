@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::probe::{ProbeKind, Probed};
 use crate::signal::{Signal, Trouble};
 use crate::status::ServerState;
+use crate::suspicion::suspicions;
 use crate::view::{Link, Offer};
 
 impl Supervisor {
@@ -25,10 +26,7 @@ impl Supervisor {
         match signal {
             Signal::Answered { epoch, round_trip } => self.on_answered(epoch, round_trip, now),
             Signal::Trouble(trouble) => self.on_trouble(trouble, now),
-            Signal::Demand if self.live.is_none() => {
-                let allowed = self.pace.demanded(now);
-                self.next_attempt = self.next_attempt.map(|at| at.min(allowed));
-            }
+            Signal::Demand if self.live.is_none() => self.on_demand(now),
             Signal::ListChanged { epoch } if self.is_live(epoch) => self.refresh.announced(now),
             Signal::Doubt { epoch } if self.is_live(epoch) => self.doubt(),
             Signal::Reconnect => self.on_reconnect(now),
@@ -37,7 +35,7 @@ impl Supervisor {
         }
     }
 
-    fn is_live(&self, epoch: u64) -> bool {
+    pub(super) fn is_live(&self, epoch: u64) -> bool {
         self.live
             .as_ref()
             .is_some_and(|live| live.link.epoch == epoch)
@@ -46,6 +44,8 @@ impl Supervisor {
     fn on_answered(&mut self, epoch: u64, round_trip: Duration, now: Instant) {
         if self.is_live(epoch) {
             self.breaker.succeed();
+            self.rest.used(now);
+            self.keepalive.survived(self.silence(now));
             self.heard_from(now);
             self.supplies.view.send_if_modified(|view| {
                 view.round_trip = Some(round_trip);
@@ -75,6 +75,10 @@ impl Supervisor {
             self.on_refused(epoch, failure);
             return;
         }
+        self.rest.used(now);
+        if class == Class::SessionLost {
+            self.learn_from_silence(now);
+        }
         match health(failure, class) {
             Health::Sound => self.settle(),
             Health::Lost => self.lose(epoch, failure),
@@ -91,6 +95,58 @@ impl Supervisor {
     fn doubt(&mut self) {
         self.set_state(ServerState::Degraded);
         self.start_probe(DOUBT_PROBE_TIMEOUT);
+    }
+
+    /// The machine has slept. A connection may have died of it, and an attempt need not wait any longer.
+    pub(super) fn on_woken(&mut self) {
+        let wakes = *self.woken.borrow_and_update();
+        match &mut self.live {
+            Some(live) => {
+                live.has_slept = true;
+                self.doubt();
+            }
+            None => self.hasten(Instant::now()),
+        }
+        // Only now: whoever waits for this must see the doubt.
+        self.supplies.view.send_modify(|view| view.wakes = wakes);
+    }
+
+    /// Makes the next attempt as soon as it is allowed.
+    fn hasten(&mut self, now: Instant) {
+        let allowed = self.pace.demanded(now);
+        self.next_attempt = self.next_attempt.map(|at| at.min(allowed));
+    }
+
+    /// Somebody waits for a connection.
+    fn on_demand(&mut self, now: Instant) {
+        let is_resting = self.supplies.view.borrow().state == ServerState::Resting;
+        if is_resting {
+            self.set_state(ServerState::Connecting);
+            self.next_attempt = Some(now);
+        } else {
+            self.hasten(now);
+        }
+    }
+
+    /// Returns for how long nothing has been heard on the connection.
+    fn silence(&self, now: Instant) -> Duration {
+        let heard = self.supplies.view.borrow().last_success;
+        heard.map_or(Duration::ZERO, |heard| now - heard)
+    }
+
+    /// The server has forgotten our session, perhaps because it was silent for too long.
+    fn learn_from_silence(&mut self, now: Instant) {
+        if self.live.as_ref().is_none_or(|live| live.has_slept) {
+            // It was silent for longer than our timers know.
+            return;
+        }
+        if let Some(interval) = self.keepalive.forgotten(self.silence(now)) {
+            let seconds = interval.as_secs();
+            tracing::info!(
+                server = self.supplies.settings.name,
+                "it forgets silent sessions; from now on it is probed every {seconds} s"
+            );
+        }
     }
 
     fn on_reconnect(&mut self, now: Instant) {
@@ -124,7 +180,7 @@ impl Supervisor {
             Ok(Done::Fetched { epoch, result }) if self.is_live(epoch) => {
                 self.on_fetched(epoch, result);
             }
-            Ok(Done::Probed { .. } | Done::Fetched { .. }) => {}
+            Ok(Done::Probed { .. } | Done::Fetched { .. } | Done::Followed) => {}
             Err(panic) => self.on_panic(&panic),
         }
     }
@@ -136,11 +192,14 @@ impl Supervisor {
             probe: ProbeKind::of(&link.peer),
             link: Arc::clone(&link),
             end,
+            has_slept: false,
         });
+        self.start_following(epoch, link.peer.clone());
         self.watch_over(epoch, connection);
         self.connections += 1;
         self.next_attempt = None;
         self.pace.connected(now);
+        self.rest.started(now);
         self.breaker.succeed();
         self.refresh.at_once(now);
         self.heard_from(now);
@@ -226,7 +285,10 @@ impl Supervisor {
         match classify(&failure, self.session()) {
             Class::Answered | Class::RateLimited { .. } => self.on_alive(now),
             Class::Auth => self.on_refused(epoch, &failure),
-            Class::SessionLost => self.lose(epoch, &failure),
+            Class::SessionLost => {
+                self.learn_from_silence(now);
+                self.lose(epoch, &failure);
+            }
             // It may be silent because it is at work. The calls have deadlines of their own.
             Class::OutcomeUnknown if self.would_lose_calls() => {
                 self.set_state(ServerState::Ready);
@@ -245,6 +307,7 @@ impl Supervisor {
         if self.breaker.state() == BreakerState::HalfOpen {
             self.breaker.succeed();
         }
+        self.keepalive.survived(self.silence(now));
         self.heard_from(now);
         self.set_state(ServerState::Ready);
         self.settle();
@@ -284,6 +347,7 @@ impl Supervisor {
                 );
             }
             if has_changed {
+                warn_of(name, &offer);
                 view.offer = Some(Arc::new(offer));
             }
             has_changed
@@ -308,6 +372,16 @@ impl Supervisor {
                 self.lose(epoch, &Failure::Cut { cause });
             }
             None => self.next_attempt = Some(self.pace.failed(now, &self.supplies.random)),
+        }
+    }
+}
+
+/// Warns of descriptions that seem to speak to the model.
+fn warn_of(server: &str, offer: &Offer) {
+    for tool in &offer.tools {
+        let description = tool.description.as_deref().unwrap_or_default();
+        for reason in suspicions(description) {
+            tracing::warn!(server, tool = %tool.name, "the description of a tool is suspicious: {reason}");
         }
     }
 }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
+use rmcp::{Peer, RoleClient};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Supervisor;
 use crate::dial::{Connection, Wires};
 use crate::failure::Failure;
+use crate::listen::{Patience, follow, wants_to_be_asked};
 use crate::probe::{Probed, fetch_offer, probe};
 use crate::signal::Reporter;
 use crate::view::Offer;
@@ -22,6 +24,9 @@ const PATIENT_EVERY: u32 = 4;
 /// The gate spreads a burst; it must not let four slow servers keep out a fast one.
 const GATE_HELD_MAX: Duration = Duration::from_secs(3);
 
+/// For a dialler that knows why it was late to say so.
+const DIALLER_GRACE: Duration = Duration::from_millis(300);
+
 /// What a job came to.
 pub(super) enum Done {
     Dialled {
@@ -32,6 +37,8 @@ pub(super) enum Done {
     Ended {
         epoch: u64,
     },
+    /// Nothing more will be announced on a connection.
+    Followed,
     Probed {
         epoch: u64,
         probed: Probed,
@@ -63,16 +70,18 @@ impl Supervisor {
         self.pace.attempting(now);
         let supplies = &self.supplies;
         let end = supplies.stop.child_token();
+        let deadline = self.connect_deadline();
         let wires = Wires {
             reporter: Reporter::new(epoch, supplies.signals.0.clone()),
             stop: end.clone(),
+            deadline: now + deadline,
         };
-        let deadline = self.connect_deadline();
         let (dial, gate) = (Arc::clone(&supplies.dial), Arc::clone(&supplies.gate));
         let stop = supplies.stop.clone();
         self.jobs.spawn(async move {
             let connect = async {
-                let dialled = timeout(deadline, through(&gate, dial.dial(wires))).await;
+                let dialled =
+                    timeout(deadline + DIALLER_GRACE, through(&gate, dial.dial(wires))).await;
                 dialled.unwrap_or(Err(Failure::Timeout { after: deadline }))
             };
             let result = tokio::select! {
@@ -105,6 +114,27 @@ impl Supervisor {
             let _ = connection.service.waiting().await;
             drop(connection.copier);
             Done::Ended { epoch }
+        });
+    }
+
+    /// Follows the announcements of a server that has to be asked for them. Does not keep the connection alive.
+    pub(super) fn start_following(&mut self, epoch: u64, peer: Peer<RoleClient>) {
+        if !wants_to_be_asked(&peer) {
+            return;
+        }
+        let supplies = &self.supplies;
+        let reporter = Reporter::new(epoch, supplies.signals.0.clone());
+        let patience = Patience {
+            backoff: supplies.settings.backoff,
+            random: Arc::clone(&supplies.random),
+        };
+        let stop = supplies.stop.clone();
+        self.jobs.spawn(async move {
+            tokio::select! {
+                () = follow(peer, reporter, patience) => {}
+                () = stop.cancelled() => {}
+            }
+            Done::Followed
         });
     }
 

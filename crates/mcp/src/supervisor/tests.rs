@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use hermes_core::Clock;
+use hermes_core::Effect;
 use hermes_core::tool::BoxFuture;
-use hermes_core::{Effect, Progress};
+use hermes_testkit::TestClock;
 use rmcp::model::{ClientRequest, ListToolsRequest};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex, split};
@@ -14,6 +16,11 @@ use tokio::time::sleep;
 use super::*;
 use crate::classify::SessionUse;
 use crate::dial::{Connection, Wires, handshake};
+use crate::handler::Handler;
+use crate::in_flight::tests::context;
+use crate::log::ServerLog;
+use crate::media::MediaFolder;
+use crate::respond::{Means, Respondent};
 use crate::server::{Request, Server};
 use crate::settings::{Protocol, Retry};
 use crate::signal::QUEUE_MAX;
@@ -25,12 +32,15 @@ struct World {
     /// Dials to fail, oldest first.
     failures: Mutex<VecDeque<Failure>>,
     is_down: AtomicBool,
+    /// So many of the oldest connections are never answered any more.
+    deaf_connections: AtomicUsize,
     dials: AtomicUsize,
     pings: AtomicUsize,
     lists: AtomicUsize,
     /// Requests that met a forgotten session.
     refusals: AtomicUsize,
     idle_max: Option<Duration>,
+    lifetime_max: Option<Duration>,
     /// How long the next list takes; meanwhile nothing else is answered.
     slow_list: Mutex<Option<Duration>>,
     is_exclusive: bool,
@@ -41,19 +51,23 @@ impl World {
         counter.load(Ordering::SeqCst)
     }
 
-    async fn serve(self: Arc<Self>, stream: DuplexStream) {
+    async fn serve(self: Arc<Self>, number: usize, stream: DuplexStream) {
         let (reader, mut writer) = split(stream);
         let mut lines = BufReader::new(reader).lines();
-        let mut last_used = Instant::now();
+        let started = Instant::now();
+        let mut last_used = started;
         while let Ok(Some(line)) = lines.next_line().await {
             let message: Value = serde_json::from_str(&line).unwrap();
             let Some(id) = message.get("id").cloned() else {
                 continue;
             };
-            let is_forgotten = self.idle_max.is_some_and(|max| last_used.elapsed() > max);
+            let is_idle = self.idle_max.is_some_and(|max| last_used.elapsed() > max);
+            let is_old = self.lifetime_max.is_some_and(|max| started.elapsed() > max);
+            let is_forgotten = is_idle || is_old;
             last_used = Instant::now();
             let answer = match message["method"].as_str() {
                 _ if self.is_down.load(Ordering::SeqCst) => continue,
+                _ if number <= Self::count(&self.deaf_connections) => continue,
                 _ if is_forgotten => {
                     self.refusals.fetch_add(1, Ordering::SeqCst);
                     json!({ "error": { "code": -32001, "message": "Session not found" } })
@@ -92,7 +106,7 @@ struct MemoryDial(Arc<World>, Mutex<JoinSet<()>>);
 impl Dial for MemoryDial {
     fn dial(&self, wires: Wires) -> BoxFuture<'_, Result<Connection, Failure>> {
         Box::pin(async move {
-            self.0.dials.fetch_add(1, Ordering::SeqCst);
+            let number = self.0.dials.fetch_add(1, Ordering::SeqCst) + 1;
             let failure = self.0.failures.lock().unwrap().pop_front();
             if let Some(failure) = failure {
                 return Err(failure);
@@ -101,10 +115,12 @@ impl Dial for MemoryDial {
             self.1
                 .lock()
                 .unwrap()
-                .spawn(Arc::clone(&self.0).serve(theirs));
+                .spawn(Arc::clone(&self.0).serve(number, theirs));
             let (reader, writer) = split(ours);
             let transport = Lines::new(reader, writer, None);
-            let mut connection = handshake("world", transport, &wires, Protocol::Legacy).await?;
+            let log = ServerLog::new("/proc/nowhere".into());
+            let handler = Handler::new(respondent(), wires.reporter.clone(), log);
+            let mut connection = handshake(handler, transport, &wires, Protocol::Legacy).await?;
             connection.session = SessionUse::Session;
             Ok(connection)
         })
@@ -115,9 +131,15 @@ impl Dial for MemoryDial {
     }
 }
 
+fn respondent() -> Arc<Respondent> {
+    let settings = ServerSettings::parse("world", &json!({ "url": "http://memory" })).unwrap();
+    Arc::new(Respondent::new(&settings, Means::default()))
+}
+
 struct Bench {
     world: Arc<World>,
     server: Server,
+    clock: Arc<TestClock>,
     stop: CancellationToken,
     _supervisor: JoinSet<()>,
 }
@@ -130,7 +152,16 @@ impl Bench {
         let settings = Arc::new(ServerSettings::parse("world", &section).unwrap());
         let (view, watched) = watch::channel(View::new(ServerState::Connecting));
         let signals = mpsc::channel(QUEUE_MAX);
-        let server = Server::new(Arc::clone(&settings), watched, signals.0.clone());
+        let clock = Arc::new(TestClock::default());
+        let wake = Arc::new(Wake::new(Arc::clone(&clock) as Arc<dyn Clock>));
+        let server = Server::new(
+            Arc::clone(&settings),
+            watched,
+            signals.0.clone(),
+            Arc::clone(&wake),
+            respondent(),
+            MediaFolder::new("/proc/nowhere".into()),
+        );
         let stop = CancellationToken::new();
         let supervisor = Supervisor::new(Supplies {
             settings,
@@ -140,6 +171,7 @@ impl Bench {
             signals,
             view,
             events: broadcast::channel(8).0,
+            wake,
             stop: stop.clone(),
         });
         let mut tasks = JoinSet::new();
@@ -147,6 +179,7 @@ impl Bench {
         Self {
             world,
             server,
+            clock,
             stop,
             _supervisor: tasks,
         }
@@ -159,7 +192,7 @@ impl Bench {
             effect: Effect::Effect,
             retry: Retry::Safe,
         };
-        let answer = self.server.request(&request, &Progress::default()).await;
+        let answer = self.server.request(&request, &context("s")).await;
         answer.map(|_| ()).map_err(|error| error.to_string())
     }
 }
@@ -303,7 +336,8 @@ async fn a_stopped_supervisor_answers_callers_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_day_of_lost_sessions_leaves_no_task_behind() {
     let world = World {
-        idle_max: Some(Duration::from_secs(100)),
+        // However often it is used: no keepalive can help here.
+        lifetime_max: Some(Duration::from_secs(170)),
         ..World::default()
     };
     let bench = Bench::new(world, json!({}));
@@ -331,4 +365,93 @@ async fn a_server_that_works_on_one_thing_at_a_time_is_not_killed_for_its_silenc
     *bench.world.slow_list.lock().unwrap() = Some(Duration::from_secs(250));
     bench.call().await.unwrap();
     assert_eq!(World::count(&bench.world.dials), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_after_the_machine_slept_waits_for_the_probe() {
+    let bench = Bench::new(World::default(), json!({}));
+    bench.call().await.unwrap();
+    bench.clock.advance(8 * HOUR);
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.pings), 1);
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.pings), 1, "once for each sleep");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_did_not_survive_the_sleep_is_replaced_before_the_call() {
+    let bench = Bench::new(World::default(), json!({}));
+    bench.call().await.unwrap();
+    let lists = World::count(&bench.world.lists);
+    bench.world.deaf_connections.store(1, Ordering::SeqCst);
+    bench.clock.advance(8 * HOUR);
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 2);
+    assert!(World::count(&bench.world.lists) > lists);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_forgets_silent_sessions_is_probed_more_often_from_then_on() {
+    let world = World {
+        idle_max: Some(Duration::from_secs(60)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({}));
+    sleep(24 * HOUR).await;
+    assert_eq!(
+        World::count(&bench.world.refusals),
+        2,
+        "at 180 s and at 90 s"
+    );
+    assert_eq!(World::count(&bench.world.dials), 3);
+    bench.call().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_nobody_needs_rests_until_the_next_call() {
+    let world = World {
+        is_exclusive: true,
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({ "idle_timeout_seconds": 600 }));
+    bench.call().await.unwrap();
+    sleep(Duration::from_secs(599)).await;
+    bench.call().await.unwrap();
+    sleep(Duration::from_secs(599)).await;
+    assert_eq!(bench.server.view().state, ServerState::Ready, "it was used");
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(bench.server.view().state, ServerState::Resting);
+    let pings = World::count(&bench.world.pings);
+    sleep(12 * HOUR).await;
+    assert_eq!(World::count(&bench.world.pings), pings, "left alone");
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 2);
+    assert_eq!(bench.server.view().state, ServerState::Ready);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_is_renewed_after_its_lifetime_but_never_under_a_call() {
+    let world = World {
+        is_exclusive: true,
+        ..World::default()
+    };
+    let bench = Bench::new(
+        world,
+        json!({ "lifecycle": { "max_lifetime_seconds": 100 } }),
+    );
+    bench.call().await.unwrap();
+    *bench.world.slow_list.lock().unwrap() = Some(Duration::from_secs(250));
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 1);
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(bench.server.view().state, ServerState::Resting);
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_programs_rest() {
+    let bench = Bench::new(World::default(), json!({ "idle_timeout_seconds": 60 }));
+    sleep(HOUR).await;
+    assert_eq!(bench.server.view().state, ServerState::Ready);
 }

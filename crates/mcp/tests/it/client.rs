@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CallId, CancellationToken, Progress, Random, SessionId, Tool, ToolContext, ToolError,
+    CallId, CancellationToken, Clock, Person, Progress, Random, SessionId, Spending, Tool,
+    ToolContext, ToolError,
 };
-use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState, ServerStatus};
+use hermes_mcp::{Mcp, McpPorts, Models, ServerSettings, ServerState, ServerStatus};
+use hermes_testkit::TestClock;
 use hermes_testkit::mcp::FaultyMcp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -15,6 +17,7 @@ use tempfile::TempDir;
 pub(crate) struct Client {
     pub(crate) mcp: Mcp,
     pub(crate) logs: TempDir,
+    pub(crate) clock: Arc<TestClock>,
 }
 
 /// Long enough for anything that should happen at all.
@@ -37,15 +40,44 @@ impl Client {
 
     /// Starts several servers, each with its name and its settings.
     pub(crate) fn with(sections: &[(&str, &Value)]) -> Self {
+        Self::start(sections, None, &[("PATH", "/usr/bin:/bin")])
+    }
+
+    /// Starts servers that may ask a model.
+    pub(crate) fn with_model(sections: &[(&str, &Value)], models: Option<Models>) -> Self {
+        Self::start(sections, models, &[("PATH", "/usr/bin:/bin")])
+    }
+
+    /// Starts servers with these variables as our environment.
+    pub(crate) fn in_environment(sections: &[(&str, &Value)], variables: &[(&str, &str)]) -> Self {
+        Self::start(sections, None, variables)
+    }
+
+    fn start(
+        sections: &[(&str, &Value)],
+        models: Option<Models>,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let logs = tempfile::tempdir().unwrap();
+        let clock = Arc::new(TestClock::default());
         let parse =
             |(name, section): &(&str, &Value)| ServerSettings::parse(name, section).unwrap();
         let ports = McpPorts {
             log_folder: logs.path().to_owned(),
+            cache_folder: logs.path().join("cache"),
+            media_folder: logs.path().join("media"),
+            models,
+            folders: vec![PathBuf::from("/")],
+            is_attended: true,
             random: Arc::new(Random::seeded(7)),
-            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            environment: variables
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
         };
         Self {
+            clock,
             mcp: Mcp::start(sections.iter().map(parse).collect(), ports),
             logs,
         }
@@ -84,6 +116,13 @@ impl Client {
         eventually(what, || is_so(&self.status())).await;
     }
 
+    /// Waits until connecting has failed, and returns what is told about it.
+    pub(crate) async fn error(&self) -> String {
+        self.until("an error", |status| status.last_error.is_some())
+            .await;
+        self.status().last_error.unwrap()
+    }
+
     pub(crate) async fn until_ready(&self) {
         self.until("ready", |status| status.state == ServerState::Ready)
             .await;
@@ -97,6 +136,8 @@ pub(crate) fn context() -> ToolContext {
         cwd: PathBuf::from("/"),
         stop: CancellationToken::new(),
         progress: Progress::default(),
+        person: Person::default(),
+        spending: Spending::default(),
         previous: None,
     }
 }

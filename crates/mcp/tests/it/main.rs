@@ -2,13 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod asking;
+mod bad_input;
 mod calling;
 mod client;
 mod contract;
 mod faults;
 mod healing;
 mod http;
+mod listen;
+mod malware;
 mod outage;
 mod random_faults;
+mod reload;
 mod servers;
+mod sse;
 mod stdio;
+mod tls;

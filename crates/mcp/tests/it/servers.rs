@@ -7,7 +7,7 @@ use hermes_mcp::{ServerEvent, ServerState};
 use hermes_testkit::mcp::{Fault, FaultyMcp, Rule};
 use serde_json::json;
 
-use crate::client::Client;
+use crate::client::{Client, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_whose_names_look_alike_keep_their_tools_apart() {
@@ -57,4 +57,25 @@ async fn changes_of_state_are_told_as_they_happen() {
     assert_eq!(events.recv().await.unwrap(), event(ServerState::Ready));
     client.mcp.shutdown().await;
     assert_eq!(events.recv().await.unwrap(), event(ServerState::Stopped));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_the_machine_slept_every_server_is_probed_before_anybody_calls() {
+    let (one, two) = (FaultyMcp::start().await, FaultyMcp::start().await);
+    for server in [&one, &two] {
+        server.change(|settings| settings.has_get_stream = false);
+    }
+    let section = |server: &FaultyMcp| json!({ "url": server.url(), "keepalive_interval": 0 });
+    let sections = [section(&one), section(&two)];
+    let client = Client::with(&[("test", &sections[0]), ("other", &sections[1])]);
+    client.tools().await;
+    one.drop_sessions();
+    two.drop_sessions();
+    client.clock.advance(Duration::from_secs(8 * 3600));
+    client
+        .until("healed", |status| status.reconnects == 1)
+        .await;
+    eventually("the other too", || client.mcp.status()[1].reconnects == 1).await;
+    assert_eq!(one.count("ping") + two.count("ping"), 2);
+    assert_eq!(one.count("tools/call") + two.count("tools/call"), 0);
 }

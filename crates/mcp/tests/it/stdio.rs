@@ -11,12 +11,18 @@ use serde_json::{Value, json};
 use crate::client::{Client, eventually};
 
 /// The test binary itself, told to be the server. Its harness prints a greeting first, which a client has to bear.
-fn section(server: &StdioMcp) -> Value {
-    let args: Vec<String> = server
+pub(crate) fn section(server: &StdioMcp) -> Value {
+    section_with(server, &json!({}))
+}
+
+/// The same, as a server with these settings.
+pub(crate) fn section_with(server: &StdioMcp, settings: &Value) -> Value {
+    let mut args: Vec<String> = server
         .args()
         .into_iter()
         .map(|arg| arg.into_string().unwrap())
         .collect();
+    args.extend(["--settings".to_owned(), settings.to_string()]);
     json!({
         "command": std::env::current_exe().unwrap(),
         "args": ["--exact", "stdio::be_the_server", "--ignored", "--nocapture", "--quiet"],
@@ -42,7 +48,7 @@ async fn client_of(server: &StdioMcp) -> Client {
     client
 }
 
-fn is_running(process: u64) -> bool {
+pub(crate) fn is_running(process: u64) -> bool {
     let process = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
     test_kill_process(process).is_ok()
 }
@@ -246,4 +252,22 @@ async fn be_the_victim() {
     let client = Client::new(&serde_json::from_str(&section).unwrap());
     client.append("word").await.unwrap();
     std::future::pending::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_idles_is_ended_and_the_next_call_starts_it_again() {
+    let server = StdioMcp::new();
+    let mut section = section(&server);
+    section["idle_timeout_seconds"] = json!(1);
+    let client = Client::new(&section);
+    client.append("one").await.unwrap();
+    client
+        .until("resting", |status| status.state == ServerState::Resting)
+        .await;
+    let first = server.process_ids()[0];
+    eventually("it has ended", || !is_running(first)).await;
+    assert!(!client.tools().await.is_empty(), "its tools stay");
+    client.append("two").await.unwrap();
+    assert_eq!(server.process_ids().len(), 2);
+    assert_eq!(server.executions("two"), 1);
 }

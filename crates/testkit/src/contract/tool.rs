@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Progress, Tool, ToolContext, ToolError, ToolOutput};
+use hermes_core::{
+    CancellationToken, Person, Progress, Spending, Tool, ToolContext, ToolError, ToolOutput,
+};
 use serde_json::{Value, json};
 
 /// A turn reacts to an interrupt within this time, and so must each of its calls.
@@ -42,6 +44,8 @@ pub fn context(cwd: &Path) -> ToolContext {
         cwd: cwd.to_owned(),
         stop: CancellationToken::new(),
         progress: Progress::default(),
+        person: Person::default(),
+        spending: Spending::default(),
         previous: None,
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
+    ask,
     rpc::{INVALID_PARAMS, Outcome, RpcError},
     settings::Settings,
 };
@@ -56,6 +57,10 @@ pub(crate) fn tools(settings: &Settings) -> Vec<Value> {
         let name = format!("extra_{number}");
         tool(&name, "Returns the text, like `echo`.", &echo, &["text"])
     }));
+    tools.extend(settings.odd_tools.iter().cloned());
+    if settings.has_asking_tools {
+        tools.extend(ask::tools(tool));
+    }
     tools.retain(|tool| !is_removed(settings, tool["name"].as_str().unwrap_or_default()));
     tools
 }

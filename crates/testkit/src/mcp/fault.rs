@@ -33,8 +33,13 @@ pub enum Fault {
     RedirectSameOrigin,
     /// 307 to the same server by its other name, which is another origin.
     RedirectCrossOrigin,
+    /// Opens an event stream whose `endpoint` is the same server by its other name, which is another
+    /// origin. For the older transport's GET.
+    ForeignEndpoint,
     /// The page of a captive portal: 200 `text/html`.
     Html,
+    /// The other kind of captive portal: 302 to its page, on another host.
+    CaptivePortal,
 
     // Silence and broken connections.
     Reset,
@@ -48,6 +53,10 @@ pub enum Fault {
     SseEmpty,
     /// Opens an event stream and says nothing.
     SseSilent,
+    /// Sends a body that never ends, as fast as the client takes it.
+    Endless(Endless),
+    /// Sends something small that claims to be compressed; unpacked, it could be anything.
+    Compressed,
 
     // Answers, but oddly.
     /// Ends an event stream after an event with an id. The answer can be had with `Last-Event-ID`.
@@ -60,6 +69,18 @@ pub enum Fault {
     DuplicateResponse,
     /// Sends the right JSON as `text/plain`.
     WrongContentType,
+}
+
+/// What a body that never ends is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Endless {
+    /// A JSON text.
+    Json,
+    /// One event.
+    Event,
+    /// Comments in an event stream, which mean nothing.
+    Comments,
 }
 
 /// How a server says that it does not know a session; each was seen in the wild.

@@ -35,11 +35,13 @@ pub(crate) struct Host {
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     rules: Rules<Fault>,
     /// The open streams of each session.
     sessions: HashMap<String, Vec<Outbox>>,
     session_count: usize,
+    /// The subscriptions of the modern era: the id of each request, and its stream.
+    pub(super) subscriptions: Vec<(Value, Outbox)>,
     seen: Vec<Seen>,
     /// Answers that wait for a client to resume, by event id.
     resumable: HashMap<String, Value>,
@@ -89,12 +91,26 @@ impl Host {
     /// Tells every open stream so many times that the tools have changed; returns how many streams.
     pub(crate) fn notify_list_changed(&self, times: usize) -> usize {
         let note = rpc::notification("notifications/tools/list_changed", &json!({}));
+        self.notify(&note, times)
+    }
+
+    /// Sends a notification so many times on every open stream; returns how many streams.
+    pub(crate) fn notify(&self, note: &Value, times: usize) -> usize {
         let mut state = self.state();
         let tell = |stream: &Outbox| (0..times).all(|_| stream.send(note.clone()).is_ok());
         for streams in state.sessions.values_mut() {
             streams.retain(tell);
         }
-        state.sessions.values().map(Vec::len).sum()
+        let streams: usize = state.sessions.values().map(Vec::len).sum();
+        drop(state);
+        streams + self.notify_subscribers(times)
+    }
+
+    /// Says something on the streams of a session; nobody hears it once the session is forgotten.
+    pub(super) fn tell(&self, session: &str, message: &Value) {
+        if let Some(streams) = self.state().sessions.get_mut(session) {
+            streams.retain(|stream| stream.send(message.clone()).is_ok());
+        }
     }
 
     pub(super) fn record(&self, seen: Seen) {
@@ -176,6 +192,9 @@ impl Host {
             self.peer.note(session, message);
             return Reply::empty(202).send(connection).await;
         }
+        if self.is_subscription(message) {
+            return self.subscribe(connection, message).await;
+        }
         let is_handshake = rpc::method(message) == "initialize";
         let wants_progress = !message["params"]["_meta"]["progressToken"].is_null();
         let is_stream = wants_progress || self.peer.settings().answers == Answers::Sse;
@@ -206,20 +225,20 @@ impl Host {
         let opens = rpc::method(message) == "initialize" && answer.get("result").is_some();
         Some(Answered {
             message: answer,
-            opened: opens.then(|| self.open_session()),
+            opened: opens.then(|| self.open_session(Vec::new())),
         })
     }
 
-    fn open_session(&self) -> String {
+    pub(super) fn open_session(&self, streams: Vec<Outbox>) -> String {
         let mut state = self.state();
         state.session_count += 1;
         let session = format!("session-{}", state.session_count);
-        state.sessions.insert(session.clone(), Vec::new());
+        state.sessions.insert(session.clone(), streams);
         session
     }
 
     /// Returns what a fault makes of a request.
-    async fn strike(&self, request: &Request, rule: &Rule<Fault>) -> Reply {
+    pub(super) async fn strike(&self, request: &Request, rule: &Rule<Fault>) -> Reply {
         let message = &request.json;
         if let Fault::SessionLost(loss) = rule.fault {
             self.peer.change(|settings| settings.lost_session = loss);
@@ -274,11 +293,11 @@ impl Host {
         })
     }
 
-    fn rule_for(&self, method: &str) -> Option<Rule<Fault>> {
+    pub(super) fn rule_for(&self, method: &str) -> Option<Rule<Fault>> {
         self.state().rules.take(method)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

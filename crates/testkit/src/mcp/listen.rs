@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{control, host::Host, reply::Reply, seen::Seen};
+use super::{control, host::Host, reply::Reply, seen::Seen, sse};
 use crate::server::{
     http::{self, Connection, Request},
     play::After,
@@ -189,6 +189,10 @@ async fn respond(
     match request.route() {
         "/control" => return control::serve(host, orders, connection, request).await,
         "/mcp" | "/mcp/" => host.record(Seen::of(request)),
+        sse::STREAM | sse::MESSAGES => {
+            host.record(Seen::of(request));
+            return host.serve_sse(connection, request).await;
+        }
         route => {
             let text = format!("no such route: {route}");
             return Reply::text(404, &text).send(connection).await;

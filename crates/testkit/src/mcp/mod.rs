@@ -1,14 +1,16 @@
 //! An MCP server that fails on command, to prove what a client does about it.
 //!
-//! [`FaultyMcp`] speaks streamable HTTP over real TCP on loopback; the program `hermes-faulty-mcp`
-//! speaks the same, or stdio (see [`StdioMcp`]). It is a strict peer while nothing fails: it checks
+//! [`FaultyMcp`] speaks streamable HTTP, and beside it the older HTTP+SSE, over real TCP on loopback;
+//! the program `hermes-faulty-mcp` speaks the same, or stdio (see [`StdioMcp`]). It is a strict peer while nothing fails: it checks
 //! headers, keeps sessions, and counts in a ledger how often `append`, which must not be repeated,
 //! was executed. A [`Fault`] strikes the next request, or whatever its [`Rule`] says.
 //!
-//! Left out on purpose: TLS, HTTP/2, OAuth, the old HTTP+SSE transport, requests from the server to
-//! the client, and of the 2026-07-28 era `subscriptions/listen`.
+//! With [`Settings::has_asking_tools`] its tools also ask the client for things, in the way of its era.
+//!
+//! Left out on purpose: TLS, HTTP/2 and OAuth.
 
 mod admit;
+mod ask;
 mod catalogue;
 mod control;
 mod fault;
@@ -22,9 +24,11 @@ mod rpc;
 mod rule;
 mod seen;
 mod settings;
+mod sse;
 mod stdio;
 mod stdio_fault;
 mod stream;
+mod subscription;
 
 use std::{
     io,
@@ -36,7 +40,7 @@ use std::{
 
 use serde_json::Value;
 
-pub use fault::{Fault, SessionLoss, WrongId};
+pub use fault::{Endless, Fault, SessionLoss, WrongId};
 pub use program::run as run_program;
 pub use rule::{On, Rule, START};
 pub use seen::Seen;
@@ -95,6 +99,11 @@ impl FaultyMcp {
         format!("http://{}/mcp", self.address)
     }
 
+    /// Returns where the older HTTP+SSE transport has its stream, such as `http://127.0.0.1:4000/sse`.
+    pub fn sse_url(&self) -> String {
+        format!("http://{}/sse", self.address)
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -149,11 +158,21 @@ impl FaultyMcp {
         self.host.drop_sessions();
     }
 
-    /// Tells every open GET stream so many times that the tools have changed.
+    /// Tells every open GET stream and every subscription so many times that the tools have changed.
     ///
     /// Returns how many streams that are.
     pub fn notify_list_changed(&self, times: usize) -> usize {
         self.host.notify_list_changed(times)
+    }
+
+    /// Ends every subscription of the modern era, as a server does that is about to restart.
+    pub fn end_subscriptions(&self) {
+        self.host.end_subscriptions();
+    }
+
+    /// Sends a notification on every open GET stream. Returns how many streams that are.
+    pub fn notify(&self, method: &str, params: &Value) -> usize {
+        self.host.notify(&rpc::notification(method, params), 1)
     }
 
     /// Refuses connections and drops those that are open. Sessions are kept.

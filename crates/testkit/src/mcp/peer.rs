@@ -14,6 +14,7 @@ use tokio::{
 };
 
 use super::{
+    ask::Asking,
     catalogue,
     ledger::Ledger,
     rpc::{
@@ -35,6 +36,7 @@ type CallKey = (Option<String>, String);
 #[derive(Default)]
 pub(crate) struct Peer {
     state: Mutex<State>,
+    asking: Asking,
 }
 
 #[derive(Default)]
@@ -55,6 +57,7 @@ impl Peer {
         };
         Self {
             state: Mutex::new(state),
+            asking: Asking::default(),
         }
     }
 
@@ -78,8 +81,11 @@ impl Peer {
         self.state().cancelled.clone()
     }
 
-    /// Takes a notification. Only a cancellation means anything.
+    /// Takes a notification or a response. Of notifications, only a cancellation means anything.
     pub(crate) fn note(&self, session: Option<&str>, message: &Value) {
+        if message.get("method").is_none() {
+            return self.asking.note(message);
+        }
         if message["method"] != "notifications/cancelled" {
             return;
         }
@@ -102,7 +108,10 @@ impl Peer {
         let settings = self.settings();
         let is_modern = settings.era.is_modern() && modern_version(message).is_some();
         let is_slow = message["method"] == "tools/call" && message["params"]["name"] == "slow";
-        let outcome = if is_slow && !catalogue::is_removed(&settings, "slow") {
+        let is_asking = settings.has_asking_tools && Asking::has(message);
+        let outcome = if is_asking {
+            self.asking.call(message, is_modern, outbox).await?
+        } else if is_slow && !catalogue::is_removed(&settings, "slow") {
             self.slow(session, message, outbox).await?
         } else {
             self.answer_at_once(&settings, is_modern, message)
@@ -121,6 +130,7 @@ impl Peer {
             "initialize" if settings.era.is_legacy() => Ok(initialize(params)),
             "initialize" => Err(RpcError::unsupported_version(&params["protocolVersion"])),
             "server/discover" if is_modern => Ok(discover()),
+            "logging/setLevel" if !is_modern => Ok(json!({})),
             "ping" if settings.has_ping && !is_modern => Ok(json!({})),
             "tools/list" => catalogue::tools_page(settings, &params["cursor"]),
             "tools/call" => self.call(settings, params),
@@ -244,7 +254,7 @@ fn discover() -> Value {
 
 fn introduction() -> Value {
     json!({
-        "capabilities": {"tools": {"listChanged": true}, "resources": {}, "prompts": {}},
+        "capabilities": {"tools": {"listChanged": true}, "resources": {}, "prompts": {}, "logging": {}},
         "instructions": "A server that fails on command.",
     })
 }
@@ -255,7 +265,9 @@ fn server_info() -> Value {
 
 /// Adds what every result of the modern era has, and what those have that may be cached.
 fn modernised(mut result: Value) -> Value {
-    result["resultType"] = "complete".into();
+    if result.get("resultType").is_none() {
+        result["resultType"] = "complete".into();
+    }
     result["_meta"] = json!({"io.modelcontextprotocol/serverInfo": server_info()});
     if result.get("content").is_none() && result.get("messages").is_none() {
         result["ttlMs"] = 0.into();
@@ -264,11 +276,11 @@ fn modernised(mut result: Value) -> Value {
     result
 }
 
-fn text_result(text: &str) -> Value {
+pub(super) fn text_result(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-fn text<'a>(arguments: &'a Value, name: &str) -> Result<&'a str, RpcError> {
+pub(super) fn text<'a>(arguments: &'a Value, name: &str) -> Result<&'a str, RpcError> {
     arguments[name].as_str().ok_or_else(|| missing(name))
 }
 
@@ -276,7 +288,7 @@ fn number(arguments: &Value, name: &str) -> Result<f64, RpcError> {
     arguments[name].as_f64().ok_or_else(|| missing(name))
 }
 
-fn missing(name: &str) -> RpcError {
+pub(super) fn missing(name: &str) -> RpcError {
     let message = format!("Invalid params: `{name}` is missing or of the wrong type");
     RpcError::new(INVALID_PARAMS, message)
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
 use super::{
-    fault::{Fault, SessionLoss, WrongId},
+    fault::{Endless, Fault, SessionLoss, WrongId},
     rpc::{RpcError, response},
 };
 use crate::server::{
@@ -24,6 +24,9 @@ const FOREIGN_ID: u32 = 999_999;
 
 /// Soon, so that tests of resumption are quick, but not at once.
 const RETRY_MS: u32 = 50;
+
+/// So much of an endless body is written at once.
+const ENDLESS_REPEATS: usize = 16 * 1024;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reply {
@@ -45,6 +48,11 @@ enum Body {
         bytes_sent: usize,
     },
     Events(Vec<String>),
+    /// This, and then that over and over, until the client leaves.
+    Endless {
+        start: &'static str,
+        again: &'static str,
+    },
 }
 
 impl Reply {
@@ -92,6 +100,15 @@ impl Reply {
             .then(finale)
     }
 
+    fn endless(endless: Endless) -> Self {
+        let (content_type, start, again) = match endless {
+            Endless::Json => ("application/json", r#"{"jsonrpc":"2.0","result":""#, "x"),
+            Endless::Event => (EVENT_STREAM, "data: ", "x"),
+            Endless::Comments => (EVENT_STREAM, "", ": still there\n\n"),
+        };
+        Self::new(200, Body::Endless { start, again }).header("content-type", content_type)
+    }
+
     fn then(mut self, finale: Finale) -> Self {
         self.finale = finale;
         self
@@ -119,6 +136,17 @@ impl Reply {
                     sent.extend_from_slice(play::LAST_CHUNK);
                 }
                 connection.write_all(&sent).await?;
+            }
+            Body::Endless { start, again } => {
+                headers.insert("transfer-encoding".into(), "chunked".into());
+                let mut sent = http::head(self.status, &headers).into_bytes();
+                play::push_http_chunk(&mut sent, start.as_bytes());
+                connection.write_all(&sent).await?;
+                let mut more = Vec::new();
+                play::push_http_chunk(&mut more, again.repeat(ENDLESS_REPEATS).as_bytes());
+                loop {
+                    connection.write_all(&more).await?;
+                }
             }
         }
         play::finish(connection, self.finale).await
@@ -209,8 +237,19 @@ pub(crate) fn faulty(fault: &Fault, struck: Struck<'_>) -> Reply {
         Fault::RedirectCrossOrigin => {
             Reply::empty(307).header("location", format!("http://localhost:{port}/mcp"))
         }
+        Fault::ForeignEndpoint => Reply::events(vec![format!(
+            "event: endpoint\ndata: http://localhost:{port}/messages?session=x\n\n"
+        )])
+        .then(Finale::Stall),
         Fault::Html => Reply::text(200, "<!doctype html><title>Sign in</title>")
             .header("content-type", "text/html; charset=utf-8"),
+        Fault::CaptivePortal => Reply::text(302, "<!doctype html><title>Sign in</title>")
+            .header("content-type", "text/html")
+            .header("location", "http://portal.example/login"),
+        Fault::Endless(endless) => Reply::endless(*endless),
+        Fault::Compressed => Reply::text(200, "small")
+            .header("content-type", "application/json")
+            .header("content-encoding", "gzip"),
         Fault::Reset => Reply::unsent(Finale::Reset),
         Fault::Hang => Reply::unsent(Finale::Stall),
         Fault::HangAfterHeaders => Reply::cut(some_answer(&answer), 0, Finale::Stall),

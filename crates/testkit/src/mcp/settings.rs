@@ -1,6 +1,7 @@
 //! What kind of server it is while nothing fails.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::fault::SessionLoss;
 
@@ -15,14 +16,20 @@ pub struct Settings {
     pub has_ping: bool,
     /// Offers a stream of notifications on GET; 405 if not.
     pub has_get_stream: bool,
+    /// Takes `subscriptions/listen`, in the modern era.
+    pub has_subscriptions: bool,
     /// What it says to a session it does not know.
     pub lost_session: SessionLoss,
     /// Tools per page of the list.
     pub page_size: usize,
     /// Lists this many more tools, `extra_1` and so on, which do what `echo` does.
     pub extra_tools: usize,
+    /// Lists these too, exactly as they are given.
+    pub odd_tools: Vec<Value>,
     /// Gives `echo` one more parameter, `times`.
     pub is_echo_changed: bool,
+    /// Lists and runs the tools that ask the client for something: `ask`, `tell`, `visit`, `draw`.
+    pub has_asking_tools: bool,
     /// Neither lists nor runs these tools.
     pub removed_tools: Vec<String>,
 }
@@ -54,10 +61,13 @@ impl Default for Settings {
             answers: Answers::default(),
             has_ping: true,
             has_get_stream: true,
+            has_subscriptions: true,
             lost_session: SessionLoss::NotFound,
             page_size: 4,
             extra_tools: 0,
+            odd_tools: Vec::new(),
             is_echo_changed: false,
+            has_asking_tools: false,
             removed_tools: Vec::new(),
         }
     }

@@ -43,9 +43,21 @@ pub(super) async fn send_answer(
 /// Streams notifications until the session is forgotten or the client leaves.
 pub(super) async fn send_notes(
     connection: &mut Connection,
+    notes: UnboundedReceiver<Value>,
+) -> io::Result<After> {
+    send_notes_after(connection, "", notes).await
+}
+
+/// As [`send_notes`], with an event before them.
+pub(super) async fn send_notes_after(
+    connection: &mut Connection,
+    first_event: &str,
     mut notes: UnboundedReceiver<Value>,
 ) -> io::Result<After> {
     open(connection).await?;
+    let mut chunk = Vec::new();
+    play::push_http_chunk(&mut chunk, first_event.as_bytes());
+    connection.write_all(&chunk).await?;
     loop {
         tokio::select! {
             note = notes.recv() => match note {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hermes_core::command::Verb;
 use hermes_core::{
-    Cost, Event, Message, ModelName, Notice, Op, Question, ResultStatus, TurnEnd, Usage,
-    UserMessage, Verdict,
+    Cost, Enquiry, Event, Field, FieldKind, Message, ModelName, Notice, Op, Question, Response,
+    ResultStatus, TurnEnd, Usage, UserMessage, Verdict, Wanted,
 };
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
@@ -399,6 +399,45 @@ fn letters_answer_a_question() {
     assert_eq!(answered(KeyCode::Char('S')), Verdict::Session);
     assert_eq!(answered(KeyCode::Char('n')), Verdict::Deny);
     assert_eq!(answered(KeyCode::Esc), Verdict::Deny);
+}
+
+#[test]
+fn a_form_is_filled_in_field_by_field_and_the_draft_stays() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("go");
+    scene.write("draft");
+    scene.wait(2);
+    let field = |name: &str| {
+        let kind = FieldKind::Integer {
+            min: Some(1),
+            max: None,
+            default: None,
+        };
+        Field::new(name, kind)
+    };
+    scene.event(Event::Enquired(Enquiry {
+        id: "q1".into(),
+        call: "c1".into(),
+        tool: "book".into(),
+        asker: "the travel server".into(),
+        message: "How many?".into(),
+        wanted: Wanted::Form {
+            fields: vec![field("adults"), field("children")],
+        },
+        expires_in_ms: 60_000,
+    }));
+    scene.write("none");
+    assert!(wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE)).is_empty());
+    scene.control('u');
+    scene.write("2");
+    scene.press(KeyCode::Enter, KeyModifiers::NONE);
+    insta::assert_snapshot!("form_80x24", scene.screen());
+    let op = ops(wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE)));
+    let values = json!({"adults": 2}).as_object().unwrap().clone();
+    let response = Response::Accepted { values };
+    let enquiry = "q1".into();
+    assert_eq!(op, [Op::Respond { enquiry, response }]);
+    assert_eq!(scene.app.draft(), "draft");
 }
 
 #[test]

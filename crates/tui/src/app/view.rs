@@ -31,13 +31,21 @@ impl App {
         let mut lower = Vec::new();
         let has_rules = rows >= ROWS_FOR_RULES;
         let rule = || Line::styled("─".repeat(columns), theme::DIM);
-        let cursor = match &self.picker {
-            Some(picker) => {
+        let form = self.conversation.forms.front();
+        let cursor = match (&self.picker, form) {
+            (None, Some(form)) => {
+                let (fields, mut cursor) = form.rows(columns);
+                lower.extend(has_rules.then(rule));
+                cursor.row += lower.len();
+                lower.extend(fields);
+                Some(cursor)
+            }
+            (Some(picker), _) => {
                 lower.extend(has_rules.then(rule));
                 lower.extend(picker.rows(columns, rows.saturating_sub(4)));
                 None
             }
-            None => {
+            (None, None) => {
                 let (input, mut cursor) = self.composer.rows(columns, (rows / 3).max(1));
                 lower.extend(has_rules.then(rule));
                 cursor.row += lower.len();
@@ -154,7 +162,7 @@ impl App {
 
     fn activity_row(&self, columns: usize) -> Option<Line<'static>> {
         let since = self.conversation.busy_since?;
-        if !self.conversation.questions.is_empty() {
+        if !self.conversation.questions.is_empty() || !self.conversation.forms.is_empty() {
             // The question below says what is waited for.
             return None;
         }

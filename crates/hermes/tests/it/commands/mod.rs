@@ -3,11 +3,14 @@
 mod completion;
 mod config;
 mod doctor;
+mod insights;
 mod logs;
+mod mcp;
 mod model;
 mod prompt_size;
 mod recover;
 mod sessions;
+mod setup;
 mod status;
 
 use hermes_testkit::process::{Hermes, Output};

@@ -1,0 +1,152 @@
+//! What a running call wants to know, and how it learns it.
+
+use std::time::Duration;
+
+use hermes_core::{Ask, Enquiry, Event, Field, FieldKind, Notice, Op, Response, TurnEnd, Wanted};
+use hermes_testkit::{Behaviour, Step, TestTool, World};
+use serde_json::{Value, json};
+
+use crate::run::{Running, settings, start, start_with, stored};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+fn ask() -> Ask {
+    let kind = FieldKind::Integer {
+        min: Some(1),
+        max: None,
+        default: None,
+    };
+    let field = Field {
+        is_required: true,
+        ..Field::new("count", kind)
+    };
+    Ask {
+        asker: "the test".into(),
+        message: "How many?".into(),
+        wanted: Wanted::Form {
+            fields: vec![field],
+        },
+        timeout: TIMEOUT,
+    }
+}
+
+fn world() -> World {
+    World::new([Step::call("c1", "asks", &json!({})), Step::text("done")])
+        .tool(TestTool::new("asks").does(Behaviour::Enquire(ask())))
+}
+
+fn accepted(values: Value) -> Response {
+    Response::Accepted {
+        values: values.as_object().expect("an object").clone(),
+    }
+}
+
+async fn enquired(running: &mut Running) -> Enquiry {
+    running.session.say("go").await;
+    loop {
+        if let Event::Enquired(enquiry) = running.next().await {
+            return enquiry;
+        }
+    }
+}
+
+/// What the call got for an answer.
+async fn result(world: &World, running: &Running) -> String {
+    let messages = stored(world, running).await;
+    let mut results = messages.iter().filter_map(|message| message.tool_result());
+    let result = results.next_back().expect("a result");
+    result.text.clone()
+}
+
+#[tokio::test]
+async fn a_call_learns_what_the_person_says() {
+    let world = world();
+    let mut running = start(&world).await;
+    let enquiry = enquired(&mut running).await;
+    assert_eq!(enquiry.tool, "asks");
+    assert_eq!(enquiry.message, "How many?");
+    assert_eq!(enquiry.expires_in_ms, 10_000);
+    let response = accepted(json!({ "count": 3 }));
+    running.session.respond(enquiry.id, response).await;
+    assert_eq!(running.turn_end().await, TurnEnd::Finished);
+    let result = result(&world, &running).await;
+    assert!(result.contains(r#""count":3"#), "{result}");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_not_taken_and_the_first_that_does_is_final() {
+    let world = world();
+    let mut running = start(&world).await;
+    let enquiry = enquired(&mut running).await;
+    for values in [json!({ "count": 0 }), json!({}), json!({ "other": 1 })] {
+        let response = accepted(values);
+        running.session.respond(enquiry.id.clone(), response).await;
+        running.until(is_not_taken).await;
+    }
+    for count in [1, 2] {
+        let response = accepted(json!({ "count": count }));
+        running.session.respond(enquiry.id.clone(), response).await;
+    }
+    running.until(is_not_taken).await;
+    running.turn_end().await;
+    let result = result(&world, &running).await;
+    assert!(result.contains(r#""count":1"#), "{result}");
+}
+
+fn is_not_taken(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Notice {
+            notice: Notice::NotTaken { .. }
+        }
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_cancels_an_enquiry_and_the_surface_is_told() {
+    let world = world();
+    let mut running = start(&world).await;
+    let asked = enquired(&mut running).await;
+    let started = tokio::time::Instant::now();
+    let closed = running
+        .until(|event| matches!(event, Event::EnquiryClosed { .. }))
+        .await;
+    assert_eq!(closed, Event::EnquiryClosed { enquiry: asked.id });
+    assert_eq!(started.elapsed().as_secs(), TIMEOUT.as_secs());
+    running.turn_end().await;
+    assert!(result(&world, &running).await.contains("cancelled"));
+}
+
+#[tokio::test]
+async fn an_interrupt_cancels_an_enquiry() {
+    let world = world();
+    let mut running = start(&world).await;
+    let enquiry = enquired(&mut running).await;
+    running.send(Op::Interrupt).await;
+    assert_eq!(running.turn_end().await, TurnEnd::Interrupted);
+    assert!(result(&world, &running).await.contains("cancelled"));
+    let late = accepted(json!({ "count": 1 }));
+    running.session.respond(enquiry.id, late).await;
+    running.session.say("and now").await;
+    assert_eq!(running.turn_end().await, TurnEnd::Finished);
+}
+
+#[tokio::test]
+async fn where_nobody_is_an_enquiry_is_declined_at_once() {
+    let world = world();
+    let mut unattended = settings(&world);
+    unattended.is_attended = false;
+    let mut running = start_with(&world, unattended).await;
+    running.session.say("go").await;
+    running.turn_end().await;
+    let result = result(&world, &running).await;
+    assert!(
+        result.contains("declined") && result.contains("nobody is here"),
+        "{result}"
+    );
+    let was_told = running.events.iter().any(|event| {
+        let notice = |notice: &Notice| matches!(notice, Notice::NotEnquired { .. });
+        matches!(event, Event::Notice { notice: told } if notice(told))
+    });
+    assert!(was_told, "{:?}", running.events);
+}

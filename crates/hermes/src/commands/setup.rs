@@ -1,0 +1,98 @@
+//! `hermes setup`: from nothing to a first answer. Also what a first start shows when no model is there.
+//!
+//! Every answer is checked with a real request before it is saved, and saved at once: who leaves in the middle loses
+//! nothing and can go on later.
+
+mod agent;
+mod find;
+mod interview;
+mod model;
+mod try_out;
+
+use std::io;
+
+use super::confirm::{Enter, confirm, is_anybody_there};
+use crate::args::{DemoArgs, SetupArgs, SetupSection};
+use crate::base::Base;
+use crate::demo;
+use crate::failure::{Failure, Outcome, code};
+use crate::output::note;
+use crate::style::Style;
+use interview::Interview;
+
+/// What a first start leads to.
+pub(crate) enum Ready {
+    /// There is a model now; the settings have to be read again.
+    Chat,
+    Demo,
+}
+
+pub(crate) async fn run(base: &Base, args: &SetupArgs) -> Outcome<()> {
+    if args.reset {
+        reset(base, args.non_interactive)?;
+    }
+    if args.non_interactive {
+        return model::choose_by_itself(base).await;
+    }
+    let mut interview = interview(base)?;
+    match args.section {
+        None | Some(SetupSection::Model) => {
+            if let Some(Ready::Demo) = model::interview(base, &mut interview, args.quick).await? {
+                return demo::run(&DemoArgs::default()).await;
+            }
+        }
+        Some(SetupSection::Agent) => return agent::interview(base, &mut interview),
+    }
+    if args.section.is_none() && !args.quick {
+        agent::interview(base, &mut interview)?;
+    }
+    note("\ndone; `hermes` starts a conversation, `hermes doctor` checks everything");
+    Ok(())
+}
+
+/// Asks for a model when there is none and somebody is there to be asked; `None` when nothing is missing.
+pub(crate) async fn before_first_chat(base: &Base) -> Outcome<Option<Ready>> {
+    if !is_anybody_there() || !find::is_model_missing(base).await? {
+        return Ok(None);
+    }
+    let mut interview = interview(base)?;
+    match model::interview(base, &mut interview, true).await? {
+        Some(ready) => Ok(Some(ready)),
+        None => Err(Failure {
+            code: code::FAILED,
+            ..Failure::new("no model was chosen")
+        }
+        .hint("`hermes setup` asks again; `hermes demo` shows what it is like")),
+    }
+}
+
+fn interview(base: &Base) -> Outcome<Interview> {
+    if !is_anybody_there() {
+        return Err(
+            Failure::usage("setup asks questions, and nobody is there to answer them").hint(
+                "`hermes setup --non-interactive` takes what it finds; `hermes model set` and `hermes config set` \
+                 choose by hand",
+            ),
+        );
+    }
+    Ok(Interview::new(Style::of(&io::stderr(), &base.environment)))
+}
+
+/// Puts the settings aside, so that everything is asked anew. Keys and conversations stay.
+fn reset(base: &Base, is_decided: bool) -> Outcome<()> {
+    let file = base.home.config_yaml();
+    if !file.exists() {
+        return Ok(());
+    }
+    let aside = file.with_extension("yaml.before-setup");
+    let question = format!("put `{}` aside and begin anew?", file.display());
+    if !is_decided && !confirm(&question, Enter::MeansNo)? {
+        return Err(Failure::new("nothing was changed"));
+    }
+    std::fs::rename(&file, &aside).map_err(|error| {
+        Failure::new(format!("cannot put `{}` aside: {error}", file.display()))
+            .hint("check that the folder is yours and writable")
+    })?;
+    note(&format!("the settings so far are in `{}`", aside.display()));
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! How the agent behaves: the few settings people change first.
+
+use hermes_config::set;
+
+use super::interview::{Choice, Interview};
+use crate::base::Base;
+use crate::failure::Outcome;
+
+pub(super) fn interview(base: &Base, interview: &mut Interview) -> Outcome<()> {
+    interview.title("Before it runs a dangerous command, it should");
+    let mode = interview.choose(options([
+        ("manual", "ask"),
+        ("off", "not ask: everything runs"),
+    ]))?;
+    save(base, "approvals.mode", mode)?;
+    interview.title("What you type while it works should");
+    let busy = interview.choose(options([
+        ("interrupt", "stop it and come next"),
+        ("queue", "wait for the end of the turn"),
+        ("steer", "reach it at its next step"),
+    ]))?;
+    save(base, "display.busy_input_mode", busy)?;
+    interview.good("saved");
+    Ok(())
+}
+
+fn save(base: &Base, key: &str, value: &str) -> Outcome<()> {
+    set(&base.home, &base.settings, key, value)?;
+    Ok(())
+}
+
+fn options<const N: usize>(
+    options: [(&'static str, &'static str); N],
+) -> Vec<Choice<&'static str>> {
+    let option = |(value, text): (&'static str, &str)| Choice {
+        value,
+        text: text.to_owned(),
+    };
+    options.map(option).into()
+}

@@ -1,0 +1,80 @@
+//! What is there already: keys in the environment, and servers on this machine.
+
+use hermes_llm::discover::{LocalServer, local_servers};
+use hermes_llm::providers::{PROVIDERS, Provider};
+use hermes_llm::{ResolveError, resolve};
+
+use crate::base::Base;
+use crate::commands::chosen_model::key_variables;
+use crate::failure::Outcome;
+use crate::model_settings::model_settings;
+
+/// Something that could answer without any further question.
+pub(super) enum Found {
+    Key {
+        provider: &'static Provider,
+        variable: &'static str,
+    },
+    Server(LocalServer),
+}
+
+impl Found {
+    pub(super) fn provider(&self) -> &'static Provider {
+        match self {
+            Self::Key { provider, .. } => provider,
+            Self::Server(server) => server.provider,
+        }
+    }
+
+    pub(super) fn model(&self) -> String {
+        match self {
+            Self::Key { provider, .. } => provider.default_model.to_owned(),
+            Self::Server(server) => server
+                .models
+                .first()
+                .map(|offered| offered.model.clone())
+                .unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Key { provider, variable } => {
+                format!("{}, with the key in {variable}", provider.label)
+            }
+            Self::Server(server) => match server.models.as_slice() {
+                [] => format!("{}, which runs here without a model", server.provider.label),
+                [one] => format!(
+                    "{}, which runs here with {}",
+                    server.provider.label, one.model
+                ),
+                [first, more @ ..] => format!(
+                    "{}, which runs here with {} and {} more",
+                    server.provider.label,
+                    first.model,
+                    more.len()
+                ),
+            },
+        }
+    }
+}
+
+/// Looks everywhere; servers come first, since they cost nothing.
+pub(super) async fn all(base: &Base) -> Vec<Found> {
+    let servers = local_servers().await.into_iter();
+    let servers = servers.filter(|server| !server.models.is_empty());
+    let keys = PROVIDERS.iter().filter(|provider| !provider.local);
+    let keys = keys.filter_map(|provider| {
+        let variable = key_variables(base, provider.id).into_iter().next()?;
+        Some(Found::Key { provider, variable })
+    });
+    servers.map(Found::Server).chain(keys).collect()
+}
+
+/// Whether nothing at all could answer: no settings, no key, no server.
+pub(super) async fn is_model_missing(base: &Base) -> Outcome<bool> {
+    let settings = model_settings(base)?;
+    let resolved = resolve(&settings, &|name| base.variable(name));
+    let is_unset = matches!(resolved, Err(ResolveError::NoProvider));
+    Ok(is_unset && all(base).await.is_empty())
+}

@@ -1,0 +1,143 @@
+//! Questions at a terminal, one line each. Ctrl-C and Ctrl-D leave at every one.
+
+use std::io::{self, Read as _, Write as _};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::failure::{Failure, Outcome, code};
+use crate::output::note;
+use crate::style::Style;
+
+pub(super) struct Interview {
+    pub(super) style: Style,
+}
+
+/// Something to choose, and the words for it.
+pub(super) struct Choice<T> {
+    pub(super) value: T,
+    pub(super) text: String,
+}
+
+impl Interview {
+    pub(super) fn new(style: Style) -> Self {
+        Self { style }
+    }
+
+    pub(super) fn title(&self, text: &str) {
+        note(&format!("\n{}", self.style.bold(text)));
+    }
+
+    pub(super) fn good(&self, text: &str) {
+        note(&self.style.green(format!("✓ {text}")));
+    }
+
+    pub(super) fn bad(&self, text: &str) {
+        note(&self.style.yellow(format!("! {text}")));
+    }
+
+    /// Asks for a line. Enter alone takes `usual`.
+    pub(super) fn line(&mut self, question: &str, usual: &str) -> Outcome<String> {
+        let shown = match usual {
+            "" => String::new(),
+            usual => self.style.dim(format!(" [{usual}]")),
+        };
+        prompt(&format!("{question}{shown}: "))?;
+        let mut line = String::new();
+        if io::stdin().read_line(&mut line).map_err(unreadable)? == 0 {
+            return Err(left());
+        }
+        Ok(match line.trim() {
+            "" => usual.to_owned(),
+            line => line.to_owned(),
+        })
+    }
+
+    /// Asks until one of the options is chosen, by its number. Enter alone takes the first; `q` leaves.
+    pub(super) fn choose<T>(&mut self, mut options: Vec<Choice<T>>) -> Outcome<T> {
+        for (index, option) in options.iter().enumerate() {
+            let number = self.style.cyan(index + 1);
+            note(&format!("  {number}  {}", option.text));
+        }
+        note(&format!("  {}  leave", self.style.cyan("q")));
+        loop {
+            let answer = self.line("choose", "1")?;
+            if matches!(answer.as_str(), "q" | "quit" | "exit") {
+                return Err(left());
+            }
+            match answer.parse::<usize>() {
+                Ok(number) if (1..=options.len()).contains(&number) => {
+                    return Ok(options.swap_remove(number - 1).value);
+                }
+                _ => self.bad(&format!("write a number from 1 to {}, or q", options.len())),
+            }
+        }
+    }
+
+    /// Asks for something nobody else should see: dots appear in its place.
+    pub(super) fn secret(&mut self, question: &str) -> Outcome<String> {
+        prompt(&format!("{question}: "))?;
+        let _hidden = Hidden::begin()?;
+        let mut typed: Vec<u8> = Vec::new();
+        for byte in io::stdin().lock().bytes() {
+            match byte.map_err(unreadable)? {
+                b'\r' | b'\n' => break,
+                // Ctrl-C and Ctrl-D
+                3 | 4 => return Err(left()),
+                // Backspace, in both of its codes, and Ctrl-U
+                8 | 127 if typed.pop().is_some() => prompt("\x08 \x08")?,
+                8 | 127 => {}
+                21 => {
+                    prompt(&"\x08 \x08".repeat(typed.len()))?;
+                    typed.clear();
+                }
+                byte if byte >= b' ' => {
+                    typed.push(byte);
+                    prompt("•")?;
+                }
+                _ => {}
+            }
+        }
+        note("");
+        Ok(String::from_utf8_lossy(&typed).trim().to_owned())
+    }
+}
+
+/// A terminal that hands over every key and shows none, until this is dropped.
+struct Hidden(Termios);
+
+impl Hidden {
+    fn begin() -> Outcome<Self> {
+        let before = tcgetattr(io::stdin()).map_err(|error| unreadable(error.into()))?;
+        let mut hidden = before.clone();
+        hidden.local_modes &= !(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        tcsetattr(io::stdin(), OptionalActions::Now, &hidden)
+            .map_err(|error| unreadable(error.into()))?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}
+
+fn prompt(text: &str) -> Outcome<()> {
+    let mut stderr = io::stderr().lock();
+    stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush())
+        .map_err(unreadable)
+}
+
+fn unreadable(error: io::Error) -> Failure {
+    Failure::new(format!("cannot ask at the terminal: {error}"))
+}
+
+fn left() -> Failure {
+    Failure {
+        code: code::INTERRUPTED,
+        ..Failure::new("left; what was saved before stays saved")
+    }
+    .hint("`hermes setup` goes on whenever you like")
+}

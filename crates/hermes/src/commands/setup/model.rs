@@ -1,0 +1,249 @@
+//! Which model answers: something that is there already, a key, or an address.
+
+use hermes_config::set;
+use hermes_core::Secret;
+use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
+
+use super::Ready;
+use super::find::{self, Found};
+use super::interview::{Choice, Interview};
+use super::try_out::{Candidate, try_out};
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::output::{note, println};
+
+enum Way {
+    Found(Found),
+    PasteKey,
+    Address,
+    Demo,
+}
+
+/// What to do about something that did not work.
+enum Then {
+    Again,
+    SaveAnyway,
+    Back,
+}
+
+/// Asks until a model answers, or `None` when the user wants none. `quick` takes the usual model without asking.
+pub(super) async fn interview(
+    base: &Base,
+    interview: &mut Interview,
+    quick: bool,
+) -> Outcome<Option<Ready>> {
+    interview.title("Which model should answer?");
+    loop {
+        let way = interview.choose(ways(base).await)?;
+        let candidate = match way {
+            Way::Demo => return Ok(Some(Ready::Demo)),
+            Way::Found(found) => of_provider(found.provider(), found.model(), None),
+            Way::PasteKey => pasted(interview)?,
+            Way::Address => at_address(interview)?,
+        };
+        let candidate = with_model(interview, candidate, quick)?;
+        if settle(base, interview, &candidate).await? {
+            return Ok(Some(Ready::Chat));
+        }
+    }
+}
+
+/// Takes the first thing that works, without a question.
+pub(super) async fn choose_by_itself(base: &Base) -> Outcome<()> {
+    let mut failures = Vec::new();
+    for found in find::all(base).await {
+        let candidate = of_provider(found.provider(), found.model(), None);
+        match try_out(base, &candidate).await {
+            Ok(_) => {
+                save(base, &candidate)?;
+                let Candidate {
+                    provider, model, ..
+                } = candidate;
+                return println(&format!("{provider}:{model} answers, and is now the model"));
+            }
+            Err(failure) => failures.push(format!("{}: {}", found.text(), failure.message)),
+        }
+    }
+    failures.iter().for_each(|failure| note(failure));
+    Err(Failure::new("nothing was found that answers").hint(
+        "set a key such as OPENROUTER_API_KEY, or start a local server such as Ollama, and try again",
+    ))
+}
+
+async fn ways(base: &Base) -> Vec<Choice<Way>> {
+    let mut ways: Vec<Choice<Way>> = find::all(base)
+        .await
+        .into_iter()
+        .map(|found| Choice {
+            text: found.text(),
+            value: Way::Found(found),
+        })
+        .collect();
+    let more = [
+        (
+            Way::PasteKey,
+            "paste an API key: OpenRouter, Anthropic, OpenAI, Gemini, …",
+        ),
+        (
+            Way::Address,
+            "a server of your own, by its address (vLLM, llama.cpp, a proxy, …)",
+        ),
+        (
+            Way::Demo,
+            "none yet: watch the demo, which needs no key and no network",
+        ),
+    ];
+    ways.extend(more.map(|(value, text)| Choice {
+        value,
+        text: text.to_owned(),
+    }));
+    ways
+}
+
+fn of_provider(provider: &Provider, model: String, key: Option<Secret>) -> Candidate {
+    Candidate {
+        provider: provider.id.to_owned(),
+        model,
+        base_url: None,
+        key,
+    }
+}
+
+fn pasted(interview: &mut Interview) -> Outcome<Candidate> {
+    loop {
+        let key = interview.secret("paste the key")?;
+        if key.is_empty() || key.contains(char::is_whitespace) {
+            interview.bad("a key is one word without spaces; Ctrl-C leaves");
+            continue;
+        }
+        let provider = match providers::find_by_key(&key) {
+            Some(provider) => {
+                interview.good(&format!("that is a key of {}", provider.label));
+                provider
+            }
+            None => whose(interview)?,
+        };
+        let model = provider.default_model.to_owned();
+        return Ok(of_provider(provider, model, Some(Secret::new(key))));
+    }
+}
+
+fn whose(interview: &mut Interview) -> Outcome<&'static Provider> {
+    interview.title("Whose key is it?");
+    let hosted = PROVIDERS
+        .iter()
+        .filter(|provider| !provider.key_envs.is_empty());
+    let options = hosted.map(|provider| Choice {
+        value: provider,
+        text: format!("{:<22} {}", provider.label, provider.key_page),
+    });
+    interview.choose(options.collect())
+}
+
+fn at_address(interview: &mut Interview) -> Outcome<Candidate> {
+    let url = loop {
+        let url = interview.line("address", "http://localhost:8000/v1")?;
+        match url.starts_with("http://") || url.starts_with("https://") {
+            true => break url,
+            false => interview.bad("an address begins with http:// or https://"),
+        }
+    };
+    let key = interview.secret("key (Enter for none)")?;
+    Ok(Candidate {
+        provider: CUSTOM.to_owned(),
+        model: String::new(),
+        base_url: Some(url.trim_end_matches('/').to_owned()),
+        key: (!key.is_empty()).then(|| Secret::new(key)),
+    })
+}
+
+fn with_model(interview: &mut Interview, candidate: Candidate, quick: bool) -> Outcome<Candidate> {
+    if quick && !candidate.model.is_empty() {
+        return Ok(candidate);
+    }
+    loop {
+        let model = interview.line("model", &candidate.model)?;
+        if !model.is_empty() {
+            return Ok(Candidate { model, ..candidate });
+        }
+        interview.bad("write the model's name as the server knows it");
+    }
+}
+
+/// Tries a candidate and saves it when it answers, or when the user insists. False leads back to the choice.
+async fn settle(base: &Base, interview: &mut Interview, candidate: &Candidate) -> Outcome<bool> {
+    loop {
+        let Candidate {
+            provider, model, ..
+        } = candidate;
+        note(&interview.style.dim(format!("asking {provider}:{model} …")));
+        match try_out(base, candidate).await {
+            Ok(elapsed) => {
+                save(base, candidate)?;
+                interview.good(&format!(
+                    "it answered in {:.1} s, and is saved",
+                    elapsed.as_secs_f64()
+                ));
+                return Ok(true);
+            }
+            Err(failure) => interview.bad(failure.to_string().trim_start_matches("error: ")),
+        }
+        match interview.choose(after_failure())? {
+            Then::Again => {}
+            Then::SaveAnyway => {
+                save(base, candidate)?;
+                return Ok(true);
+            }
+            Then::Back => return Ok(false),
+        }
+    }
+}
+
+fn after_failure() -> Vec<Choice<Then>> {
+    let options = [
+        (Then::Back, "choose something else"),
+        (Then::Again, "try again"),
+        (Then::SaveAnyway, "save it anyway"),
+    ];
+    let option = |(value, text): (Then, &str)| Choice {
+        value,
+        text: text.to_owned(),
+    };
+    options.map(option).into()
+}
+
+/// Saves the key first: settings that name a provider without one would only fail.
+fn save(base: &Base, candidate: &Candidate) -> Outcome<()> {
+    let put = |key: &str, value: &str| set(&base.home, &base.settings, key, value).map(drop);
+    if let Some(key) = &candidate.key {
+        put(&key_name(&candidate.provider), key.expose())?;
+    }
+    if let Some(url) = &candidate.base_url {
+        put("model.base_url", url)?;
+    }
+    put("model.provider", &candidate.provider)?;
+    put("model.default", &candidate.model)?;
+    Ok(())
+}
+
+/// The variable a provider's key is kept in; one of an address belongs to the address.
+fn key_name(provider: &str) -> String {
+    let variables = providers::find(provider).map_or(&[][..], |provider| provider.key_envs);
+    let usual = variables.iter().find(|name| name.ends_with("_API_KEY"));
+    match usual.or(variables.first()) {
+        Some(variable) => (*variable).to_owned(),
+        None => "model.api_key".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_where_its_provider_looks_for_it() {
+        assert_eq!(key_name("anthropic"), "ANTHROPIC_API_KEY");
+        assert_eq!(key_name("openrouter"), "OPENROUTER_API_KEY");
+        assert_eq!(key_name(CUSTOM), "model.api_key");
+    }
+}

@@ -1,0 +1,80 @@
+//! Asks a model one small question: the only proof that address, key and name are right together.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use hermes_core::{
+    Delta, Message, Model as _, ModelError, ModelErrorKind, ModelRequest, Secret, SessionId, TurnId,
+};
+use hermes_llm::settings::{ModelChoice, ModelSettings};
+use hermes_llm::{Client, resolve};
+
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::model_settings::model_settings;
+
+/// Who is to be asked.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Candidate {
+    pub(super) provider: String,
+    pub(super) model: String,
+    pub(super) base_url: Option<String>,
+    /// A key that is not saved yet.
+    pub(super) key: Option<Secret>,
+}
+
+/// Returns how long the first word took.
+pub(super) async fn try_out(base: &Base, candidate: &Candidate) -> Outcome<Duration> {
+    let settings = ModelSettings {
+        choice: ModelChoice {
+            provider: Some(candidate.provider.clone()),
+            model: Some(candidate.model.clone()),
+            base_url: candidate.base_url.clone(),
+            api_key: candidate.key.clone(),
+            api_mode: None,
+        },
+        fallbacks: Vec::new(),
+        // Somebody waits and can try again.
+        attempts_max: Some(1),
+        ..model_settings(base)?
+    };
+    let resolved = resolve(&settings, &|name| base.variable(name))?;
+    let client = Client::new(resolved);
+    let started = Instant::now();
+    match first_word(&client).await {
+        Ok(()) => Ok(started.elapsed()),
+        Err(error) => Err(explained(candidate, &error)),
+    }
+}
+
+async fn first_word(client: &Client) -> Result<(), ModelError> {
+    let (session, turn) = (SessionId::from("setup"), TurnId::from("setup"));
+    let messages = [Message::user("Answer with the single word: ready")];
+    let mut answer = client.ask(ModelRequest {
+        session: &session,
+        turn: &turn,
+        system: "You are being tried out.",
+        tools: &[],
+        messages: &messages,
+        output_tokens_max: None,
+    });
+    while let Some(delta) = answer.next().await {
+        match delta? {
+            Delta::Text(_) | Delta::Reasoning(_) | Delta::Finished(_) => return Ok(()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn explained(candidate: &Candidate, error: &ModelError) -> Failure {
+    let hint = match error.kind {
+        ModelErrorKind::Auth => {
+            "check that the whole key was copied, and that it is still valid".to_owned()
+        }
+        ModelErrorKind::UnknownModel => format!("`{}` is not one of its models", candidate.model),
+        ModelErrorKind::Network => "check the network, the proxy and the address".to_owned(),
+        _ => error.hint.clone(),
+    };
+    Failure::new(error.to_string()).hint(hint)
+}

@@ -1,0 +1,156 @@
+//! `hermes setup`, driven as a person would at a terminal.
+
+use std::time::Duration;
+
+use hermes_testkit::process::{Hermes, Terminal};
+use hermes_testkit::server::{Answer, Script, ScriptedServer};
+use serde_json::json;
+
+use super::{contains, refused, run, stdout};
+use crate::setting::bare;
+
+const SOON: Duration = Duration::from_secs(15);
+const PASTED: &str = "sk-or-v1-0123456789abcdef0123456789abcdef";
+
+/// A home with nothing in it, whose OpenRouter is this server.
+async fn newcomer(script: Script) -> (Hermes, ScriptedServer) {
+    let server = ScriptedServer::start(script).await;
+    let hermes = bare().env("OPENROUTER_BASE_URL", server.url());
+    (hermes, server)
+}
+
+fn answering() -> Script {
+    Script::always(Answer::text("ready"))
+}
+
+/// Goes as far as the pasted key.
+fn paste(hermes: &Hermes, args: &[&str]) -> Terminal {
+    let hermes = hermes.clone().args(args.iter().copied());
+    let mut terminal = hermes.spawn_in_terminal();
+    terminal.expect("paste an API key", SOON);
+    terminal.expect("choose", SOON);
+    terminal.send("1\n");
+    terminal.expect("paste the key", SOON);
+    terminal.send(&format!("{PASTED}\n"));
+    terminal
+}
+
+#[tokio::test]
+async fn a_newcomer_gets_a_first_answer_with_five_keys_beside_the_key() {
+    let (hermes, server) = newcomer(answering()).await;
+    // 1, Enter, the key, Enter: the conversation begins by itself.
+    let mut terminal = paste(&hermes, &[]);
+    terminal.expect("that is a key of OpenRouter", SOON);
+    terminal.expect("is saved", SOON);
+    terminal.expect("›", SOON);
+    terminal.send("hello\n");
+    terminal.expect("ready", SOON);
+    assert_eq!(server.requests().len(), 2);
+    let screen = terminal.output();
+    assert!(!screen.contains(PASTED), "the key is not shown: {screen}");
+    let variables = std::fs::read_to_string(hermes.home().join(".env")).unwrap();
+    contains(&variables, &["OPENROUTER_API_KEY=", PASTED]);
+    let settings = std::fs::read_to_string(hermes.home().join("config.yaml")).unwrap();
+    contains(&settings, &["provider: openrouter"]);
+    assert!(!settings.contains(PASTED), "{settings}");
+}
+
+#[tokio::test]
+async fn a_refused_key_is_not_saved_and_another_way_is_offered() {
+    let refusal = Answer::status(401, json!({"error": {"message": "no such key"}}));
+    let (hermes, _server) = newcomer(Script::always(refusal)).await;
+    let mut terminal = paste(&hermes, &["setup"]);
+    terminal.expect("model", SOON);
+    terminal.send("\n");
+    terminal.expect("no such key", SOON);
+    terminal.expect("the whole key was copied", SOON);
+    terminal.expect("choose something else", SOON);
+    terminal.send("q\n");
+    terminal.expect("what was saved before stays saved", SOON);
+    assert_eq!(terminal.wait(SOON), Some(130));
+    assert!(!hermes.home().join("config.yaml").exists());
+    let variables = std::fs::read_to_string(hermes.home().join(".env")).unwrap_or_default();
+    assert!(!variables.contains(PASTED), "{variables}");
+}
+
+#[tokio::test]
+async fn without_a_network_it_can_be_saved_anyway() {
+    let hermes = bare().env("OPENROUTER_BASE_URL", "http://127.0.0.1:9/v1");
+    let mut terminal = paste(&hermes, &["setup", "--quick"]);
+    terminal.expect("check the network", SOON);
+    terminal.send("3\n");
+    terminal.expect("done", SOON);
+    assert_eq!(terminal.wait(SOON), Some(0));
+    let variables = std::fs::read_to_string(hermes.home().join(".env")).unwrap();
+    contains(&variables, &[PASTED]);
+}
+
+#[tokio::test]
+async fn ctrl_c_leaves_at_every_step_and_changes_nothing() {
+    let (hermes, _server) = newcomer(answering()).await;
+    let setup = hermes.clone().args(["setup"]);
+    let mut at_choice = setup.spawn_in_terminal();
+    at_choice.expect("choose", SOON);
+    at_choice.send("\x03");
+    assert_ne!(at_choice.wait(SOON), Some(0));
+
+    let mut at_key = setup.spawn_in_terminal();
+    at_key.expect("choose", SOON);
+    at_key.send("1\n");
+    at_key.expect("paste the key", SOON);
+    at_key.send("sk-half\x7f\x03");
+    at_key.expect("what was saved before stays saved", SOON);
+    assert_eq!(at_key.wait(SOON), Some(130));
+    assert!(!hermes.home().join("config.yaml").exists());
+}
+
+#[tokio::test]
+async fn a_server_of_ones_own_is_reached_by_its_address() {
+    let server = ScriptedServer::start(answering()).await;
+    let hermes = bare();
+    let mut terminal = hermes.clone().args(["setup", "model"]).spawn_in_terminal();
+    terminal.expect("choose", SOON);
+    terminal.send("2\n");
+    terminal.expect("address", SOON);
+    terminal.send("localhost\n");
+    terminal.expect("begins with http", SOON);
+    terminal.send(&format!("{}\n", server.url()));
+    terminal.expect("Enter for none", SOON);
+    terminal.send("\n");
+    terminal.expect("model", SOON);
+    terminal.send("tiny\n");
+    terminal.expect("is saved", SOON);
+    assert_eq!(terminal.wait(SOON), Some(0));
+    assert_eq!(server.requests()[0].json["model"], "tiny");
+    assert_eq!(stdout(&hermes, &["-z", "hi"]).trim(), "ready");
+}
+
+#[tokio::test]
+async fn without_questions_it_takes_what_it_finds_or_says_what_is_missing() {
+    let (hermes, _server) = newcomer(answering()).await;
+    refused(
+        &run(&hermes, &["setup", "--non-interactive"]),
+        1,
+        &["nothing was found that answers", "OPENROUTER_API_KEY"],
+    );
+    refused(&run(&hermes, &["setup"]), 2, &["nobody is there"]);
+    let hermes = hermes.env("OPENROUTER_API_KEY", PASTED);
+    let told = stdout(&hermes, &["setup", "--non-interactive"]);
+    contains(&told, &["openrouter:", "answers, and is now the model"]);
+}
+
+#[tokio::test]
+async fn a_reset_puts_the_settings_aside_and_keeps_the_keys() {
+    let (hermes, _server) = newcomer(answering()).await;
+    let hermes = hermes.env("OPENROUTER_API_KEY", PASTED);
+    std::fs::write(
+        hermes.home().join("config.yaml"),
+        "agent:\n  max_turns: 7\n",
+    )
+    .unwrap();
+    stdout(&hermes, &["setup", "--reset", "--non-interactive"]);
+    let aside = hermes.home().join("config.yaml.before-setup");
+    contains(&std::fs::read_to_string(aside).unwrap(), &["max_turns: 7"]);
+    let settings = std::fs::read_to_string(hermes.home().join("config.yaml")).unwrap();
+    assert!(!settings.contains("max_turns"), "{settings}");
+}

@@ -1,0 +1,200 @@
+//! Which servers there are, and how one set of them becomes another without touching those that stay the same.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::CancellationToken;
+use tokio::sync::{Semaphore, broadcast, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::client::McpPorts;
+use crate::dial::Dialer;
+use crate::media::MediaFolder;
+use crate::respond::Respondent;
+use crate::server::Server;
+use crate::settings::{ServerSettings, TransportSettings};
+use crate::signal::QUEUE_MAX;
+use crate::status::{ServerEvent, ServerState};
+use crate::supervisor::{Supervisor, Supplies};
+use crate::view::View;
+use crate::wake::Wake;
+
+/// Calls on a server that is replaced or removed may take this long to finish.
+const DRAIN_WAIT: Duration = Duration::from_secs(10);
+/// How often we look whether they have.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What a new set of settings did to the servers, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// New ones.
+    pub started: Vec<String>,
+    /// Those whose settings have changed.
+    pub restarted: Vec<String>,
+    /// Those that are not there any more.
+    pub stopped: Vec<String>,
+    /// Those that were left alone.
+    pub kept: Vec<String>,
+}
+
+/// What all servers of a process share.
+pub(crate) struct Commons {
+    pub(crate) ports: McpPorts,
+    /// How many connect at the same time.
+    pub(crate) gate: Arc<Semaphore>,
+    pub(crate) events: broadcast::Sender<ServerEvent>,
+    pub(crate) wake: Arc<Wake>,
+    pub(crate) stop: CancellationToken,
+}
+
+#[derive(Default)]
+pub(crate) struct Roster {
+    /// In the order of the settings.
+    entries: Vec<Entry>,
+    /// Servers that were removed: sessions may still hold their tools, which work again should they come back.
+    removed: HashMap<String, Arc<Server>>,
+}
+
+struct Entry {
+    server: Arc<Server>,
+    stop: CancellationToken,
+    /// Cancelled when nothing of it is left.
+    ended: CancellationToken,
+}
+
+impl Roster {
+    pub(crate) fn servers(&self) -> Vec<Arc<Server>> {
+        let server = |entry: &Entry| Arc::clone(&entry.server);
+        self.entries.iter().map(server).collect()
+    }
+
+    /// Makes the servers those of `settings`. Starts and ends go on in `tasks`.
+    pub(crate) fn replace(
+        &mut self,
+        settings: Vec<ServerSettings>,
+        commons: &Commons,
+        tasks: &mut JoinSet<()>,
+    ) -> Reloaded {
+        let mut reloaded = Reloaded::default();
+        let mut old = std::mem::take(&mut self.entries);
+        for settings in settings {
+            let name = settings.name.clone();
+            let at = old
+                .iter()
+                .position(|entry| entry.server.settings.name == name);
+            let before = at.map(|at| old.remove(at));
+            match before {
+                Some(entry) if *entry.server.settings == settings => {
+                    self.entries.push(entry);
+                    reloaded.kept.push(name);
+                }
+                Some(entry) => {
+                    let next = launch(settings, commons, entry.must_end_first(), tasks);
+                    entry.server.succeed_with(&next.server);
+                    tasks.spawn(retire(entry));
+                    self.entries.push(next);
+                    reloaded.restarted.push(name);
+                }
+                None => {
+                    let next = launch(settings, commons, None, tasks);
+                    if let Some(removed) = self.removed.remove(&name) {
+                        removed.succeed_with(&next.server);
+                    }
+                    self.entries.push(next);
+                    reloaded.started.push(name);
+                }
+            }
+        }
+        for entry in old {
+            let name = entry.server.settings.name.clone();
+            entry.server.remove();
+            self.removed.insert(name.clone(), Arc::clone(&entry.server));
+            tasks.spawn(retire(entry));
+            reloaded.stopped.push(name);
+        }
+        reloaded
+    }
+}
+
+impl Entry {
+    /// Returns what to wait for before a successor is started: two of a program might get in each other's way.
+    fn must_end_first(&self) -> Option<CancellationToken> {
+        match self.server.settings.transport {
+            TransportSettings::Stdio { .. } => Some(self.ended.clone()),
+            TransportSettings::Http { .. } => None,
+        }
+    }
+}
+
+/// Ends a server once its calls are over, or have had their time.
+async fn retire(entry: Entry) {
+    let idle = async {
+        while entry.server.is_busy() {
+            sleep(DRAIN_INTERVAL).await;
+        }
+    };
+    // Whoever is still at it then loses the connection, and is told so.
+    let _ = timeout(DRAIN_WAIT, idle).await;
+    entry.stop.cancel();
+}
+
+/// Starts a server, once the one it replaces has ended.
+fn launch(
+    settings: ServerSettings,
+    commons: &Commons,
+    replaced: Option<CancellationToken>,
+    tasks: &mut JoinSet<()>,
+) -> Entry {
+    let settings = Arc::new(settings);
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    let state = match settings.enabled {
+        true => ServerState::Connecting,
+        false => ServerState::Disabled,
+    };
+    let (view, watched) = watch::channel(View::new(state));
+    let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+    let respondent = Arc::new(Respondent::new(&settings, commons.ports.means()));
+    let server = Server::new(
+        Arc::clone(&settings),
+        watched,
+        sender.clone(),
+        Arc::clone(&commons.wake),
+        Arc::clone(&respondent),
+        MediaFolder::new(commons.ports.media_folder.clone()),
+    );
+    let (stop, ended) = (commons.stop.child_token(), CancellationToken::new());
+    let end_is_told = ended.clone().drop_guard();
+    if settings.enabled {
+        let supervisor = Supervisor::new(Supplies {
+            dial: Arc::new(Dialer::new(
+                Arc::clone(&settings),
+                respondent,
+                &commons.ports,
+            )),
+            settings,
+            gate: Arc::clone(&commons.gate),
+            random: Arc::clone(&commons.ports.random),
+            signals: (sender, receiver),
+            view,
+            events: commons.events.clone(),
+            wake: Arc::clone(&commons.wake),
+            stop: stop.clone(),
+        });
+        tasks.spawn(async move {
+            if let Some(replaced) = replaced {
+                replaced.cancelled().await;
+            }
+            supervisor.run().await;
+            drop(end_is_told);
+        });
+    }
+    Entry {
+        server: Arc::new(server),
+        stop,
+        ended,
+    }
+}
