@@ -14,6 +14,7 @@ mod listen;
 mod malware;
 mod oauth;
 mod oauth_home;
+mod oauth_peers;
 mod oauth_secrets;
 mod outage;
 mod random_faults;
