@@ -24,6 +24,7 @@ pub enum Verb {
     Busy,
     Tools,
     Mcp,
+    ReloadMcp,
     Status,
     Usage,
     Insights,
@@ -240,7 +241,8 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Busy, "busy", Settings, "what a line does that you send while it works").takes("[queue|steer|interrupt]").in_terminals().any_time(),
 
     command(Verb::Tools, "tools", Tools, "list the tools of this conversation").any_time(),
-    command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are").any_time(),
+    command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are, or connect one anew").takes("[reconnect NAME|all]").any_time(),
+    command(Verb::ReloadMcp, "reload-mcp", Tools, "read the MCP servers of the settings again").any_time(),
 
     command(Verb::Status, "status", Information, "show this conversation, its model and its folder").any_time(),
     command(Verb::Usage, "usage", Information, "show the tokens and the cost so far").any_time(),

@@ -47,8 +47,8 @@ pub use secret::Secret;
 pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage, Verdict};
 pub use store::{
     Archive, Claim, Counted, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse, NewSession,
-    OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Store, StoreError,
-    StoreStats, TranscriptLine, Used,
+    OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken, SpokenFrom,
+    SpokenQuery, Store, StoreError, StoreStats, TranscriptLine, Used,
 };
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;

@@ -187,6 +187,8 @@ pub struct SessionRecord {
 pub trait Archive: Send + Sync {
     fn list(&self, filter: SessionFilter) -> BoxFuture<'_, Result<Vec<SessionRecord>, StoreError>>;
 
+    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>>;
+
     /// Finds a session by id, by a unique beginning of one, or by title (the newest `title #N` before the plain one).
     fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>>;
 
@@ -194,6 +196,9 @@ pub trait Archive: Send + Sync {
         &self,
         session: &SessionId,
     ) -> BoxFuture<'_, Result<Vec<TranscriptLine>, StoreError>>;
+
+    /// Reads what users and assistants said, without the results of tools, oldest first.
+    fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>>;
 
     /// Full-text search. Any text is a valid query.
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>>;
@@ -220,6 +225,32 @@ pub struct SessionFilter {
 pub struct TranscriptLine {
     pub at: Timestamp,
     pub turn: Option<TurnId>,
+    pub message: Message,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpokenQuery {
+    /// All sessions without one.
+    pub session: Option<SessionId>,
+    pub from: SpokenFrom,
+    pub limit: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpokenFrom {
+    /// The first ones behind this place: for a follower, who asks again with the last place it got.
+    After(u64),
+    /// The last ones there are.
+    End,
+}
+
+/// One message of a conversation, and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spoken {
+    /// Its place among all messages of the store, above 0. Later ones have a higher one, and none is used twice.
+    pub place: u64,
+    pub session: SessionId,
+    pub at: Timestamp,
     pub message: Message,
 }
 

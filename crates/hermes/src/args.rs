@@ -14,6 +14,12 @@ Examples:
 
 Settings are in ~/.hermes/config.yaml, keys in ~/.hermes/.env; `hermes config path` shows where.";
 
+const SERVE_HELP: &str = "\
+An MCP client starts `hermes mcp serve` itself and talks to it over standard input and output.
+With --http it waits at http://HOST:PORT/mcp. Beyond this machine it needs a token, which clients send as
+`Authorization: Bearer TOKEN`: `hermes config set HERMES_MCP_SERVE_TOKEN TOKEN`.
+Whoever can reach it can read every conversation of this home.";
+
 #[derive(Debug, Parser)]
 #[command(
     name = "hermes",
@@ -238,16 +244,61 @@ pub enum McpCommand {
         #[command(flatten)]
         json: JsonFlag,
     },
-    /// Connect to servers and show how they are, and what they offer
-    #[command(visible_alias = "status")]
+    /// Connect to all servers and show how they are
+    Status {
+        /// Stay connected and show every change, until Ctrl-C
+        #[arg(short, long)]
+        watch: bool,
+        #[command(flatten)]
+        wait: WaitFlag,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Connect to one server, or all, and show what they offer
     Test {
         /// A server; all of them without one
         server: Option<String>,
-        /// Wait this many seconds for an answer, at most
-        #[arg(long, value_name = "SECONDS", default_value_t = 15)]
-        wait: u64,
+        #[command(flatten)]
+        wait: WaitFlag,
         #[command(flatten)]
         json: JsonFlag,
+    },
+    /// Connect anew and say what came of it. A running chat has connections of its own: use `/mcp reconnect` there
+    Reconnect {
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        server: Option<String>,
+        /// All servers
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        wait: WaitFlag,
+    },
+    /// Find out why a server does not work: every step on the way to it, and what to do about the one that fails
+    Doctor {
+        server: String,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Choose which tools of a server models see: in a list, or by flags
+    #[command(visible_alias = "config")]
+    Configure {
+        server: String,
+        /// Only these tools, separated by commas
+        #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with_all = ["exclude", "all"])]
+        include: Vec<String>,
+        /// All tools but these, separated by commas
+        #[arg(
+            long,
+            value_name = "A,B",
+            value_delimiter = ',',
+            conflicts_with = "all"
+        )]
+        exclude: Vec<String>,
+        /// All tools
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        wait: WaitFlag,
     },
     /// Add a server to the settings: by --url, or by --command with its arguments behind `--`
     Add {
@@ -276,6 +327,23 @@ pub enum McpCommand {
     Login(McpLoginArgs),
     /// Forget the login at a server, and log in anew
     Reauth(McpLoginArgs),
+    /// Be an MCP server: other programs look at the conversations of this home and follow them
+    #[command(after_help = SERVE_HELP)]
+    Serve {
+        /// Listen on this address instead of standard input and output [127.0.0.1:8765 when left out]
+        #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:8765")]
+        http: Option<String>,
+    },
+    /// Use everything that a server of the conformance suite offers
+    #[command(hide = true)]
+    ConformanceClient { url: String },
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub struct WaitFlag {
+    /// Wait this many seconds for an answer, at most
+    #[arg(long = "wait", value_name = "SECONDS", default_value_t = 15)]
+    pub seconds: u64,
 }
 
 #[derive(Debug, Args)]

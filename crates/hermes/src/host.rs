@@ -122,7 +122,10 @@ impl<'a> Host<'a> {
 
     async fn done(&mut self, verb: Verb, arguments: &str, here: &Here) -> Outcome<Done> {
         Ok(match verb {
-            Verb::New => Done::open(self.prepared.start_new(words(arguments))),
+            Verb::New => {
+                self.prepared.wired.refresh_tools().await;
+                Done::open(self.prepared.start_new(words(arguments)))
+            }
             Verb::Resume => self.resume(arguments).await?,
             Verb::Sessions => Done::told(self.sessions(arguments).await?),
             Verb::History => Done::told(self.history(here).await?),
@@ -141,7 +144,8 @@ impl<'a> Host<'a> {
             Verb::Yolo => self.yolo(arguments, here).await?,
             Verb::Busy => busy(arguments)?,
             Verb::Tools => Done::told(describe::tools(&self.prepared.wired.ports.tools)),
-            Verb::Mcp => Done::told(describe::servers(&self.prepared.wired.server_status())),
+            Verb::Mcp => Done::told(self.servers(arguments).await?),
+            Verb::ReloadMcp => Done::told(self.reload_servers().await?),
             Verb::Status => Done::told(self.status(here).await?),
             Verb::Usage => Done::told(self.usage(here).await?),
             Verb::Insights => {
@@ -172,6 +176,52 @@ impl<'a> Host<'a> {
             self.prepared.wired.settings.cwd = folder;
         }
         Ok(Done::open(SessionStart::Resume(session)))
+    }
+
+    /// Shows the MCP servers, after connecting some of them anew.
+    async fn servers(&self, arguments: &str) -> Outcome<String> {
+        let servers = &self.prepared.wired.servers;
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        let names: Vec<String> = match words.as_slice() {
+            [] => Vec::new(),
+            ["reconnect", "all"] => servers
+                .status()
+                .into_iter()
+                .map(|server| server.name)
+                .collect(),
+            ["reconnect", name] => vec![(*name).to_owned()],
+            _ => {
+                return Err(Failure::usage("/mcp does not know these words")
+                    .hint("/mcp, /mcp reconnect NAME or /mcp reconnect all"));
+            }
+        };
+        for name in &names {
+            let reconnected = servers.reconnect(name).await;
+            reconnected.map_err(|error| Failure::new(error.to_string()))?;
+        }
+        Ok(match names.is_empty() {
+            true => describe::servers(&servers.status()),
+            false => format!(
+                "connecting to {} anew; /mcp shows what came of it",
+                names.join(", ")
+            ),
+        })
+    }
+
+    async fn reload_servers(&mut self) -> Outcome<String> {
+        let wired = &mut self.prepared.wired;
+        let reloaded = wired.reload_servers(self.base, &self.flags).await?;
+        let servers = &wired.servers;
+        let warnings = servers
+            .warnings
+            .iter()
+            .map(|warning| format!("warning: {warning}\n"));
+        Ok(format!(
+            "{}{}\n\n{}",
+            warnings.collect::<String>(),
+            describe::servers(&servers.status()),
+            describe::reloaded(&reloaded)
+        ))
     }
 
     async fn branch(&self, title: &str, here: &Here) -> Outcome<Done> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{Model, Random, Tool};
-use hermes_mcp::{Mcp, McpPorts, Models, ServerSettings, ServerStatus};
+use hermes_mcp::{Mcp, McpPorts, Models, Reloaded, ServerSettings, ServerStatus, UnknownServer};
 use serde_json::Value;
 
 use crate::base::Base;
@@ -17,6 +17,7 @@ use crate::wiring::{SystemClock, named_model};
 /// The servers that were started, and what is wrong with those that were not.
 pub struct Servers {
     mcp: Option<Mcp>,
+    company: Company,
     pub warnings: Vec<String>,
 }
 
@@ -31,32 +32,78 @@ impl Servers {
     /// Starts the chosen servers of `mcp_servers`; returns at once. One that is wrongly configured does not hinder the
     /// others.
     pub fn start(base: &Base, chosen: &Toolsets, random: Arc<Random>, company: Company) -> Self {
-        let (mut settings, mut warnings) = settings(base);
-        settings.retain(|server| chosen.has_server(&server.name));
-        if settings.is_empty() {
-            return Self {
-                mcp: None,
-                warnings,
-            };
+        let (settings, warnings) = chosen_settings(base, chosen);
+        let mut servers = Self {
+            mcp: None,
+            company,
+            warnings,
+        };
+        if !settings.is_empty() {
+            servers.mcp = Some(servers.started(base, settings, random));
         }
+        servers
+    }
+
+    /// Makes the servers those of the settings as they are now. Connections to unchanged ones stay.
+    pub async fn reload(
+        &mut self,
+        base: &Base,
+        chosen: &Toolsets,
+        random: Arc<Random>,
+    ) -> Reloaded {
+        let (settings, warnings) = chosen_settings(base, chosen);
+        self.warnings = warnings;
+        match &self.mcp {
+            Some(mcp) => mcp.reload(settings).await,
+            None => {
+                let started = settings.iter().map(|server| server.name.clone()).collect();
+                self.mcp = Some(self.started(base, settings, random));
+                Reloaded {
+                    started,
+                    ..Reloaded::default()
+                }
+            }
+        }
+    }
+
+    fn started(&mut self, base: &Base, settings: Vec<ServerSettings>, random: Arc<Random>) -> Mcp {
         let ports = McpPorts {
             models: Some(Models {
-                usual: company.model,
-                named: named_models(base, &settings, &mut warnings),
+                usual: Arc::clone(&self.company.model),
+                named: named_models(base, &settings, &mut self.warnings),
             }),
-            folders: vec![company.cwd],
-            is_attended: company.is_attended,
+            folders: vec![self.company.cwd.clone()],
+            is_attended: self.company.is_attended,
             ..ports(base, random)
         };
-        let mcp = Some(Mcp::start(settings, ports));
-        Self { mcp, warnings }
+        Mcp::start(settings, ports)
+    }
+
+    /// Gives up a server's connection and makes a new one.
+    pub async fn reconnect(&self, name: &str) -> Result<(), UnknownServer> {
+        match &self.mcp {
+            Some(mcp) => mcp.reconnect(name).await,
+            None => Err(UnknownServer {
+                name: name.to_owned(),
+                known: "none".to_owned(),
+            }),
+        }
     }
 
     /// The tools of all servers that answered in time.
     pub async fn tools(&self, base: &Base) -> Outcome<Vec<Arc<dyn Tool>>> {
+        Ok(self.tools_within(discovery_time(base)?).await)
+    }
+
+    /// The tools of all servers that have answered until now.
+    pub async fn tools_now(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools_within(Duration::ZERO).await
+    }
+
+    async fn tools_within(&self, wait: Duration) -> Vec<Arc<dyn Tool>> {
         match &self.mcp {
-            Some(mcp) => Ok(mcp.tools(discovery_time(base)?).await),
-            None => Ok(Vec::new()),
+            Some(mcp) => mcp.tools(wait).await,
+            None => Vec::new(),
         }
     }
 
@@ -98,6 +145,13 @@ fn named_models(
 /// How long a session waits for the first lists of tools.
 fn discovery_time(base: &Base) -> Outcome<Duration> {
     Ok(base.settings.seconds("mcp_discovery_timeout")?)
+}
+
+/// Reads the sections of those servers that are to run.
+fn chosen_settings(base: &Base, chosen: &Toolsets) -> (Vec<ServerSettings>, Vec<String>) {
+    let (mut settings, warnings) = settings(base);
+    settings.retain(|server| chosen.has_server(&server.name));
+    (settings, warnings)
 }
 
 /// Reads the sections of all servers.

@@ -9,9 +9,9 @@ use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
 use hermes_core::{Clock, Prefix, Random, Timestamp, Tool};
 use hermes_exec::{Local, child_environment};
 use hermes_llm::{ModelChoice, ResolveError};
-use hermes_mcp::ServerStatus;
+use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
-use hermes_tools::{ToolLimits, ToolPorts};
+use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
 
 use crate::args::RunFlags;
 use crate::base::Base;
@@ -55,7 +55,9 @@ pub struct Wired {
     pub inputs: PromptInputs,
     /// Things the user should know before the first answer.
     pub warnings: Vec<String>,
-    servers: Servers,
+    pub servers: Servers,
+    /// So many of the tools are built in; those of servers follow.
+    built_in_tools: usize,
 }
 
 impl Wired {
@@ -77,6 +79,7 @@ impl Wired {
         };
         let servers = Servers::start(base, &chosen, random.clone(), company);
         let mut tools = chosen.built_in(base)?;
+        let built_in_tools = tools.len();
         tools.extend(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
@@ -98,6 +101,7 @@ impl Wired {
             inputs,
             warnings,
             servers,
+            built_in_tools,
         })
     }
 
@@ -106,8 +110,21 @@ impl Wired {
         self.servers.stop().await;
     }
 
-    pub fn server_status(&self) -> Vec<ServerStatus> {
-        self.servers.status()
+    /// Reads the settings of the MCP servers again. Sessions that run keep their tools; see [`Wired::refresh_tools`].
+    pub async fn reload_servers(&mut self, base: &Base, flags: &RunFlags) -> Outcome<Reloaded> {
+        let base = base.with_flags(flags)?;
+        let chosen = Toolsets::chosen(&base, flags)?;
+        let random = Arc::clone(&self.ports.random);
+        let reloaded = self.servers.reload(&base, &chosen, random).await;
+        // Those who are quick are seen by the next session.
+        self.servers.tools(&base).await?;
+        Ok(reloaded)
+    }
+
+    /// Takes the tools that servers offer by now, for the next session.
+    pub async fn refresh_tools(&mut self) {
+        self.ports.tools.truncate(self.built_in_tools);
+        self.ports.tools.extend(self.servers.tools_now().await);
     }
 
     /// The prefix of a new session.
@@ -213,6 +230,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         home: base.environment.user_home(),
         secret: vec![home.dot_env(), home.directory().join("auth.json")],
         protected: vec![home.config_yaml(), home.database()],
+        files: FileLedger::default(),
     })
 }
 

@@ -70,6 +70,16 @@ pub struct Mcp {
     tasks: Mutex<JoinSet<()>>,
 }
 
+/// A tool as its server lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfferedTool {
+    /// What the server calls it.
+    pub name: String,
+    pub description: String,
+    /// Whether the settings let models see it.
+    pub is_wanted: bool,
+}
+
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("there is no MCP server `{name}`; there are: {known}")]
 pub struct UnknownServer {
@@ -132,6 +142,21 @@ impl Mcp {
             }
         }
         tools
+    }
+
+    /// Returns every tool a server listed last, also those the user does not want; none before it was reached.
+    pub fn offered(&self, server: &str) -> Vec<OfferedTool> {
+        let servers = self.servers();
+        let Some(server) = servers.iter().find(|known| known.settings.name == server) else {
+            return Vec::new();
+        };
+        let offer = server.view().offer.clone().unwrap_or_default();
+        let offered = offer.tools.iter().map(|tool| OfferedTool {
+            name: tool.name.to_string(),
+            description: tool.description.as_deref().unwrap_or_default().to_owned(),
+            is_wanted: server.settings.offers(&tool.name),
+        });
+        offered.collect()
     }
 
     pub fn status(&self) -> Vec<ServerStatus> {

@@ -1,7 +1,8 @@
 //! Makes connections: a transport of the configured kind, and the handshake in the era the server speaks.
 
+mod found;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
@@ -33,7 +34,8 @@ use crate::log::ServerLog;
 use crate::respond::Respondent;
 use crate::settings::{HttpWire, LogLevel, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{Lines, MalwareCheck, Process, Program, child_environment};
+use crate::stdio::{Lines, MalwareCheck, Process, Program, Written, child_environment};
+use found::{Era, WireFound};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
 const OWN_REQUESTS_MAX: usize = 4;
@@ -73,6 +75,8 @@ pub(crate) struct Connection {
     pub(crate) service: RunningService<RoleClient, Handler>,
     pub(crate) session: SessionUse,
     pub(crate) in_flight: InFlight,
+    /// What went into the pipe, if it is one.
+    pub(crate) written: Option<Written>,
     /// Keeps what a program writes to standard error while the connection lasts.
     pub(crate) copier: JoinSet<()>,
 }
@@ -81,8 +85,7 @@ pub(crate) struct Connection {
 pub(crate) struct Dialer {
     settings: Arc<ServerSettings>,
     era: Era,
-    /// Found to speak the older transport, so that the other is not tried first at every reconnect.
-    speaks_sse: AtomicBool,
+    wire_found: WireFound,
     malware: MalwareCheck,
     environment: Vec<(String, String)>,
     respondent: Arc<Respondent>,
@@ -108,7 +111,7 @@ impl Dialer {
             ),
             era: Era::new(settings.protocol),
             log: ServerLog::new(ports.log_folder.join(log_name(&settings.name))),
-            speaks_sse: AtomicBool::new(false),
+            wire_found: WireFound::default(),
             tokens: Keeper::of(&settings, ports, renewals).map(Arc::new),
             settings,
             environment: ports.environment.clone(),
@@ -168,12 +171,13 @@ impl Dialer {
         let mut copier = JoinSet::new();
         copier.spawn(log.clone().copy(pipes.stderr));
         let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
-        let noise = transport.noise();
+        let (noise, written) = (transport.noise(), transport.written());
         let greeted = handshake(self.handler(wires), transport, wires, era);
         let greeted = timeout_at(wires.deadline, greeted).await;
         match greeted.unwrap_or_else(|_| Err(self.too_late())) {
             Ok(mut connection) => {
                 connection.copier = copier;
+                connection.written = Some(written);
                 Ok(connection)
             }
             Err(failure) => {
@@ -199,32 +203,36 @@ impl Dialer {
         wires: &Wires,
         era: Protocol,
     ) -> Result<Connection, Failure> {
-        match wire {
-            HttpWire::Sse => return self.connect_sse(client, url, wires).await,
-            HttpWire::Auto if self.speaks_sse.load(Ordering::Relaxed) => {
-                let connected = self.connect_sse(client, url, wires).await;
-                // A server that does not speak it any more has been renewed.
-                self.speaks_sse.store(connected.is_ok(), Ordering::Relaxed);
-                return connected;
+        let known = match wire {
+            HttpWire::Auto => self.wire_found.get(),
+            named => named,
+        };
+        if known == HttpWire::Sse {
+            let connected = self.connect_sse(client, url, wires).await;
+            if connected.is_err() {
+                // It may have been renewed; the next attempt finds out.
+                self.wire_found.set(HttpWire::Auto);
             }
-            HttpWire::Auto | HttpWire::Streamable => {}
+            return connected;
         }
         let connected = self
             .connect_streamable(client.clone(), url, wires, era)
             .await;
         match connected {
-            Err(failure) if wire == HttpWire::Auto && may_be_older(&failure) => {
+            Ok(connection) => {
+                self.wire_found.set(HttpWire::Streamable);
+                Ok(connection)
+            }
+            Err(failure) if known == HttpWire::Auto && may_be_older(&failure) => {
                 let Ok(connection) = self.connect_sse(client, url, wires).await else {
                     return Err(failure);
                 };
-                tracing::info!(
-                    server = self.settings.name,
-                    "it speaks the older HTTP+SSE transport"
-                );
-                self.speaks_sse.store(true, Ordering::Relaxed);
+                let server = &self.settings.name;
+                tracing::info!(server, "it speaks the older HTTP+SSE transport");
+                self.wire_found.set(HttpWire::Sse);
                 Ok(connection)
             }
-            connected => connected,
+            Err(failure) => Err(failure),
         }
     }
 
@@ -370,6 +378,7 @@ pub(crate) async fn handshake(
         service,
         session: SessionUse::Sessionless,
         in_flight,
+        written: None,
         copier: JoinSet::new(),
     })
 }
@@ -397,43 +406,5 @@ fn with_words(failure: Failure, how: &str, words: &str) -> Failure {
             cause: format!("{failure}; {how}: {words}"),
         },
         failure => failure,
-    }
-}
-
-/// Which era the server was found to speak, so that the question is asked once and not at every reconnect.
-struct Era {
-    configured: Protocol,
-    learnt: AtomicU8,
-}
-
-impl Era {
-    const UNKNOWN: u8 = 0;
-    const LEGACY: u8 = 1;
-    const MODERN: u8 = 2;
-
-    fn new(configured: Protocol) -> Self {
-        Self {
-            configured,
-            learnt: AtomicU8::new(Self::UNKNOWN),
-        }
-    }
-
-    fn known(&self) -> Protocol {
-        match (self.configured, self.learnt.load(Ordering::Relaxed)) {
-            (Protocol::Auto, Self::LEGACY) => Protocol::Legacy,
-            (Protocol::Auto, Self::MODERN) => Protocol::Modern,
-            (configured, _) => configured,
-        }
-    }
-
-    /// Remembers what a connection turned out to speak; after a failure everything is open again.
-    fn learn(&self, connection: Option<&Connection>) {
-        let info = connection.and_then(|connection| connection.service.peer_info());
-        let learnt = match info.map(|info| info.protocol_version.has_initialize()) {
-            None => Self::UNKNOWN,
-            Some(true) => Self::LEGACY,
-            Some(false) => Self::MODERN,
-        };
-        self.learnt.store(learnt, Ordering::Relaxed);
     }
 }

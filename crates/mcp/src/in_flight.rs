@@ -81,28 +81,35 @@ impl Drop for IsAsked<'_> {
 
 /// The calls of one connection, oldest first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct InFlight(Arc<Mutex<Vec<Named>>>);
+pub(crate) struct InFlight(Arc<Mutex<Vec<UnderWay>>>);
 
-/// A call by the token that its progress carries.
-type Named = (ProgressToken, Arc<Call>);
+#[derive(Debug)]
+struct UnderWay {
+    call: Arc<Call>,
+    /// What its progress carries, once that is known.
+    token: Option<ProgressToken>,
+}
 
 impl InFlight {
-    /// Counts a call as under way until the guard is dropped.
-    pub(crate) fn begin(&self, token: ProgressToken, call: Arc<Call>) -> Begun {
-        lock(&self.0).push((token.clone(), call));
+    /// Counts a call as under way until the guard is dropped. To be called before it is sent: a quick server asks
+    /// before the sender comes back.
+    pub(crate) fn begin(&self, call: Arc<Call>) -> Begun {
+        lock(&self.0).push(UnderWay {
+            call: Arc::clone(&call),
+            token: None,
+        });
         Begun {
             in_flight: self.clone(),
-            token,
+            call,
         }
     }
 
     /// Shows the progress of a call to whoever made it.
     pub(crate) fn show(&self, notice: &ProgressNotificationParam) {
         let calls = lock(&self.0);
-        let Some((_, call)) = calls
-            .iter()
-            .find(|(token, _)| *token == notice.progress_token)
-        else {
+        let is_of =
+            |under_way: &&UnderWay| under_way.token.as_ref() == Some(&notice.progress_token);
+        let Some(UnderWay { call, .. }) = calls.iter().find(is_of) else {
             return;
         };
         call.hear();
@@ -117,20 +124,36 @@ impl InFlight {
     /// of one session; of those it is the latest.
     pub(crate) fn whose(&self) -> Option<Arc<Call>> {
         let calls = lock(&self.0);
-        let (_, latest) = calls.last()?;
-        let is_certain = calls.iter().all(|(_, call)| call.session == latest.session);
+        let latest = &calls.last()?.call;
+        let is_certain = calls
+            .iter()
+            .all(|under_way| under_way.call.session == latest.session);
         is_certain.then(|| Arc::clone(latest))
     }
 }
 
 pub(crate) struct Begun {
     in_flight: InFlight,
-    token: ProgressToken,
+    call: Arc<Call>,
+}
+
+impl Begun {
+    /// Says which progress is that of the call.
+    pub(crate) fn is_told_by(&self, token: ProgressToken) {
+        let mut calls = lock(&self.in_flight.0);
+        if let Some(under_way) = calls.iter_mut().find(|under_way| self.is(under_way)) {
+            under_way.token = Some(token);
+        }
+    }
+
+    fn is(&self, under_way: &UnderWay) -> bool {
+        Arc::ptr_eq(&under_way.call, &self.call)
+    }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        lock(&self.in_flight.0).retain(|(token, _)| *token != self.token);
+        lock(&self.in_flight.0).retain(|under_way| !self.is(under_way));
     }
 }
 
@@ -140,8 +163,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use rmcp::model::NumberOrString;
-
     use super::*;
 
     /// The context of a call that nobody watches.
@@ -158,19 +179,15 @@ pub(crate) mod tests {
         }
     }
 
-    fn token(number: i64) -> ProgressToken {
-        ProgressToken(NumberOrString::Number(number))
-    }
-
     #[tokio::test]
     async fn a_question_belongs_to_the_only_session_that_calls() {
         let in_flight = InFlight::default();
         assert!(in_flight.whose().is_none());
-        let first = in_flight.begin(token(1), Call::of(&context("a")));
+        let first = in_flight.begin(Call::of(&context("a")));
         let latest = Call::of(&context("a"));
-        let second = in_flight.begin(token(2), Arc::clone(&latest));
+        let second = in_flight.begin(Arc::clone(&latest));
         assert!(Arc::ptr_eq(&in_flight.whose().unwrap(), &latest));
-        let third = in_flight.begin(token(3), Call::of(&context("b")));
+        let third = in_flight.begin(Call::of(&context("b")));
         assert!(in_flight.whose().is_none(), "nobody knows whose it is");
         drop((first, second));
         assert_eq!(in_flight.whose().unwrap().session, "b".into());

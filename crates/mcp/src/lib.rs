@@ -4,10 +4,12 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
-//! What servers ask of us is answered in `respond`; tokens are got and renewed in `auth`.
+//! What servers ask of us is answered in `respond`; tokens are got and renewed in `auth`. The other direction, where
+//! other programs are the clients, is in `serve`, which shares nothing with the rest.
 
 mod auth;
 mod client;
+mod diagnose;
 mod roster;
 mod settings;
 mod status;
@@ -45,11 +47,15 @@ mod suspicion;
 mod tool;
 mod utility;
 
+mod serve;
+
 pub use auth::{Callback, CallbackError, Login, LoginError, Returned, forget_login};
-pub use client::{Mcp, McpPorts, UnknownServer};
+pub use client::{Mcp, McpPorts, OfferedTool, UnknownServer};
+pub use diagnose::{Fault, Phase, Step, diagnose};
 pub use respond::Models;
 pub use rest::RestSettings;
 pub use roster::Reloaded;
+pub use serve::{HttpServer, ServeError, serve_streams};
 pub use settings::{
     ClientIdentity, ElicitationSettings, HttpWire, LogLevel, OAuthSettings, Protocol, Retry,
     SamplingSettings, ServerSettings, SettingsError, TlsSettings, ToolSettings, TransportSettings,

@@ -8,7 +8,7 @@ use rmcp::model::{
 };
 use rmcp::service::PeerRequestOptions;
 use rmcp::{Peer, RoleClient};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::failure::Failure;
 use crate::view::Offer;
@@ -134,10 +134,14 @@ async fn ask(
     request: ClientRequest,
     deadline: Duration,
 ) -> Result<ServerResult, Failure> {
-    let options = PeerRequestOptions::with_timeout(deadline);
-    let handle = peer
-        .send_request_with_option(request, options)
-        .await
-        .map_err(Failure::from_service)?;
-    handle.await_response().await.map_err(Failure::from_service)
+    // Not the library's own deadline: it ends only when a word about it has reached the server, which may be dead.
+    let answer = timeout(deadline, async {
+        let options = PeerRequestOptions::no_options();
+        let handle = peer.send_request_with_option(request, options).await?;
+        handle.await_response().await
+    });
+    match answer.await {
+        Ok(answer) => answer.map_err(Failure::from_service),
+        Err(_) => Err(Failure::Timeout { after: deadline }),
+    }
 }

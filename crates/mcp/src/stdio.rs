@@ -6,8 +6,10 @@ mod malware;
 mod package;
 mod process;
 mod watchdog;
+mod written;
 
 pub(crate) use environment::child_environment;
 pub(crate) use lines::Lines;
 pub(crate) use malware::MalwareCheck;
 pub(crate) use process::{Process, Program};
+pub(crate) use written::Written;

@@ -198,9 +198,11 @@ impl Supervisor {
         self.live.take()
     }
 
+    /// Returns when the program should rest: not before we know its tools, which stay when it rests.
     fn rest_due(&self) -> Option<Instant> {
         let is_program = self.supplies.dial.is_exclusive();
-        self.rest.due().filter(|_| is_program)
+        let has_offer = || self.supplies.view.borrow().offer.is_some();
+        self.rest.due().filter(|_| is_program && has_offer())
     }
 
     /// Probes a silent connection. One with calls under way is left alone: a server that works on one thing at a time

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hermes_core::CancellationToken;
 use hermes_core::breaker::BreakerState;
-use rmcp::model::Tool;
+use rmcp::model::{RequestId, Tool};
 use rmcp::{Peer, RoleClient};
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
@@ -15,6 +15,7 @@ use crate::classify::SessionUse;
 use crate::dial::Connection;
 use crate::in_flight::InFlight;
 use crate::status::{BreakerStatus, ServerState, ServerStatus};
+use crate::stdio::Written;
 
 #[derive(Debug, Clone)]
 pub(crate) struct View {
@@ -39,6 +40,7 @@ pub(crate) struct Link {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) session: SessionUse,
     pub(crate) in_flight: InFlight,
+    written: Option<Written>,
     calls: AtomicUsize,
     _end_on_drop: DropGuard,
 }
@@ -53,6 +55,7 @@ impl Link {
             peer: connection.service.peer().clone(),
             session: connection.session,
             in_flight: connection.in_flight.clone(),
+            written: connection.written.clone(),
             calls: AtomicUsize::new(0),
             _end_on_drop: end.drop_guard(),
         }
@@ -62,6 +65,12 @@ impl Link {
     pub(crate) fn calling(&self) -> Calling<'_> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         Calling(self)
+    }
+
+    /// Returns whether the connection ended before a request went into its pipe, so that it cannot have run.
+    pub(crate) fn excludes(&self, id: &RequestId) -> bool {
+        let written = self.written.as_ref();
+        written.is_some_and(|written| written.excludes(id))
     }
 
     pub(crate) fn is_busy(&self) -> bool {

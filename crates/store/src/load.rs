@@ -1,11 +1,11 @@
-//! Reads a session back: as the turn loop needs it, and as a transcript.
+//! Reads a session back: as the turn loop needs it, as a transcript, and as what was said since.
 
 use hermes_core::history::in_call_order;
 use hermes_core::{
-    CallId, Effect, Intent, LoadedSession, Message, OpenTurn, Prefix, SessionId, Timestamp,
-    TranscriptLine,
+    CallId, Effect, Intent, LoadedSession, Message, OpenTurn, Prefix, SessionId, Spoken,
+    SpokenFrom, SpokenQuery, Timestamp, TranscriptLine,
 };
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::failure::Failure;
 use crate::sessions;
@@ -42,6 +42,45 @@ pub(crate) fn transcript(
         });
     }
     Ok(lines)
+}
+
+pub(crate) fn spoken(conn: &Connection, query: &SpokenQuery) -> Result<Vec<Spoken>, Failure> {
+    let session = match &query.session {
+        Some(session) => Some(sessions::require_number(conn, session)?),
+        None => None,
+    };
+    let (after, order) = match query.from {
+        SpokenFrom::After(place) => (i64::try_from(place).unwrap_or(i64::MAX), "ASC"),
+        SpokenFrom::End => (0, "DESC"),
+    };
+    // Two statements, so that each finds its rows by an index.
+    let scope = match session {
+        Some(_) => "m.session = ?1",
+        None => "?1 IS NULL",
+    };
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT m.role, m.text, m.parts, m.at, m.number, s.id
+         FROM messages m
+             JOIN sessions s ON s.number = m.session
+             LEFT JOIN turns t ON t.number = m.turn
+         WHERE {scope} AND m.number > ?2 AND m.role <> 'tool' AND t.taken_back IS NULL
+         ORDER BY m.number {order} LIMIT ?3"
+    ))?;
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![session, after, limit])?;
+    let mut spoken = Vec::new();
+    while let Some(row) = rows.next()? {
+        spoken.push(Spoken {
+            place: row.get::<_, i64>(4)?.unsigned_abs(),
+            session: row.get::<_, String>(5)?.into(),
+            at: Timestamp::from_millis(row.get(3)?),
+            message: message(row)?,
+        });
+    }
+    if query.from == SpokenFrom::End {
+        spoken.reverse();
+    }
+    Ok(spoken)
 }
 
 fn messages(conn: &Connection, session: i64) -> Result<Vec<Message>, Failure> {

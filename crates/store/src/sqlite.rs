@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{
     Archive, BoxFuture, Claim, Entry, Insights, LoadedSession, NewSession, SearchHit, SearchQuery,
-    SessionFilter, SessionId, SessionRecord, Store, StoreError, StoreStats, Timestamp,
-    TranscriptLine,
+    SessionFilter, SessionId, SessionRecord, Spoken, SpokenQuery, Store, StoreError, StoreStats,
+    Timestamp, TranscriptLine,
 };
 
 use crate::claim::{self, SessionLock};
@@ -166,6 +166,12 @@ impl Archive for SqliteStore {
         Box::pin(self.readers.run(move |conn| sessions::list(conn, &filter)))
     }
 
+    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>> {
+        let session = session.clone();
+        let read = move |conn: &_| sessions::read_record(conn, &session);
+        Box::pin(self.readers.run(read))
+    }
+
     fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>> {
         let name = name.to_owned();
         Box::pin(self.readers.run(move |conn| sessions::find(conn, &name)))
@@ -180,6 +186,10 @@ impl Archive for SqliteStore {
             self.readers
                 .run(move |conn| load::transcript(conn, &session)),
         )
+    }
+
+    fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>> {
+        Box::pin(self.readers.run(move |conn| load::spoken(conn, &query)))
     }
 
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>> {

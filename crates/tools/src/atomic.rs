@@ -1,37 +1,83 @@
 //! Replaces a file all at once: whoever looks sees the old content or the new, also after a crash.
 
-use std::fs::{self, File, Metadata, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-use std::path::Path;
+
+use rustix::fs::Mode;
+
+use crate::folder::Folder;
 
 /// What a new file gets, less what the user's umask takes away.
-const NEW_FILE_MODE: u32 = 0o666;
+const NEW_FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
 const MODE_BITS: u32 = 0o7777;
 
-/// Writes `content` to `target`, keeping the mode and owner of the file that was there (`existing`).
+/// Names tried for a new file. Only writes at the same moment, and crashes, leave any taken.
+const NAMES_MAX: usize = 1000;
+
+/// Writes `content` to the file `name`, keeping the mode and owner of the file that was there (`existing`).
 ///
 /// On an error the old file is untouched and nothing is left behind.
 pub(crate) fn replace(
-    target: &Path,
+    folder: &Folder,
+    name: &OsStr,
     content: &[u8],
     existing: Option<&Metadata>,
 ) -> io::Result<()> {
-    let folder = target.parent().unwrap_or(Path::new("/"));
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".hermes-write-")
-        .permissions(Permissions::from_mode(NEW_FILE_MODE))
-        .tempfile_in(folder)?;
-    temporary.write_all(content)?;
+    stage(folder, content, existing)?.put(name)
+}
+
+/// Writes `content` beside its place, where nobody looks yet.
+pub(crate) fn stage<'a>(
+    folder: &'a Folder,
+    content: &[u8],
+    existing: Option<&Metadata>,
+) -> io::Result<Staged<'a>> {
+    let (name, mut file) = create(folder)?;
+    let staged = Staged { folder, name };
+    file.write_all(content)?;
     if let Some(existing) = existing {
-        keep_owner_and_mode(temporary.as_file(), existing)?;
+        keep_owner_and_mode(&file, existing)?;
     }
-    temporary.as_file().sync_all()?;
-    temporary.persist(target).map_err(|error| error.error)?;
-    // The file is in place; if its folder cannot be flushed, only a power cut could take it back.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
-    Ok(())
+    file.sync_all()?;
+    Ok(staged)
+}
+
+/// Content that is on the disk but not yet in its place. Dropped, it is gone.
+pub(crate) struct Staged<'a> {
+    folder: &'a Folder,
+    name: OsString,
+}
+
+impl Staged<'_> {
+    /// Puts the content into its place.
+    pub(crate) fn put(self, name: &OsStr) -> io::Result<()> {
+        self.folder.rename(&self.name, name)?;
+        // The file is in place; if its folder cannot be flushed, only a power cut could take it back.
+        let _ = self.folder.sync();
+        Ok(())
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        // Gone already when it was put into its place.
+        let _ = self.folder.remove(&self.name);
+    }
+}
+
+fn create(folder: &Folder) -> io::Result<(OsString, File)> {
+    let process = std::process::id();
+    for number in 0..NAMES_MAX {
+        let name = OsString::from(format!(".hermes-write-{process}-{number}"));
+        match folder.create_file(&name, NEW_FILE_MODE) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return Ok((name, created?)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 fn keep_owner_and_mode(file: &File, existing: &Metadata) -> io::Result<()> {
@@ -42,13 +88,4 @@ fn keep_owner_and_mode(file: &File, existing: &Metadata) -> io::Result<()> {
     }
     // After the owner: changing the owner clears the set-user-id bit.
     file.set_permissions(Permissions::from_mode(existing.mode() & MODE_BITS))
-}
-
-/// Creates the folders on the way to `folder`. Returns whether there were any to create.
-pub(crate) fn create_folders(folder: &Path) -> io::Result<bool> {
-    if folder.is_dir() {
-        return Ok(false);
-    }
-    fs::create_dir_all(folder)?;
-    Ok(true)
 }

@@ -100,6 +100,34 @@ impl Guard {
 
     /// Says why a file must not be read, if so.
     pub(crate) fn refuse_read(&self, path: &Path) -> Option<String> {
+        self.pinned().refuse_read(path)
+    }
+
+    /// Says why a file must not be written, if so.
+    pub(crate) fn refuse_write(&self, path: &Path) -> Option<String> {
+        self.pinned().refuse_write(path)
+    }
+
+    /// Finds out where the guarded files are just now, for whoever asks about many.
+    pub(crate) fn pinned(&self) -> PinnedGuard {
+        PinnedGuard {
+            homes: both_spellings(self.home.as_slice()),
+            secret: both_spellings(&self.secret),
+            protected: both_spellings(&self.protected),
+        }
+    }
+}
+
+/// A guard that knows its files as they are named and without links.
+#[derive(Debug)]
+pub(crate) struct PinnedGuard {
+    homes: Vec<PathBuf>,
+    secret: Vec<PathBuf>,
+    protected: Vec<PathBuf>,
+}
+
+impl PinnedGuard {
+    pub(crate) fn refuse_read(&self, path: &Path) -> Option<String> {
         let reason = if contains(&self.secret, path) {
             "it holds Hermes' own keys"
         } else if is_named(path, SECRET_NAMES) && !path.is_dir() {
@@ -117,8 +145,7 @@ impl Guard {
         ))
     }
 
-    /// Says why a file must not be written, if so.
-    pub(crate) fn refuse_write(&self, path: &Path) -> Option<String> {
+    fn refuse_write(&self, path: &Path) -> Option<String> {
         let reason = if contains(&self.secret, path) || contains(&self.protected, path) {
             "Hermes looks after it itself"
         } else if self.is_below_home(path, HOME_WRITE_DENIED) {
@@ -135,10 +162,11 @@ impl Guard {
     }
 
     fn is_below_home(&self, path: &Path, names: &[&str]) -> bool {
-        let Some(inside) = self.inside_home(path) else {
-            return false;
-        };
-        names.iter().any(|name| inside.starts_with(name))
+        let mut inside = self
+            .homes
+            .iter()
+            .filter_map(|home| path.strip_prefix(home).ok());
+        inside.any(|inside| names.iter().any(|name| inside.starts_with(name)))
     }
 
     fn is_private_key(&self, path: &Path) -> bool {
@@ -148,16 +176,11 @@ impl Guard {
             .is_some_and(|name| name.to_string_lossy().starts_with("id_"));
         is_key && !is_public && self.is_below_home(path, &[".ssh"])
     }
+}
 
-    /// Returns the part below the home, which may be spelt through a link or not.
-    fn inside_home(&self, path: &Path) -> Option<PathBuf> {
-        let home = self.home.as_deref()?;
-        let inside = path.strip_prefix(home).ok().map(Path::to_owned);
-        inside.or_else(|| {
-            let canonical = home.canonicalize().ok()?;
-            path.strip_prefix(canonical).ok().map(Path::to_owned)
-        })
-    }
+fn both_spellings(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let canonical = paths.iter().filter_map(|path| path.canonicalize().ok());
+    canonical.chain(paths.iter().cloned()).collect()
 }
 
 fn is_named(path: &Path, names: &[&str]) -> bool {
@@ -167,12 +190,7 @@ fn is_named(path: &Path, names: &[&str]) -> bool {
 }
 
 fn contains(guarded: &[PathBuf], path: &Path) -> bool {
-    guarded.iter().any(|guarded| {
-        path.starts_with(guarded)
-            || guarded
-                .canonicalize()
-                .is_ok_and(|canonical| path.starts_with(canonical))
-    })
+    guarded.iter().any(|guarded| path.starts_with(guarded))
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use hermes_core::{Terminal, Tool};
 
+pub mod patch;
 mod read_file;
+mod search_files;
 mod terminal;
 mod todo;
 mod write_file;
@@ -21,12 +23,19 @@ mod toolset;
 mod arguments;
 mod atomic;
 mod blocking;
+mod documents;
+mod folder;
 mod guard;
+mod ledger;
 mod lines;
+mod neighbours;
 mod paths;
 pub mod policy;
 mod shell;
+mod syntax;
+mod target;
 
+pub use ledger::FileLedger;
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, select};
 
 /// Makes one tool out of what the binary gives it.
@@ -34,7 +43,9 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[(&str, Make)] = &[
+    ("patch", patch::make),
     ("read_file", read_file::make),
+    ("search_files", search_files::make),
     ("terminal", terminal::make),
     ("todo", todo::make),
     ("write_file", write_file::make),
@@ -56,6 +67,8 @@ pub struct ToolPorts {
     pub secret: Vec<PathBuf>,
     /// Files and folders of ours that tools read but do not write: settings, the database.
     pub protected: Vec<PathBuf>,
+    /// What sessions know of files; one for all sessions of a process.
+    pub files: FileLedger,
 }
 
 /// How much one call may take and return.

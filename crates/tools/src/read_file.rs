@@ -1,23 +1,25 @@
 //! `read_file`: shows numbered lines of a text file.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::text::nearest;
 use hermes_core::{
-    BoxFuture, CancellationToken, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec,
+    BoxFuture, CancellationToken, Effect, Parallel, SessionId, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
 };
-use rustix::fs::OFlags;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::documents::{self, Extracted};
+use crate::folder::Folder;
 use crate::guard::Guard;
+use crate::ledger::{FileLedger, Stamp};
 use crate::lines::{Page, PageText, read_page};
-use crate::{ToolLimits, ToolPorts, arguments, blocking, paths};
+use crate::{ToolLimits, ToolPorts, arguments, blocking, neighbours, paths};
 
 const NAME: &str = "read_file";
 
@@ -33,23 +35,56 @@ const SAMPLE_BYTES: u64 = 8 * 1024;
 /// A sample with more control characters than this is not text.
 const CONTROL_PERCENT_MAX: usize = 30;
 
-/// Names of a folder that are shown, or searched for near ones.
-const FOLDER_NAMES_MAX: usize = 1000;
-const FOLDER_NAMES_SHOWN: usize = 30;
+/// A kind of file that is not text: its first bytes, its name, and what shows it.
+#[derive(Debug, PartialEq, Eq)]
+struct Kind {
+    signature: &'static [u8],
+    name: &'static str,
+    advice: &'static str,
+}
 
-/// First bytes of common files that are not text.
-const SIGNATURES: &[(&[u8], &str)] = &[
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF8", "a GIF image"),
-    (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a ZIP archive or an office document"),
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"\x7fELF", "a program"),
-    (b"SQLite format 3", "an SQLite database"),
-    (b"\xff\xfe", "UTF-16 text (convert it with `iconv`)"),
-    (b"\xfe\xff", "UTF-16 text (convert it with `iconv`)"),
+const fn kind(signature: &'static [u8], name: &'static str, advice: &'static str) -> Kind {
+    Kind {
+        signature,
+        name,
+        advice,
+    }
+}
+
+const IMAGE_ADVICE: &str =
+    "what it shows cannot be read as text; ask the user, or use a tool for images if there is one";
+const UTF_16_ADVICE: &str = "convert it with `iconv -f utf-16 -t utf-8`";
+
+const KINDS: &[Kind] = &[
+    kind(b"\x89PNG", "a PNG image", IMAGE_ADVICE),
+    kind(b"\xff\xd8\xff", "a JPEG image", IMAGE_ADVICE),
+    kind(b"GIF8", "a GIF image", IMAGE_ADVICE),
+    kind(
+        b"%PDF",
+        "a PDF document",
+        "`pdftotext -layout FILE -` in `terminal` shows its text",
+    ),
+    kind(
+        b"PK\x03\x04",
+        "a ZIP archive",
+        "`unzip -l` lists what is in it",
+    ),
+    kind(
+        b"\x1f\x8b",
+        "a gzip archive",
+        "`zcat` or `tar -tzf` shows what is in it",
+    ),
+    kind(b"\x7fELF", "a program", "`file` and `strings` tell more"),
+    kind(
+        b"SQLite format 3",
+        "an SQLite database",
+        "`sqlite3 FILE .schema` shows its tables",
+    ),
+    kind(b"\xff\xfe", "UTF-16 text", UTF_16_ADVICE),
+    kind(b"\xfe\xff", "UTF-16 text", UTF_16_ADVICE),
 ];
+
+const UNKNOWN_KIND: Kind = kind(b"", "a binary file", "`file` and `xxd` tell more");
 
 pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(ReadFile {
@@ -57,13 +92,14 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         limits: ports.limits.clone(),
         home: ports.home.clone(),
         guard: Guard::new(ports),
+        ledger: ports.files.clone(),
     })
 }
 
 fn spec(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
-        description: "Read a text file. Lines come numbered as `N|text`; the number and bar are not part of the \
+        description: "Read a text file, or the text of a notebook, docx, xlsx or pptx. Lines come numbered as `N|text`; the number and bar are not part of the \
                       file. Long files come in pages: go on with `offset`. Prefer this to `cat`, `head` or `tail`."
             .to_owned(),
         parameters: json!({
@@ -87,6 +123,7 @@ struct ReadFile {
     limits: ToolLimits,
     home: Option<PathBuf>,
     guard: Guard,
+    ledger: FileLedger,
 }
 
 #[derive(Deserialize)]
@@ -137,10 +174,17 @@ impl ReadFile {
             line_chars_max: self.limits.line_chars_max,
             count_bytes_max: COUNT_BYTES_MAX,
         };
-        let (guard, stop) = (self.guard.clone(), cx.stop.clone());
+        let reading = Reading {
+            path,
+            page,
+            guard: self.guard.clone(),
+            ledger: self.ledger.clone(),
+            session: cx.session.clone(),
+            stop: cx.stop.clone(),
+        };
         let stopped =
             || ToolError::Stopped("stopped while reading; nothing was changed".to_owned());
-        blocking::unless_stopped(&cx.stop, move || read(&path, page, &guard, &stop))
+        blocking::unless_stopped(&cx.stop, move || reading.run())
             .await
             .ok_or_else(stopped)?
             .map_err(ToolError::Answer)?
@@ -149,48 +193,101 @@ impl ReadFile {
     }
 }
 
-/// Reads a page of a file; an error is written for the model, and `Ok(None)` means that it was stopped.
-fn read(
-    path: &Path,
+/// One call, on a thread that may wait for the disk.
+struct Reading {
+    path: PathBuf,
     page: Page,
-    guard: &Guard,
-    stop: &CancellationToken,
-) -> Result<Option<String>, String> {
-    let target = path.canonicalize().map_err(|error| explain(path, &error))?;
-    if let Some(refusal) = guard
-        .refuse_read(path)
-        .or_else(|| guard.refuse_read(&target))
-    {
-        return Err(refusal);
-    }
-    let metadata = target.metadata().map_err(|error| explain(path, &error))?;
-    if let Some(refusal) = refuse_kind(path, &metadata) {
-        return Err(refusal);
-    }
-    let mut file = open(&target).map_err(|error| explain(path, &error))?;
-    let sample = sample(&mut file).map_err(|error| explain(path, &error))?;
-    if let Some(kind) = binary_kind(&sample) {
-        return Err(format!(
-            "`{}` is {kind} of {} bytes, not text; look at it with a program that knows its format",
-            path.display(),
-            metadata.len()
-        ));
-    }
-    let text = read_page(file, page, stop).map_err(|error| explain(path, &error))?;
-    text.map(|text| present(path, page, text)).transpose()
+    guard: Guard,
+    ledger: FileLedger,
+    session: SessionId,
+    stop: CancellationToken,
 }
 
-/// Opens a regular file. Should it have become a pipe since we looked, opening it still does not hang.
-fn open(path: &Path) -> io::Result<File> {
-    let no_hang = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(no_hang)
-        .open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is no longer a regular file")),
+impl Reading {
+    /// Reads a page of a file; an error is written for the model, and `Ok(None)` means that it was stopped.
+    fn run(&self) -> Result<Option<String>, String> {
+        let target = self.path.canonicalize();
+        let target = target.map_err(|error| self.explain(&error))?;
+        let refusal = self.guard.refuse_read(&self.path);
+        if let Some(refusal) = refusal.or_else(|| self.guard.refuse_read(&target)) {
+            return Err(refusal);
+        }
+        let (mut file, metadata) = self.open(&target)?;
+        let stamp = Stamp::of(&metadata);
+        let key = (self.page.offset, self.page.lines_max);
+        if self.ledger.may_refer(&self.session, &target, stamp, key) {
+            return Ok(Some(unchanged(&self.path, self.page.offset)));
+        }
+        let text = match documents::extract(&target, &mut file) {
+            Some(document) => self.read_document(&document)?,
+            None => self.read_text(file, &metadata)?,
+        };
+        if let Some(text) = &text {
+            self.ledger
+                .note_read(&self.session, &target, stamp, key, text.len());
+        }
+        Ok(text)
     }
+
+    fn read_document(&self, document: &Extracted) -> Result<Option<String>, String> {
+        let text = read_page(document.text.as_bytes(), self.page, &self.stop);
+        let Some(text) = text.map_err(|error| self.explain(&error))? else {
+            return Ok(None);
+        };
+        let text = present(&self.path, self.page, text)?;
+        let kind = document.kind;
+        Ok(Some(format!(
+            "[the text of {kind}; changes to it need a program that writes the format]\n{text}"
+        )))
+    }
+
+    fn read_text(&self, mut file: File, metadata: &Metadata) -> Result<Option<String>, String> {
+        let sample = sample(&mut file).map_err(|error| self.explain(&error))?;
+        if let Some(kind) = binary_kind(&sample) {
+            return Err(format!(
+                "`{}` is {} of {} bytes, not text; {}",
+                self.path.display(),
+                kind.name,
+                metadata.len(),
+                kind.advice
+            ));
+        }
+        let text = read_page(file, self.page, &self.stop).map_err(|error| self.explain(&error))?;
+        text.map(|text| present(&self.path, self.page, text))
+            .transpose()
+    }
+
+    /// Opens a regular file by a path without links. Should it have become a pipe since, opening it does not hang.
+    fn open(&self, target: &Path) -> Result<(File, Metadata), String> {
+        let folder = target.parent().unwrap_or(Path::new("/"));
+        let name = target.file_name().unwrap_or(OsStr::new("."));
+        let folder = Folder::open(folder).map_err(|error| self.explain(&error))?;
+        let metadata = folder.look(name).map_err(|error| self.explain(&error))?;
+        let missing = || neighbours::describe_missing(&self.path);
+        if let Some(refusal) = refuse_kind(&self.path, &metadata.ok_or_else(missing)?) {
+            return Err(refusal);
+        }
+        let file = folder.open_file(name);
+        let opened = file.and_then(|file| file.metadata().map(|metadata| (file, metadata)));
+        let (file, metadata) = opened.map_err(|error| self.explain(&error))?;
+        match refuse_kind(&self.path, &metadata) {
+            Some(refusal) => Err(refusal),
+            None => Ok((file, metadata)),
+        }
+    }
+
+    fn explain(&self, error: &io::Error) -> String {
+        explain(&self.path, error)
+    }
+}
+
+/// Says that a page is in the conversation already.
+fn unchanged(path: &Path, offset: usize) -> String {
+    format!(
+        "[`{}` has not changed since you read it from line {offset}: your earlier result is still right. If you cannot \
+         see it any more, read the file again.]",
+        path.display()
+    )
 }
 
 fn sample(file: &mut File) -> io::Result<Vec<u8>> {
@@ -201,18 +298,13 @@ fn sample(file: &mut File) -> io::Result<Vec<u8>> {
 }
 
 /// Says what a file is if its beginning is not text.
-fn binary_kind(sample: &[u8]) -> Option<&'static str> {
-    let known = SIGNATURES
-        .iter()
-        .find(|(signature, _)| sample.starts_with(signature));
+fn binary_kind(sample: &[u8]) -> Option<&'static Kind> {
+    let known = KINDS.iter().find(|kind| sample.starts_with(kind.signature));
     let is_control =
         |byte: &&u8| **byte < b' ' && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
     let controls = sample.iter().filter(is_control).count();
     let is_binary = sample.contains(&0) || controls * 100 > sample.len() * CONTROL_PERCENT_MAX;
-    match known {
-        Some((_, kind)) => Some(kind),
-        None => is_binary.then_some("a binary file"),
-    }
+    known.or(is_binary.then_some(&UNKNOWN_KIND))
 }
 
 fn refuse_kind(path: &Path, metadata: &Metadata) -> Option<String> {
@@ -221,7 +313,7 @@ fn refuse_kind(path: &Path, metadata: &Metadata) -> Option<String> {
         return None;
     }
     if kind.is_dir() {
-        return Some(describe_folder(path));
+        return Some(neighbours::describe_folder(path));
     }
     let kind = match kind {
         kind if kind.is_fifo() => "a named pipe",
@@ -234,62 +326,14 @@ fn refuse_kind(path: &Path, metadata: &Metadata) -> Option<String> {
     ))
 }
 
-fn describe_folder(path: &Path) -> String {
-    let mut names = names_in(path);
-    names.sort();
-    let more = names.len().saturating_sub(FOLDER_NAMES_SHOWN);
-    names.truncate(FOLDER_NAMES_SHOWN);
-    let more = match more {
-        0 => String::new(),
-        more => format!(" and {more} more (list them with `ls`)"),
-    };
-    format!(
-        "`{}` is a folder; read a file in it: {}{more}",
-        path.display(),
-        names.join(", ")
-    )
-}
-
-fn names_in(folder: &Path) -> Vec<String> {
-    let Ok(entries) = folder.read_dir() else {
-        return Vec::new();
-    };
-    entries
-        .take(FOLDER_NAMES_MAX)
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-        .collect()
-}
-
 fn explain(path: &Path, error: &io::Error) -> String {
     let shown = path.display();
     match error.kind() {
-        io::ErrorKind::NotFound => format!("`{shown}` does not exist{}", hint_for_missing(path)),
+        io::ErrorKind::NotFound => neighbours::describe_missing(path),
         io::ErrorKind::PermissionDenied => {
             format!("`{shown}` may not be read by this user; its permissions forbid it")
         }
         _ => format!("cannot read `{shown}`: {error}"),
-    }
-}
-
-fn hint_for_missing(path: &Path) -> String {
-    let Some(folder) = path.parent() else {
-        return String::new();
-    };
-    if !folder.is_dir() {
-        let existing = folder.ancestors().find(|ancestor| ancestor.is_dir());
-        return existing.map_or_else(String::new, |existing| {
-            format!("; the path exists only as far as `{}`", existing.display())
-        });
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let names = names_in(folder);
-    match nearest(&name, names.iter().map(String::as_str)).as_slice() {
-        [] => format!("; nothing in `{}` has a similar name", folder.display()),
-        near => format!(
-            "; similar names in `{}`: {}",
-            folder.display(),
-            near.join(", ")
-        ),
     }
 }
 
@@ -347,7 +391,8 @@ mod tests {
             (b"\x01\x02\x03\x04abc", Some("a binary file")),
             (b"latin1 caf\xe9", None),
         ] {
-            assert_eq!(binary_kind(sample), kind, "{sample:?}");
+            let found = binary_kind(sample).map(|kind| kind.name);
+            assert_eq!(found, kind, "{sample:?}");
         }
     }
 }

@@ -16,7 +16,7 @@ pub const TOOLSETS: &[Toolset] = &[
     Toolset {
         name: "file",
         legacy_name: Some("file_tools"),
-        tools: &["read_file", "write_file"],
+        tools: &["patch", "read_file", "search_files", "write_file"],
     },
     Toolset {
         name: "terminal",
@@ -99,7 +99,7 @@ mod tests {
     fn a_tool_named_twice_is_selected_once() {
         assert_eq!(
             selected(&["todo", "file", "todo"]),
-            ["read_file", "todo", "write_file"]
+            ["patch", "read_file", "search_files", "todo", "write_file"]
         );
     }
 

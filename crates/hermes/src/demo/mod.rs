@@ -14,7 +14,7 @@ use hermes_core::{
 };
 use hermes_exec::{Local, child_environment};
 use hermes_store::SqliteStore;
-use hermes_tools::{ToolLimits, ToolPorts};
+use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
 
 use crate::args::DemoArgs;
@@ -222,6 +222,7 @@ impl Stage {
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),
+            files: FileLedger::default(),
         };
         let ports = Ports {
             model: Arc::new(DemoModel { pause: self.pause }),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use hermes_core::command::{Group, Surface, of};
 use hermes_core::{SessionRecord, Tool};
-use hermes_mcp::ServerStatus;
+use hermes_mcp::{Reloaded, ServerStatus};
 
 use super::Here;
 use crate::base::Base;
 use crate::commands::layout::{Table, one_line};
+use crate::commands::mcp::status_table;
 use crate::wiring::Wired;
 
 /// Enough of a description to know what a tool is for.
@@ -58,15 +59,28 @@ pub(super) fn servers(servers: &[ServerStatus]) -> String {
     if servers.is_empty() {
         return "no MCP servers; `hermes mcp add` adds one".into();
     }
-    let mut table = Table::new(["SERVER", "STATE", "TOOLS"]);
-    for server in servers {
-        table.row([
-            server.name.clone(),
-            server.state.to_string(),
-            server.tools.to_string(),
-        ]);
+    status_table(servers)
+}
+
+/// What reading the settings again did to the servers.
+pub(super) fn reloaded(reloaded: &Reloaded) -> String {
+    let changes = [
+        ("started", &reloaded.started),
+        ("restarted", &reloaded.restarted),
+        ("stopped", &reloaded.stopped),
+    ];
+    let changes: Vec<String> = changes
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| format!("{what} {}", names.join(", ")))
+        .collect();
+    match changes.is_empty() {
+        true => "nothing has changed".to_owned(),
+        false => format!(
+            "{}\nthis conversation keeps the tools it began with; /new starts one with those there are now",
+            changes.join("; ")
+        ),
     }
-    table.text()
 }
 
 pub(super) fn status(wired: &Wired, here: &Here, record: Option<&SessionRecord>) -> String {

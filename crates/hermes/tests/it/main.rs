@@ -14,6 +14,7 @@ mod golden;
 mod mcp;
 mod mcp_login;
 mod oneshot;
+mod serve;
 mod setting;
 mod slash;
 mod star;

@@ -4,7 +4,11 @@ use hermes_testkit::mcp::{Fault, FaultyMcp, Rule, SessionLoss};
 use hermes_testkit::server::{Answer, Script};
 use serde_json::json;
 
+use std::time::Duration;
+
 use crate::setting::{Setting, bare};
+
+const SOON: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn a_call_survives_a_lost_session_and_runs_once() {
@@ -110,7 +114,8 @@ async fn toolsets_on_the_command_line_choose_servers_too() {
         "{only_server:?}"
     );
     let only_files = offered(&["-t", "file"]);
-    assert_eq!(only_files, ["read_file", "write_file"]);
+    let files = ["patch", "read_file", "search_files", "write_file"];
+    assert_eq!(only_files, files);
     assert!(offered(&["-t", "none"]).is_empty());
 }
 
@@ -143,4 +148,55 @@ async fn what_is_wrong_with_a_server_is_told_by_its_name_and_the_others_work() {
     assert!(lines[0].starts_with("good  ready"), "{lines:?}");
     let page = lines.iter().position(|line| line.starts_with("page  "));
     assert!(lines[page.unwrap() + 1].contains("text/html"), "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_chat_shows_reconnects_and_reloads_its_servers_and_keeps_its_prompt() {
+    let (old, new) = (FaultyMcp::start().await, FaultyMcp::start().await);
+    let setting = Setting::new(Script::always(Answer::text("an answer"))).await;
+    let add = |name: &str, server: &FaultyMcp| {
+        let added = setting.run(&["mcp", "add", name, "--url", &server.url()]);
+        assert_eq!(added.code, Some(0), "{added:?}");
+    };
+    add("old", &old);
+    let mut terminal = setting.hermes.spawn_in_terminal();
+    terminal.expect("›", SOON);
+    terminal.send("hello\n");
+    terminal.expect("an answer", SOON);
+    terminal.send("/mcp\n");
+    terminal.expect("old     ready", SOON);
+    terminal.send("/mcp reconnect nobody\n");
+    terminal.expect("there is no MCP server `nobody`", SOON);
+    terminal.send("/mcp reconnect old\n");
+    terminal.expect("connecting to old anew", SOON);
+    terminal.send("/reload-mcp\n");
+    terminal.expect("nothing has changed", SOON);
+    add("new", &new);
+    terminal.send("/reload-mcp\n");
+    terminal.expect("started new", SOON);
+    terminal.expect("keeps the tools it began with", SOON);
+    terminal.send("once more\n");
+    terminal.expect("an answer", SOON);
+    terminal.send("/new\n");
+    terminal.expect("a new conversation", SOON);
+    terminal.send("with new tools\n");
+    terminal.expect("an answer", SOON);
+    terminal.send("/quit\n");
+    assert_eq!(terminal.wait(SOON), Some(0));
+
+    let requests = setting.server.requests();
+    let tools: Vec<String> = requests
+        .iter()
+        .map(|request| request.json["tools"].to_string())
+        .collect();
+    assert_eq!(
+        tools[0], tools[1],
+        "the prompt of a conversation never changes"
+    );
+    assert!(!tools[1].contains("mcp__new__echo") && tools[2].contains("mcp__new__echo"));
+    assert_eq!(
+        old.count("initialize"),
+        2,
+        "only the reconnect made a new session"
+    );
 }

@@ -89,6 +89,11 @@ fn rpc_error(body: &str) -> Option<(i32, String)> {
     Some((code, message.unwrap_or_default().to_owned()))
 }
 
+fn error_data(body: &str) -> Option<serde_json::Value> {
+    let body: serde_json::Value = serde_json::from_str(body).ok()?;
+    body.get("error")?.get("data").cloned()
+}
+
 /// Reads a JSON answer to the end.
 pub(super) async fn json_message(response: Response) -> Result<ServerJsonRpcMessage, HttpFailure> {
     let body = body(response).await?;
@@ -150,7 +155,11 @@ pub(super) fn discover_refused(
         return None;
     }
     let error = match &answer.rpc {
-        Some((code, text)) => ErrorData::new(rmcp::model::ErrorCode(*code), text.clone(), None),
+        // The data says which versions the server speaks, if it is only about the version.
+        Some((code, text)) => {
+            let code = rmcp::model::ErrorCode(*code);
+            ErrorData::new(code, text.clone(), error_data(&answer.body))
+        }
         None => ErrorData::invalid_request(answer.to_string(), None),
     };
     let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));

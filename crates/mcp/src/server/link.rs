@@ -80,8 +80,9 @@ impl Server {
 
 /// Says why there is no connection.
 fn cause(view: &View) -> String {
-    match &view.last_error {
-        Some(error) => error.clone(),
-        None => view.state.to_string(),
+    match (&view.last_error, view.breaker) {
+        (Some(error), _) => error.clone(),
+        (None, BreakerState::Closed) => view.state.to_string(),
+        (None, _) => "its last calls have failed".to_owned(),
     }
 }

@@ -28,6 +28,7 @@ impl Server {
         let _calling = link.calling();
         let started = Instant::now();
         self.tell_folder(link, call).await;
+        let begun = link.in_flight.begin(Arc::clone(call));
         let handle = link
             .peer
             .send_request_with_option(request.message.clone(), self.options(link))
@@ -36,14 +37,16 @@ impl Server {
             .map_err(|error| Failure::Unreachable {
                 cause: error.to_string(),
             })?;
-        let _begun = link
-            .in_flight
-            .begin(handle.progress_token.clone(), Arc::clone(call));
-        let mut abandoned = CancelOnDrop::new(&link.peer, handle.id.clone());
+        begun.is_told_by(handle.progress_token.clone());
+        let id = handle.id.clone();
+        let mut abandoned = CancelOnDrop::new(&link.peer, id.clone());
         let result = tokio::select! {
             result = handle.await_response() => {
                 abandoned.disarm();
-                result.map_err(Failure::from_service)
+                result.map_err(|error| match Failure::from_service(error) {
+                    Failure::Cut { cause } if link.excludes(&id) => Failure::Unreachable { cause },
+                    failure => failure,
+                })
             }
             failure = self.out_of_time(call, started) => Err(failure),
         };

@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::Process;
+use super::{Process, Written};
 use crate::message;
 
 /// A server that does not read its input for this long has stopped.
@@ -37,6 +37,7 @@ pub(crate) struct Lines<R, W> {
     reader: LineReader<R>,
     noise: Noise,
     writer: Arc<Mutex<Option<W>>>,
+    written: Written,
     /// The process behind the streams, if there is one; it ends with the transport.
     process: Option<Process>,
 }
@@ -81,12 +82,25 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             },
             noise: Noise::default(),
             writer: Arc::new(Mutex::new(Some(writer))),
+            written: Written::default(),
             process,
         }
     }
 
     pub(crate) fn noise(&self) -> Noise {
         self.noise.clone()
+    }
+
+    pub(crate) fn written(&self) -> Written {
+        self.written.clone()
+    }
+
+    /// Lets nothing be written any more. What is being written comes to its end first, so that it is known.
+    async fn stop_writing(&mut self) {
+        // A write that is stuck in spite of everything is given up by its own deadline.
+        if let Ok(mut writer) = timeout(WRITE_TIMEOUT, self.writer.lock()).await {
+            *writer = None;
+        }
     }
 
     /// Reads the next line; `None` when there will be no more.
@@ -176,7 +190,7 @@ where
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Error>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
+        let (writer, written) = (Arc::clone(&self.writer), self.written.clone());
         async move {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
@@ -190,12 +204,15 @@ where
                     "the transport is closed",
                 ));
             };
-            let written = timeout(WRITE_TIMEOUT, async {
+            let write = timeout(WRITE_TIMEOUT, async {
                 pipe.write_all(&line).await?;
+                if let ClientJsonRpcMessage::Request(request) = &message {
+                    written.note(&request.id);
+                }
                 pipe.flush().await
             });
-            match written.await {
-                Ok(written) => written,
+            match write.await {
+                Ok(result) => result,
                 Err(_) => {
                     // Half a line may be in the pipe; nothing can follow it.
                     *writer = None;
@@ -207,7 +224,10 @@ where
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
-            let line = self.next_line().await?;
+            let Some(line) = self.next_line().await else {
+                self.stop_writing().await;
+                return None;
+            };
             match line.message() {
                 Some(message) => return Some(message),
                 None if line.bytes.iter().all(u8::is_ascii_whitespace) => {}

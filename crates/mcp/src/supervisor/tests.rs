@@ -352,7 +352,15 @@ async fn a_day_of_lost_sessions_leaves_no_task_behind() {
             .num_alive_tasks()
     };
     let (tasks_before, dials_before) = (tasks(), World::count(&bench.world.dials));
-    sleep(24 * HOUR).await;
+    for _ in 0..24 {
+        // Every hour it is also restarted, and refuses connections meanwhile.
+        let refused = Failure::Unreachable {
+            cause: "refused".to_owned(),
+        };
+        *bench.world.failures.lock().unwrap() = vec![refused; 5].into();
+        sleep(HOUR).await;
+        bench.call().await.unwrap();
+    }
     assert!(World::count(&bench.world.dials) > dials_before + 400);
     assert!(tasks() <= tasks_before + 2, "{} of {tasks_before}", tasks());
     bench.call().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hermes_core::ToolError;
+use hermes_core::{Random, ToolError};
 use hermes_testkit::mcp::{Fault, FaultyMcp, Rule};
 use serde_json::{Value, json};
 
@@ -198,4 +198,50 @@ async fn a_changed_list_is_announced_on_the_stream() {
     client
         .until("the new tool", |status| status.tools == 7)
         .await;
+}
+
+/// Makes the next call fail in some way, or its stream.
+fn fail_somehow(server: &FaultyMcp, random: &Random) {
+    let rule = |fault| Rule::once(fault).on("tools/call");
+    match random.below(7) {
+        0 => server.fail(rule(Fault::status(404))),
+        1 => server.fail(rule(Fault::retry_after(429, "0"))),
+        2 => server.fail(rule(Fault::status(500))),
+        3 => server.fail(rule(Fault::status(502)).after_executing()),
+        4 => server.fail(rule(Fault::Reset)),
+        5 => server.fail(rule(Fault::Reset).after_executing()),
+        _ => server.drop_sessions(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn under_random_faults_no_call_runs_twice_and_every_call_ends() {
+    const CALLS: usize = 300;
+    let random = Random::seeded(20_261_116);
+    let server = FaultyMcp::start().await;
+    let mut section = section(&server);
+    // Without the pauses that protect a server from us, so that every call meets its fault.
+    section["breaker"] = json!({ "threshold": 0 });
+    section["backoff"] = json!({ "base": 0.01, "cap": 0.05 });
+    let client = Client::new(&section);
+    let mut done = 0;
+    for call in 0..CALLS {
+        let word = format!("word{call}");
+        if random.below(3) == 0 {
+            fail_somehow(&server, &random);
+        }
+        let append = tokio::time::timeout(Duration::from_secs(20), client.append(&word));
+        let answer = append.await.expect("every call ends");
+        let executions = server.executions(&word);
+        match answer {
+            Ok(_) => {
+                done += 1;
+                assert_eq!(executions, 1, "{word} succeeded");
+            }
+            Err(ToolError::OutcomeUnknown(text)) => assert!(executions <= 1, "{word}: {text}"),
+            Err(error) => assert_eq!(executions, 0, "{word} did not run: {error}"),
+        }
+    }
+    println!("{done} of {CALLS} done");
+    assert!(done > CALLS * 7 / 10);
 }

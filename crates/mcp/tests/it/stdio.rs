@@ -240,7 +240,7 @@ fn no_program_outlives_a_client_that_was_killed() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test kills this process")]
-fn command() -> std::process::Command {
+pub(crate) fn command() -> std::process::Command {
     std::process::Command::new(std::env::current_exe().unwrap())
 }
 

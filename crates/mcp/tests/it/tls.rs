@@ -25,13 +25,13 @@ use crate::client::Client;
 const NAME: &str = "mcp.example";
 
 /// An authority, and a folder with the files it makes.
-struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
+pub(crate) struct Authority {
+    pub(crate) issuer: CertifiedIssuer<'static, KeyPair>,
     folder: TempDir,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -41,7 +41,7 @@ impl Authority {
         }
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         path
@@ -61,7 +61,7 @@ impl Authority {
         (certificate, self.write("client.key", &key.serialize_pem()))
     }
 
-    fn acceptor(&self, names: &[&str], clients: Option<&Self>) -> TlsAcceptor {
+    pub(crate) fn acceptor(&self, names: &[&str], clients: Option<&Self>) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let params = CertificateParams::new(names).unwrap();
@@ -87,14 +87,14 @@ impl Authority {
 }
 
 /// A server that speaks TLS, in front of one that does not.
-struct TlsFront {
+pub(crate) struct TlsFront {
     address: SocketAddr,
-    server: FaultyMcp,
+    pub(crate) server: FaultyMcp,
     _tasks: JoinSet<()>,
 }
 
 impl TlsFront {
-    async fn start(acceptor: TlsAcceptor) -> Self {
+    pub(crate) async fn start(acceptor: TlsAcceptor) -> Self {
         let server = FaultyMcp::start().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, behind) = (listener.local_addr().unwrap(), server.address());
@@ -118,7 +118,7 @@ impl TlsFront {
         }
     }
 
-    fn section(&self, more: Value) -> Value {
+    pub(crate) fn section(&self, more: Value) -> Value {
         let url = format!("https://localhost:{}/mcp", self.address.port());
         let mut section = json!({ "url": url, "keepalive_interval": 0 });
         section

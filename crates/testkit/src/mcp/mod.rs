@@ -19,6 +19,7 @@ mod ledger;
 mod listen;
 mod peer;
 mod program;
+mod relay;
 mod reply;
 mod rpc;
 mod rule;
@@ -42,6 +43,7 @@ use serde_json::Value;
 
 pub use fault::{Endless, Fault, SessionLoss, WrongId};
 pub use program::run as run_program;
+pub use relay::Relay;
 pub use rule::{On, Rule, START};
 pub use seen::Seen;
 pub use settings::{Answers, Era, Settings};

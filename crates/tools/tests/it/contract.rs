@@ -12,7 +12,9 @@ async fn every_tool_keeps_the_contract() {
         let place = Place::new();
         place.write("a.txt", "hello\n");
         let valid = match *name {
+            "patch" => json!({"path": "a.txt", "old_string": "hello", "new_string": "bye"}),
             "read_file" => json!({"path": "a.txt"}),
+            "search_files" => json!({"pattern": "hello"}),
             "write_file" => json!({"path": "b.txt", "content": "hello\n"}),
             "terminal" => json!({"command": "echo hello"}),
             "todo" => json!({"todos": [{"id": "1", "content": "x", "status": "pending"}]}),

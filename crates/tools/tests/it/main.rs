@@ -7,7 +7,11 @@
 
 mod approvals;
 mod contract;
+mod fuzzy;
+mod patch;
 mod read_file;
+mod search_files;
+mod search_speed;
 mod terminal;
 mod write_file;
 
@@ -18,7 +22,7 @@ use hermes_core::{
     BoxFuture, CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError, Tool, ToolError,
 };
 use hermes_testkit::contract::tool::context;
-use hermes_tools::{ToolLimits, ToolPorts, built_in};
+use hermes_tools::{FileLedger, ToolLimits, ToolPorts, built_in};
 use serde_json::Value;
 
 /// A terminal that runs nothing: it prints the line it was given, with the folder and the limits.
@@ -47,12 +51,14 @@ impl Terminal for EchoTerminal {
 /// A folder to work in, which is also the home of the user.
 struct Place {
     folder: tempfile::TempDir,
+    files: FileLedger,
 }
 
 impl Place {
     fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+            files: FileLedger::default(),
         }
     }
 
@@ -82,6 +88,7 @@ impl Place {
             home: Some(self.root().to_owned()),
             secret: vec![self.path(".hermes/auth.json")],
             protected: vec![self.path(".hermes/config.yaml")],
+            files: self.files.clone(),
         }
     }
 

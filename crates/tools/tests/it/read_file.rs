@@ -88,10 +88,13 @@ async fn what_is_not_text_is_described() {
     place.write("image.png", b"\x89PNG\r\n\x1a\n\0\0\0");
     let answer = place.answer(READ, json!({"path": "image.png"})).await;
     assert!(answer.contains("a PNG image of 11 bytes"), "{answer}");
+    place.write("paper.pdf", "%PDF-1.7");
+    let answer = place.answer(READ, json!({"path": "paper.pdf"})).await;
+    assert!(answer.contains("`pdftotext"), "{answer}");
     place.write("folder/inside.txt", "x");
     let answer = place.answer(READ, json!({"path": "folder"})).await;
     assert!(
-        answer.ends_with("is a folder; read a file in it: inside.txt"),
+        answer.ends_with("is a folder; name a file in it: inside.txt"),
         "{answer}"
     );
 }
@@ -167,4 +170,51 @@ fn reading_is_a_read_of_its_path() {
     assert_eq!(tool.effect(&arguments), Effect::Read);
     let expected = Parallel::Reads(vec![place.path("a.txt")]);
     assert_eq!(tool.parallel(&arguments, place.root()), expected);
+}
+
+#[tokio::test]
+async fn a_page_that_is_in_the_conversation_is_not_repeated_at_once() {
+    let place = Place::new();
+    let lines: String = (1..=300).map(|n| format!("line {n}\n")).collect();
+    place.write("a.txt", &lines);
+    let arguments = json!({"path": "a.txt"});
+    let first = place.call(READ, arguments.clone()).await.unwrap();
+    let second = place.call(READ, arguments.clone()).await.unwrap();
+    assert!(
+        second.contains("has not changed since you read it"),
+        "{second}"
+    );
+    let third = place.call(READ, arguments.clone()).await.unwrap();
+    assert_eq!(first, third);
+    let page = json!({"path": "a.txt", "offset": 2});
+    assert!(
+        place
+            .call(READ, page)
+            .await
+            .unwrap()
+            .starts_with("2|line 2")
+    );
+
+    place.write("a.txt", lines.replace("line 1\n", "changed\n"));
+    let changed = place.call(READ, arguments).await.unwrap();
+    assert!(changed.starts_with("1|changed\n"), "{changed}");
+}
+
+#[tokio::test]
+async fn a_notebook_is_read_by_its_cells() {
+    let place = Place::new();
+    let notebook = json!({"cells": [{"cell_type": "code", "source": ["x = 1\n", "x"]}]});
+    place.write("a.ipynb", notebook.to_string());
+    let text = place.call(READ, json!({"path": "a.ipynb"})).await.unwrap();
+    assert!(text.starts_with("[the text of a notebook;"), "{text}");
+    assert!(
+        text.ends_with("1|# --- Code cell 1 ---\n2|x = 1\n3|x\n"),
+        "{text}"
+    );
+    place.write("broken.ipynb", "{\"cells\": 1}\n");
+    let text = place
+        .call(READ, json!({"path": "broken.ipynb"}))
+        .await
+        .unwrap();
+    assert_eq!(text, "1|{\"cells\": 1}\n");
 }

@@ -188,3 +188,51 @@ fn writing_is_idempotent_and_claims_its_path() {
     let expected = Parallel::Writes(vec![place.path("a.txt")]);
     assert_eq!(tool.parallel(&arguments, place.root()), expected);
 }
+
+#[tokio::test]
+async fn broken_yaml_and_toml_are_not_written() {
+    let place = Place::new();
+    for (name, content, expected) in [
+        ("a.yaml", "a: [1\nb: 2\n", "not valid YAML"),
+        ("a.toml", "[a\n", "not valid TOML"),
+    ] {
+        let answer = place.answer(WRITE, arguments(name, content)).await;
+        assert!(
+            answer.contains(expected) && answer.contains("line"),
+            "{answer}"
+        );
+        assert!(!place.path(name).exists());
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_others_changed_is_read_again_before_it_is_written() {
+    let place = Place::new();
+    place.write("a.txt", "mine\n");
+    let read = json!({"path": "a.txt"});
+    place.call("read_file", read.clone()).await.unwrap();
+    place.write("a.txt", "theirs, longer\n");
+    let answer = place.answer(WRITE, arguments("a.txt", "new\n")).await;
+    assert!(answer.contains("has changed on disk since"), "{answer}");
+    assert_eq!(place.read("a.txt"), "theirs, longer\n");
+
+    place.call("read_file", read).await.unwrap();
+    for content in ["new\n", "newer\n"] {
+        place
+            .call(WRITE, arguments("a.txt", content))
+            .await
+            .unwrap();
+    }
+    assert_eq!(place.read("a.txt"), "newer\n");
+}
+
+#[tokio::test]
+async fn a_file_that_was_never_read_is_written() {
+    let place = Place::new();
+    place.write("a.txt", "old\n");
+    place
+        .call(WRITE, arguments("a.txt", "new\n"))
+        .await
+        .unwrap();
+    assert_eq!(place.read("a.txt"), "new\n");
+}

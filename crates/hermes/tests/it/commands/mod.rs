@@ -5,6 +5,7 @@ mod config;
 mod doctor;
 mod insights;
 mod logs;
+mod mcp;
 mod model;
 mod prompt_size;
 mod recover;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use hermes_core::{
-    Archive, Cost, Entry, Insights, Message, SessionFilter, SessionId, Store, StoreError, TurnEnd,
-    Used,
+    Archive, Cost, Entry, Insights, Message, SessionFilter, SessionId, SpokenFrom, SpokenQuery,
+    Store, StoreError, TurnEnd, Used,
 };
 
 use super::Place;
@@ -19,6 +19,7 @@ pub(super) async fn check<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S)
     titles_are_clean_and_used_once(open).await;
     a_deleted_session_is_gone(open).await;
     a_transcript_has_every_message_with_its_time(open).await;
+    what_was_said_is_read_from_either_end(open).await;
     statistics_count_everything(open).await;
     insights_count_what_was_used_since(open).await;
 }
@@ -54,6 +55,8 @@ async fn sessions_are_listed_newest_first<S: Store + Archive>(open: &impl AsyncF
         ..all
     };
     assert_eq!(listed(here).await, ["new", "old"]);
+    let record = store.record(&"new".into()).await.unwrap();
+    assert_eq!((record.id.as_str(), record.messages), ("new", 4));
 }
 
 async fn a_session_is_found_by_id_beginning_and_title<S: Store + Archive>(
@@ -139,6 +142,7 @@ async fn a_deleted_session_is_gone<S: Store + Archive>(open: &impl AsyncFn(PathB
     let not_found = StoreError::NotFound { name: "s1".into() };
     assert_eq!(store.load(&session).await, Err(not_found.clone()));
     assert_eq!(store.transcript(&session).await, Err(not_found.clone()));
+    assert_eq!(store.record(&session).await, Err(not_found.clone()));
     assert_eq!(store.delete(&session).await, Err(not_found));
     store.rename(&kept, "title").await.expect("free again");
     assert_eq!(store.load(&kept).await.unwrap().messages.len(), 2);
@@ -209,6 +213,59 @@ async fn insights_count_what_was_used_since<S: Store + Archive>(open: &impl Asyn
     let later = store.insights(after(5)).await.unwrap();
     assert_eq!(later.models[0].used.requests, 1);
     assert_eq!(store.insights(after(6)).await.unwrap(), Insights::default());
+}
+
+async fn what_was_said_is_read_from_either_end<S: Store + Archive>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let first = told(&store, "s1", &[("one", "two"), ("three", "four")]).await;
+    let second = told(&store, "s2", &[("five", "six")]).await;
+    let calls = vec![
+        started("t", "seven"),
+        replied("t", calling(&["a"])),
+        finished("t", "a"),
+    ];
+    store.append(&first, after(9), calls).await.unwrap();
+    let read = async |session: Option<&SessionId>, from, limit| {
+        let session = session.cloned();
+        let query = SpokenQuery {
+            session,
+            from,
+            limit,
+        };
+        store.spoken(query).await.unwrap()
+    };
+    let texts = async |session: Option<&SessionId>, from, limit| -> Vec<String> {
+        let spoken = read(session, from, limit).await;
+        spoken.iter().map(|said| said.message.text()).collect()
+    };
+    let start = SpokenFrom::After(0);
+    let everything = ["one", "two", "three", "four", "five", "six", "seven", ""];
+    assert_eq!(texts(None, start, 100).await, everything, "and no result");
+    assert_eq!(texts(None, SpokenFrom::End, 3).await, ["six", "seven", ""]);
+    assert_eq!(texts(Some(&first), start, 2).await, ["one", "two"]);
+    assert_eq!(
+        texts(Some(&second), SpokenFrom::End, 9).await,
+        ["five", "six"]
+    );
+
+    let two = read(None, start, 2).await;
+    assert!(0 < two[0].place && two[0].place < two[1].place);
+    assert_eq!((&two[1].session, two[1].at), (&first, after(1)));
+    let rest = SpokenFrom::After(two[1].place);
+    assert_eq!(texts(None, rest, 2).await, ["three", "four"]);
+    assert!(texts(None, SpokenFrom::After(u64::MAX), 9).await.is_empty());
+    let taken_back = vec![Entry::Rewound { turns: 1 }];
+    store.append(&second, after(10), taken_back).await.unwrap();
+    assert!(texts(Some(&second), start, 9).await.is_empty());
+    let nobody = store.spoken(SpokenQuery {
+        session: Some("nobody".into()),
+        from: start,
+        limit: 1,
+    });
+    assert!(matches!(nobody.await, Err(StoreError::NotFound { .. })));
 }
 
 async fn statistics_count_everything<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {

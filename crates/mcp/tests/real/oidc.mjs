@@ -1,15 +1,13 @@
 // A complete OpenID provider, and beside it the smallest MCP server that takes only its tokens.
-// Arguments: the folder oidc-provider is installed in, and how many seconds its access tokens live.
+// Arguments: the folder oidc-provider is installed in, a port, and how many seconds its access tokens live.
 import http from "node:http";
 import { pathToFileURL } from "node:url";
 
-const [folder, lifetime] = process.argv.slice(2);
+const [folder, port, lifetime] = process.argv.slice(2);
 const library = pathToFileURL(`${folder}/node_modules/oidc-provider/lib/index.js`);
 const { default: Provider } = await import(library);
 
-const server = http.createServer();
-await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
-const base = `http://127.0.0.1:${server.address().port}`;
+const base = `http://127.0.0.1:${port}`;
 const resource = `${base}/mcp`;
 
 const provider = new Provider(base, {
@@ -69,7 +67,7 @@ async function serveMcp(request, response) {
 }
 
 const serveProvider = provider.callback();
-server.on("request", (request, response) => {
+const server = http.createServer((request, response) => {
   const { pathname } = new URL(request.url, base);
   if (pathname === "/mcp") return serveMcp(request, response);
   if (pathname === "/.well-known/oauth-protected-resource/mcp") {
@@ -77,4 +75,4 @@ server.on("request", (request, response) => {
   }
   return serveProvider(request, response);
 });
-console.log(resource);
+server.listen(Number(port), "127.0.0.1");

@@ -1,0 +1,80 @@
+//! `hermes mcp serve`: the conversations of this home, for other programs.
+//!
+//! Standard output belongs to the protocol; everything else goes to the log.
+
+use std::sync::Arc;
+
+use hermes_core::{Archive, CancellationToken, Secret};
+use hermes_mcp::{HttpServer, ServeError, serve_streams};
+use hermes_store::SqliteStore;
+
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::output::note;
+use crate::signals::Signals;
+use crate::wiring::open_store;
+
+const TOKEN_VARIABLE: &str = "HERMES_MCP_SERVE_TOKEN";
+
+/// Serves until the client leaves or somebody ends the program.
+pub(super) async fn run(base: &Base, http: Option<&str>) -> Outcome<()> {
+    let mut signals = Signals::listen()?;
+    let archive: Arc<dyn Archive> = Arc::new(open(base)?);
+    let stop = CancellationToken::new();
+    let serving = async {
+        match http {
+            Some(address) => {
+                let server = HttpServer::bind(address, token(base)?)
+                    .await
+                    .map_err(failure)?;
+                note(&format!("serving on {}", server.url()));
+                server.run(archive, stop.clone()).await;
+                Ok(())
+            }
+            None => {
+                let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+                let served = serve_streams(archive, input, output, stop.clone());
+                served.await.map_err(failure)
+            }
+        }
+    };
+    tokio::pin!(serving);
+    tokio::select! {
+        outcome = &mut serving => return outcome,
+        _ = signals.interrupted() => stop.cancel(),
+    }
+    // Being told to stop is how a server ends; it is no failure.
+    serving.await
+}
+
+/// Opens the database for looking, which works beside any number of chats. The first start makes it.
+fn open(base: &Base) -> Outcome<SqliteStore> {
+    drop(open_store(base)?);
+    Ok(SqliteStore::open_read_only(base.home.database())?)
+}
+
+fn token(base: &Base) -> Outcome<Option<Secret>> {
+    if let Some(token) = base.variable(TOKEN_VARIABLE) {
+        return Ok(Some(token));
+    }
+    let token = base.settings.string("mcp.serve.token")?;
+    Ok((!token.is_empty()).then(|| Secret::new(token)))
+}
+
+fn failure(error: ServeError) -> Failure {
+    let hint = match &error {
+        ServeError::Address { .. } => "write it as HOST:PORT, such as 127.0.0.1:8765".to_owned(),
+        ServeError::Listen { .. } => "choose another port; port 0 takes a free one".to_owned(),
+        ServeError::Unprotected { .. } => format!(
+            "set a long random token with `hermes config set {TOKEN_VARIABLE} TOKEN`, or listen on 127.0.0.1"
+        ),
+        ServeError::Handshake { .. } => {
+            "this is for MCP clients; let one start `hermes mcp serve`".to_owned()
+        }
+    };
+    match error {
+        ServeError::Handshake { .. } => Failure::new(error.to_string()),
+        _ => Failure::usage(error.to_string()),
+    }
+    .hint(hint)
+}

@@ -1,0 +1,243 @@
+//! `hermes mcp status`: how all servers are, once or for as long as somebody looks.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::text::shorten;
+use hermes_core::{Clock as _, Random};
+use hermes_mcp::{BreakerStatus, Mcp, ServerState, ServerStatus};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::timeout;
+
+use super::{NONE_YET, already_told, known};
+use crate::args::JsonFlag;
+use crate::base::Base;
+use crate::commands::layout::{Table, one_line, print_json};
+use crate::failure::Outcome;
+use crate::mcp::ports;
+use crate::output::{print, println};
+use crate::signals::Signals;
+use crate::style::Style;
+use crate::wiring::SystemClock;
+
+/// On a terminal, ages and waits are shown anew this often.
+const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
+/// Enough of an error to recognise it, and short enough for a line.
+const ERROR_CHARS_MAX: usize = 60;
+
+/// Shows every server once. Fails when one is not ready.
+pub(super) async fn once(base: &Base, wait: Duration, json: &JsonFlag) -> Outcome<()> {
+    let Some(mcp) = start(base) else {
+        return match json.json {
+            true => print_json(&json!([])),
+            false => println(NONE_YET),
+        };
+    };
+    mcp.tools(wait).await;
+    let servers = mcp.status();
+    mcp.shutdown().await;
+    if json.json {
+        print_json(&servers.iter().map(as_json).collect())?;
+    } else {
+        let style = Style::of(&io::stdout(), &base.environment);
+        println(&table(&servers, style))?;
+    }
+    match servers.iter().all(is_well) {
+        true => Ok(()),
+        false => Err(already_told()),
+    }
+}
+
+/// Stays connected and shows every change until somebody ends it: in place on a terminal, otherwise line by line.
+pub(super) async fn watch(base: &Base, json: &JsonFlag) -> Outcome<()> {
+    let mut signals = Signals::listen()?;
+    let Some(mcp) = start(base) else {
+        return println(NONE_YET);
+    };
+    let shown = async {
+        match json.json || !io::stdout().is_terminal() {
+            true => tell_changes(&mcp, json).await,
+            false => redraw(&mcp, Style::of(&io::stdout(), &base.environment)).await,
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = shown => outcome,
+        _ = signals.interrupted() => Ok(()),
+    };
+    mcp.shutdown().await;
+    outcome
+}
+
+fn start(base: &Base) -> Option<Mcp> {
+    let servers = known(base);
+    let ports = ports(base, Arc::new(Random::from_system()));
+    (!servers.is_empty()).then(|| Mcp::start(servers, ports))
+}
+
+/// Writes the table over itself, for ever.
+async fn redraw(mcp: &Mcp, style: Style) -> Outcome<()> {
+    let mut events = mcp.events();
+    let mut lines_above = 0;
+    loop {
+        let back = match lines_above {
+            0 => String::new(),
+            lines => format!("\x1b[{lines}A\r"),
+        };
+        let table = table(&mcp.status(), Style::PLAIN);
+        let heading = table.lines().take(1).map(|line| style.bold(cut(line)));
+        let servers = table.lines().skip(1).map(cut);
+        // Each line is cleared behind its end, and everything below the last.
+        let lines = heading.chain(servers).map(|line| format!("{line}\x1b[K\n"));
+        print(&format!("{back}{}\x1b[J", lines.collect::<String>()))?;
+        lines_above = table.lines().count();
+        // A change is shown at once; otherwise only ages grow.
+        let _ = timeout(REDRAW_INTERVAL, events.recv()).await;
+    }
+}
+
+/// Makes a line fit the terminal: one that is broken into two could not be written over.
+fn cut(line: &str) -> String {
+    let columns = rustix::termios::tcgetwinsize(io::stdout()).map_or(0, |size| size.ws_col);
+    match columns {
+        0 => line.to_owned(),
+        columns => shorten(line, usize::from(columns)),
+    }
+}
+
+/// Writes a line for every server, then one for every change.
+async fn tell_changes(mcp: &Mcp, json: &JsonFlag) -> Outcome<()> {
+    let mut events = mcp.events();
+    for server in mcp.status() {
+        tell(&server, json)?;
+    }
+    loop {
+        let changed = match events.recv().await {
+            Ok(event) => Some(event.server),
+            Err(RecvError::Lagged(_)) => None,
+            Err(RecvError::Closed) => return Ok(()),
+        };
+        // After a gap, all of them may have changed.
+        let is_news =
+            |server: &ServerStatus| changed.as_ref().is_none_or(|name| *name == server.name);
+        for server in mcp.status().iter().filter(|server| is_news(server)) {
+            tell(server, json)?;
+        }
+    }
+}
+
+fn tell(server: &ServerStatus, json: &JsonFlag) -> Outcome<()> {
+    let now = SystemClock.now().to_text();
+    if json.json {
+        let mut line = as_json(server);
+        line["at"] = json!(now);
+        return println(&line.to_string());
+    }
+    let state = one_line(&server.state.to_string());
+    println(&format!("{now}  {}  {state}", server.name))
+}
+
+/// One line per server, with what a person asks first.
+pub(super) fn table(servers: &[ServerStatus], style: Style) -> String {
+    let mut table = Table::new([
+        "SERVER",
+        "STATE",
+        "TOOLS",
+        "LAST ANSWER",
+        "TRIP",
+        "RECONNECTS",
+        "TROUBLE",
+    ]);
+    for server in servers {
+        table.row([
+            server.name.clone(),
+            word(&server.state).to_owned(),
+            server.tools.to_string(),
+            server.last_success.map_or_else(|| "–".to_owned(), ago),
+            server.round_trip.map_or_else(|| "–".to_owned(), millis),
+            server.reconnects.to_string(),
+            trouble(server),
+        ]);
+    }
+    table.styled(style)
+}
+
+/// The state in a word; what is wrong stands in a column of its own.
+fn word(state: &ServerState) -> &'static str {
+    match state {
+        ServerState::Disabled => "disabled",
+        ServerState::Connecting => "connecting",
+        ServerState::Ready => "ready",
+        ServerState::Resting => "resting",
+        ServerState::Degraded => "degraded",
+        ServerState::Reconnecting { .. } => "reconnecting",
+        ServerState::NeedsAuth { .. } => "needs credentials",
+        ServerState::Misconfigured { .. } => "misconfigured",
+        ServerState::Stopped => "stopped",
+    }
+}
+
+fn trouble(server: &ServerStatus) -> String {
+    let seconds = |time: Duration| time.as_secs().max(1);
+    let next = match (server.breaker, server.next_attempt) {
+        (BreakerStatus::Open { probe_in }, _) => {
+            format!("left alone for {} s: ", seconds(probe_in))
+        }
+        (_, Some(next)) => format!("next try in {} s: ", seconds(next)),
+        _ => String::new(),
+    };
+    let cause = match &server.state {
+        ServerState::NeedsAuth { reason } | ServerState::Misconfigured { reason } => reason,
+        ServerState::Ready | ServerState::Resting | ServerState::Disabled => return String::new(),
+        _ => server.last_error.as_deref().unwrap_or_default(),
+    };
+    format!("{next}{}", shorten(&one_line(cause), ERROR_CHARS_MAX))
+}
+
+fn ago(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..60 => format!("{seconds} s ago"),
+        seconds @ 60..3600 => format!("{} min ago", seconds / 60),
+        seconds => format!("{} h ago", seconds / 3600),
+    }
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+/// The whole state, in the colour of how good it is.
+pub(super) fn state(server: &ServerStatus, style: Style) -> String {
+    let text = one_line(&server.state.to_string());
+    match server.state {
+        ServerState::Ready | ServerState::Resting => style.green(text),
+        ServerState::Disabled => style.dim(text),
+        _ => style.red(text),
+    }
+}
+
+pub(super) fn is_well(server: &ServerStatus) -> bool {
+    use ServerState::{Disabled, Ready, Resting};
+    matches!(server.state, Ready | Resting | Disabled)
+}
+
+pub(super) fn as_json(server: &ServerStatus) -> Value {
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    json!({
+        "name": server.name,
+        "state": word(&server.state),
+        "detail": server.state.to_string(),
+        "tool_count": server.tools,
+        "last_success_ms_ago": server.last_success.map(millis),
+        "round_trip_ms": server.round_trip.map(millis),
+        "reconnects": server.reconnects,
+        "breaker": match server.breaker {
+            BreakerStatus::Closed => "closed",
+            BreakerStatus::Open { .. } => "open",
+            BreakerStatus::HalfOpen => "half-open",
+        },
+        "next_attempt_ms": server.next_attempt.map(millis),
+        "last_error": server.last_error,
+    })
+}

@@ -1,0 +1,54 @@
+//! What a call is answered with.
+
+use hermes_core::{StoreError, Timestamp};
+use rmcp::model::{CallToolResult, ContentBlock};
+
+/// The answer to a call, or why there is none. Both reach the client as a result, so that a model can read them.
+pub(super) type Answer = Result<CallToolResult, Refused>;
+
+/// Why a call is not done, and what would help. Written for a model.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused(pub(super) String);
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self(match &error {
+            StoreError::NotFound { name } => {
+                format!("there is no conversation `{name}`; conversations_list shows what there is")
+            }
+            StoreError::Ambiguous { .. } => format!("{error}; write more of the key"),
+            _ => format!("{error}; {}", error.hint()),
+        })
+    }
+}
+
+impl From<Refused> for CallToolResult {
+    fn from(refused: Refused) -> Self {
+        Self::error(vec![ContentBlock::text(refused.0)])
+    }
+}
+
+/// `2026-11-15T21:04:05Z`.
+pub(super) fn time(at: Timestamp) -> String {
+    let (_, time) = at.civil();
+    let (hour, minute, second) = (time.hour, time.minute, time.second);
+    format!("{}T{hour:02}:{minute:02}:{second:02}Z", at.date_text())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_programs_read_them() {
+        let at = Timestamp::from_millis(1_794_777_845_123);
+        assert_eq!(time(at), "2026-11-15T21:24:05Z");
+    }
+
+    #[test]
+    fn a_missing_conversation_is_told_in_the_words_of_our_tools() {
+        let error = StoreError::NotFound { name: "x".into() };
+        let Refused(text) = error.into();
+        assert!(text.contains("`x`") && text.contains("conversations_list"));
+    }
+}

@@ -1,0 +1,123 @@
+//! A live client of one real server, to which something happens between two calls.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hermes_core::{
+    CallId, CancellationToken, Person, Progress, Random, SessionId, Spending, Tool, ToolContext,
+};
+use hermes_mcp::{BreakerStatus, Mcp, McpPorts, ServerSettings};
+use hermes_testkit::TestClock;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::peer::variable;
+
+/// For the first connection: the server may have to be started.
+const FIRST_WAIT: Duration = Duration::from_secs(60);
+
+pub(crate) struct Trial {
+    name: String,
+    mcp: Mcp,
+    tool: &'static str,
+    folder: TempDir,
+}
+
+impl Trial {
+    /// Prepares a trial with a server that is still to be connected to; its files go to [`Self::ledger`]'s folder.
+    pub(crate) fn new(name: &str, folder: TempDir, tool: &'static str, section: &Value) -> Self {
+        let settings = ServerSettings::parse("real", section).unwrap();
+        let ports = McpPorts {
+            log_folder: folder.path().to_owned(),
+            cache_folder: folder.path().join("cache"),
+            token_folder: "/proc/nowhere".into(),
+            media_folder: "/proc/nowhere".into(),
+            models: None,
+            folders: Vec::new(),
+            is_attended: false,
+            random: Arc::new(Random::seeded(3)),
+            clock: Arc::new(TestClock::default()),
+            environment: ["PATH", "HOME"]
+                .into_iter()
+                .filter_map(|name| Some((name.to_owned(), variable(name)?)))
+                .collect(),
+        };
+        Self {
+            name: name.to_owned(),
+            mcp: Mcp::start(vec![settings], ports),
+            tool,
+            folder,
+        }
+    }
+
+    /// Makes a call, lets something happen, and makes another: it succeeds at the first try and runs once, and the
+    /// tools are the same.
+    pub(crate) async fn survives(&self, what: &str, happen: impl FnOnce()) {
+        let word = |when: &str| format!("{when}-{}", what.replace(' ', "-"));
+        self.call(&word("before")).await;
+        let tools = self.names().await;
+        tokio::task::block_in_place(happen);
+        self.wait_for_the_breaker().await;
+        let started = Instant::now();
+        self.call(&word("after")).await;
+        let took = started.elapsed();
+        println!("{}, {what}: healed in {} ms", self.name, took.as_millis());
+        assert_eq!(self.names().await, tools, "{}, {what}", self.name);
+    }
+
+    /// A server that took longer than ten seconds to start has opened the breaker, as it should: then calls are refused
+    /// until the connection is back.
+    async fn wait_for_the_breaker(&self) {
+        let started = Instant::now();
+        while self.mcp.status()[0].breaker != BreakerStatus::Closed {
+            assert!(started.elapsed() < FIRST_WAIT, "{}", self.name);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Calls the tool, which has to succeed, and to leave exactly one trace if it leaves any.
+    async fn call(&self, word: &str) {
+        let tools = self.mcp.tools(FIRST_WAIT).await;
+        let name = format!("mcp__real__{}", self.tool);
+        let tool = tools.iter().find(|tool| tool.spec().name == name);
+        let tool = tool.unwrap_or_else(|| panic!("no `{name}`: {:?}", self.mcp.status()));
+        let parameter = match self.tool {
+            "echo" => "message",
+            _ => "word",
+        };
+        let arguments = json!({ parameter: word });
+        let output = tool.run(arguments, &context()).await;
+        let output = output.unwrap_or_else(|error| panic!("{}, {word}: {error}", self.name));
+        assert!(output.text.contains(word), "{}", output.text);
+        if let Ok(ledger) = fs::read_to_string(ledger(&self.folder)) {
+            let executions = ledger.lines().filter(|line| *line == word).count();
+            assert_eq!(executions, 1, "{}, {word}", self.name);
+        }
+    }
+
+    async fn names(&self) -> Vec<String> {
+        let tools = self.mcp.tools(FIRST_WAIT).await;
+        let name = |tool: &Arc<dyn Tool>| tool.spec().name.clone();
+        tools.iter().map(name).collect()
+    }
+}
+
+/// Returns the file in which servers of ours note what they have executed.
+pub(crate) fn ledger(folder: &TempDir) -> PathBuf {
+    folder.path().join("ledger")
+}
+
+pub(crate) fn context() -> ToolContext {
+    ToolContext {
+        session: SessionId::from("s"),
+        call: CallId::from("c"),
+        cwd: PathBuf::from("/"),
+        stop: CancellationToken::new(),
+        progress: Progress::default(),
+        person: Person::default(),
+        spending: Spending::default(),
+        previous: None,
+    }
+}

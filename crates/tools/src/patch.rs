@@ -1,0 +1,362 @@
+//! `patch`: changes parts of files, one by a quoted text or several by a V4A patch.
+//!
+//! `fuzzy` finds text that is not quoted to the letter, `v4a` reads patches, `hunks` applies them; all pure. `plan` works
+//! out every new content before `commit` writes any.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{
+    BoxFuture, CancellationToken, Effect, Parallel, SessionId, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::guard::Guard;
+use crate::ledger::FileLedger;
+use crate::target::Target;
+use crate::{ToolPorts, arguments, blocking, paths};
+
+mod answer;
+mod commit;
+mod diff;
+mod document;
+pub mod fuzzy;
+pub mod hunks;
+mod plan;
+pub mod v4a;
+
+use fuzzy::{Occurrences, Strategy};
+use plan::{Plan, Planned, Replacement};
+use v4a::Change;
+
+const NAME: &str = "patch";
+
+pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+    Arc::new(Patch {
+        spec: spec(),
+        home: ports.home.clone(),
+        guard: Guard::new(ports),
+        ledger: ports.files.clone(),
+    })
+}
+
+fn spec() -> ToolSpec {
+    ToolSpec {
+        name: NAME.to_owned(),
+        description: "Change parts of files. With `path`, `old_string` and `new_string`: replace one text, which must \
+                      occur once (small slips in white space are forgiven). With `mode: patch`: change several files \
+                      at once, all or none. Returns a unified diff. Prefer this to rewriting a file or to `sed`."
+            .to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "mode": {"type": "string", "enum": ["replace", "patch"], "description": "Default: replace"},
+                "path": {"type": "string", "description": "replace: absolute, `~/…`, or relative to the working directory"},
+                "old_string": {"type": "string", "description": "replace: text of the file, without line numbers, with enough around it to be unique"},
+                "new_string": {"type": "string", "description": "replace: what comes instead; empty to delete"},
+                "replace_all": {"type": "boolean", "description": "replace: every occurrence (default false)"},
+                "patch": {
+                    "type": "string",
+                    "description": "patch: `*** Update File: P` with hunks of ` context`, `-removed`, `+added` lines, each \
+                                    begun by `@@ a line above @@`; `*** Add File: P` with `+` lines; `*** Delete File: P`; \
+                                    `*** Move File: P -> Q`",
+                },
+            },
+            "required": [],
+        }),
+    }
+}
+
+struct Patch {
+    spec: ToolSpec,
+    home: Option<PathBuf>,
+    guard: Guard,
+    ledger: FileLedger,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    mode: Option<String>,
+    path: Option<String>,
+    old_string: Option<String>,
+    new_string: Option<String>,
+    #[serde(default)]
+    replace_all: bool,
+    patch: Option<String>,
+}
+
+/// What a call asks for.
+enum Request {
+    Replace {
+        path: String,
+        old: String,
+        new: String,
+        occurrences: Occurrences,
+    },
+    Changes(Vec<Change>),
+}
+
+impl Request {
+    fn new(arguments: Arguments) -> Result<Self, String> {
+        let is_patch = match arguments.mode.as_deref() {
+            Some("patch") => true,
+            Some("replace") => false,
+            // Who sends only a patch means it.
+            None => arguments.old_string.is_none() && arguments.patch.is_some(),
+            Some(other) => return Err(format!("there is no mode `{other}`; use replace or patch")),
+        };
+        let missing = |name: &str| format!("`{name}` is missing");
+        if is_patch {
+            let patch = arguments.patch.ok_or_else(|| missing("patch"))?;
+            let changes = v4a::parse(&patch).map_err(|error| error.to_string())?;
+            return Ok(Self::Changes(changes));
+        }
+        Ok(Self::Replace {
+            path: arguments.path.ok_or_else(|| missing("path"))?,
+            old: arguments.old_string.ok_or_else(|| missing("old_string"))?,
+            new: arguments.new_string.ok_or_else(|| missing("new_string"))?,
+            occurrences: match arguments.replace_all {
+                true => Occurrences::All,
+                false => Occurrences::TheOnlyOne,
+            },
+        })
+    }
+
+    fn paths(&self) -> Vec<&str> {
+        match self {
+            Self::Replace { path, .. } => vec![path],
+            Self::Changes(changes) => changes.iter().flat_map(Change::paths).collect(),
+        }
+    }
+}
+
+impl Tool for Patch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _arguments: &Value) -> Effect {
+        // Replacing `a` by `aa` a second time makes `aaa`.
+        Effect::Effect
+    }
+
+    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
+        match self.touched(arguments, cwd) {
+            paths if paths.is_empty() => Parallel::Never,
+            paths => Parallel::Writes(paths),
+        }
+    }
+
+    fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
+        let request = arguments::parse(NAME, arguments.clone()).ok();
+        let Some(request) = request.and_then(|arguments| Request::new(arguments).ok()) else {
+            return Vec::new();
+        };
+        let absolute = |path: &str| paths::absolute(path, cwd, self.home.as_deref());
+        request.paths().into_iter().map(absolute).collect()
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.patch(arguments, cx))
+    }
+}
+
+impl Patch {
+    async fn patch(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let arguments = arguments::parse(NAME, arguments)?;
+        let request = Request::new(arguments)
+            .map_err(|error| ToolError::Answer(format!("nothing was changed: {error}")))?;
+        let named = request.paths();
+        let named = named.into_iter().map(|name| {
+            let path = paths::joined(name, &cx.cwd, self.home.as_deref());
+            (name.to_owned(), path)
+        });
+        let patching = Patching {
+            named: named.collect(),
+            request,
+            guard: self.guard.clone(),
+            ledger: self.ledger.clone(),
+            session: cx.session.clone(),
+            stop: cx.stop.clone(),
+        };
+        match blocking::unless_stopped(&cx.stop, move || patching.run()).await {
+            Some(Ok(Some(text))) => Ok(ToolOutput::text(text)),
+            Some(Err(answer)) => Err(ToolError::Answer(answer)),
+            Some(Ok(None)) | None => Err(ToolError::Stopped(
+                "stopped while patching; each file has either all of its old content or all of the new".to_owned(),
+            )),
+        }
+    }
+}
+
+/// One call, on a thread that may wait for the disk.
+struct Patching {
+    request: Request,
+    /// Each path of the request as it was named, and where that is.
+    named: Vec<(String, PathBuf)>,
+    guard: Guard,
+    ledger: FileLedger,
+    session: SessionId,
+    stop: CancellationToken,
+}
+
+impl Patching {
+    /// Changes the files and says how; an error is written for the model, and `Ok(None)` means that it was stopped.
+    fn run(&self) -> Result<Option<String>, String> {
+        let found = self.named.iter().map(|(name, path)| {
+            let target = Target::find(path, &self.guard)?;
+            match self.refuse_showing(&target) {
+                Some(refusal) => Err(refusal),
+                None => Ok((name.clone(), target)),
+            }
+        });
+        let targets: Vec<(String, Target)> = found.collect::<Result<_, String>>()?;
+        let _lock = self.ledger.lock(plan::paths_of(&targets));
+        let (plan, summary) = self
+            .plan(&targets)
+            .map_err(|error| format!("nothing was changed: {error}"))?;
+        if self.stop.is_cancelled() {
+            return Ok(None);
+        }
+        let stale = self.stale(&plan);
+        commit::commit(&plan.files)?;
+        self.note(&plan, &stale);
+        Ok(Some(present(&plan, &summary, &stale)))
+    }
+
+    /// The diff and the answers show parts of a file, so what is not read is not patched.
+    fn refuse_showing(&self, target: &Target) -> Option<String> {
+        let refusal = self.guard.refuse_read(target.asked());
+        let refusal = refusal.or_else(|| self.guard.refuse_read(target.path()));
+        refusal.filter(|_| target.path().exists())
+    }
+
+    fn plan(&self, targets: &[(String, Target)]) -> Result<(Plan, String), String> {
+        let mut plan = Plan::read(targets)?;
+        let summary = match &self.request {
+            Request::Replace {
+                old,
+                new,
+                occurrences,
+                ..
+            } => {
+                let replacement = Replacement {
+                    old,
+                    new,
+                    occurrences: *occurrences,
+                };
+                let (_, target) = targets.first().ok_or("`path` is missing")?;
+                let (count, strategy) = plan.replace(target, &replacement)?;
+                replaced(count, strategy)
+            }
+            Request::Changes(changes) => {
+                apply_all(&mut plan, changes, targets)?;
+                String::new()
+            }
+        };
+        plan.check()?;
+        Ok((plan, summary))
+    }
+
+    /// Returns the files that others changed since the session knew them.
+    fn stale<'a>(&self, plan: &'a Plan) -> Vec<&'a Planned> {
+        let is_stale = |file: &&Planned| {
+            let path = file.target.path();
+            let before = file.before.as_ref();
+            before.is_some_and(|before| self.ledger.is_stale(&self.session, path, before.stamp()))
+        };
+        plan.files.iter().filter(is_stale).collect()
+    }
+
+    /// Remembers what the session now knows. What was stale remains so: the session saw only a part of it.
+    fn note(&self, plan: &Plan, stale: &[&Planned]) {
+        for file in plan.files.iter().filter(|file| file.is_changed()) {
+            let path = file.target.path();
+            if stale.iter().any(|stale| stale.target.path() == path) {
+                continue;
+            }
+            match file.target.stamp() {
+                Some(stamp) if file.after.is_some() => {
+                    self.ledger.note_written(&self.session, path, stamp);
+                }
+                _ => self.ledger.forget(&self.session, path),
+            }
+        }
+    }
+}
+
+/// Applies every change; all that do not fit are told at once.
+fn apply_all(
+    plan: &mut Plan,
+    changes: &[Change],
+    targets: &[(String, Target)],
+) -> Result<(), String> {
+    let mut rest = targets.iter().map(|(_, target)| target.clone());
+    let mut errors = Vec::new();
+    for change in changes {
+        let targets: Vec<Target> = rest.by_ref().take(change.paths().len()).collect();
+        errors.extend(plan.apply(change, &targets).err());
+    }
+    match errors.as_slice() {
+        [] => Ok(()),
+        [error] => Err(error.clone()),
+        errors => Err(format!("\n- {}", errors.join("\n- "))),
+    }
+}
+
+fn replaced(count: usize, strategy: Strategy) -> String {
+    let times = match count {
+        1 => String::new(),
+        count => format!(", {count} times"),
+    };
+    match strategy {
+        Strategy::Exact => times,
+        strategy => format!(
+            "{times}; `old_string` was not quoted to the letter (found by {}), so check the diff",
+            strategy.name()
+        ),
+    }
+}
+
+/// Says what became of each file, and shows it.
+fn present(plan: &Plan, summary: &str, stale: &[&Planned]) -> String {
+    let mut lines = Vec::new();
+    let mut diffs = String::new();
+    for file in plan.files.iter().filter(|file| file.is_changed()) {
+        let name = &file.name;
+        let source = plan.source(file);
+        let before = source.and_then(|source| source.before.as_ref());
+        let before = before.map(|before| before.bytes.as_slice());
+        match (source, &file.after) {
+            (Some(source), Some(_)) if source.name != *name => {
+                lines.push(format!("moved `{}` to `{name}`", source.name));
+            }
+            (Some(_), Some(_)) => lines.push(format!("changed `{name}`{summary}")),
+            (None, _) => lines.push(format!("created `{name}`")),
+            (Some(_), None) if is_moved(plan, file) => continue,
+            (Some(_), None) => {
+                lines.push(format!("deleted `{name}`"));
+                continue;
+            }
+        }
+        diffs.push_str(&diff::unified(name, before, file.after.as_deref()));
+    }
+    for file in stale {
+        lines.push(format!(
+            "[`{}` had been changed on disk since you last read it; the diff is against what was there]",
+            file.name
+        ));
+    }
+    format!("{}\n{diffs}", lines.join("\n"))
+}
+
+fn is_moved(plan: &Plan, file: &Planned) -> bool {
+    let mut origins = plan.files.iter().filter_map(|file| file.origin.as_ref());
+    origins.any(|origin| origin.path == file.target.path())
+}

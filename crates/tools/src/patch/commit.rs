@@ -1,0 +1,162 @@
+//! Writes a plan: all of its files, or none.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::plan::Planned;
+use crate::atomic::Staged;
+use crate::folder::Folder;
+use crate::ledger::Stamp;
+
+/// Writes every changed file. On an error those already written are put back; the answer says so, and what could not be.
+pub(super) fn commit(files: &[Planned]) -> Result<(), String> {
+    let changed: Vec<&Planned> = files.iter().filter(|file| file.is_changed()).collect();
+    for file in &changed {
+        check_unchanged(file)?;
+    }
+    let mut made = Vec::new();
+    let done = write_all(&changed, &mut made);
+    if done.is_err() {
+        for folder in made.iter().rev() {
+            // One that is no longer empty is somebody else's by now.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+    done
+}
+
+fn write_all(changed: &[&Planned], made: &mut Vec<PathBuf>) -> Result<(), String> {
+    let mut folders = Vec::new();
+    for file in changed.iter().filter(|file| file.after.is_some()) {
+        let opened = file.target.open_folder();
+        let (folder, created) = opened.map_err(|error| file.target.explain(&error))?;
+        made.extend(created);
+        folders.push((*file, folder));
+    }
+    // All content is on the disk before the first file is replaced: a full disk stops us here.
+    let staged: Result<Vec<_>, String> = folders.iter().map(stage).collect();
+    let mut written: Vec<&Planned> = Vec::new();
+    for (file, staged) in staged?.into_iter() {
+        if let Err(error) = file.target.put(staged) {
+            return Err(undo(&written, file, &error));
+        }
+        written.push(file);
+    }
+    for file in changed.iter().filter(|file| file.after.is_none()) {
+        if let Err(error) = file.target.remove() {
+            return Err(undo(&written, file, &error));
+        }
+        written.push(file);
+    }
+    Ok(())
+}
+
+fn stage<'a>(
+    (file, folder): &'a (&'a Planned, Folder),
+) -> Result<(&'a Planned, Staged<'a>), String> {
+    let content = file.after.as_deref().unwrap_or_default();
+    let before = file.before.as_ref().map(|before| &before.metadata);
+    let origin = file.origin.as_ref();
+    let existing = before.or(origin.and_then(|origin| origin.metadata.as_ref()));
+    crate::atomic::stage(folder, content, existing)
+        .map(|staged| (*file, staged))
+        .map_err(|error| file.target.explain(&error))
+}
+
+/// Refuses to write over what another program wrote while the patch was worked out.
+fn check_unchanged(file: &Planned) -> Result<(), String> {
+    let now = file.target.existing()?;
+    let now: Option<Stamp> = now.as_ref().map(|existing| existing.stamp());
+    let before = file.before.as_ref().map(|before| before.stamp());
+    match now == before {
+        true => Ok(()),
+        false => Err(format!(
+            "nothing was written: `{}` was changed by another program just now; read it again",
+            file.name
+        )),
+    }
+}
+
+/// Puts files back as they were, last first, and says how that went.
+fn undo(written: &[&Planned], failed: &Planned, error: &io::Error) -> String {
+    let mut lost = Vec::new();
+    for file in written.iter().rev() {
+        let undone = match &file.before {
+            Some(before) => file
+                .target
+                .write(&before.bytes, Some(&before.metadata))
+                .map(|_| ()),
+            None => file.target.remove(),
+        };
+        if let Err(error) = undone {
+            lost.push(format!("`{}` ({error})", file.name));
+        }
+    }
+    let reason = failed.target.explain(error);
+    match lost.as_slice() {
+        [] => format!("{reason}; all other files of the patch are as they were before too"),
+        lost => format!(
+            "{reason}; these files have the new content and could not be put back: {}",
+            lost.join(", ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::guard::Guard;
+    use crate::patch::plan::Plan;
+    use crate::target::Target;
+
+    fn planned(path: &Path, after: Option<&str>) -> Planned {
+        let name = path.display().to_string();
+        let target = Target::find(path, &Guard::default()).unwrap();
+        let mut plan = Plan::read(&[(name, target)]).unwrap();
+        let mut file = plan.files.remove(0);
+        file.after = after.map(|after| after.as_bytes().to_vec());
+        file
+    }
+
+    #[test]
+    fn a_failed_write_puts_everything_back() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path();
+        std::fs::write(root.join("a"), "old a").unwrap();
+        std::fs::write(root.join("d"), "old d").unwrap();
+        let files = [
+            planned(&root.join("a"), Some("new a")),
+            planned(&root.join("new/b"), Some("new b")),
+            planned(&root.join("c"), Some("new c")),
+            planned(&root.join("d"), None),
+        ];
+        // Its check passes, but nothing can be renamed over a folder: it comes into being in between.
+        let changed: Vec<&Planned> = files.iter().collect();
+        std::fs::create_dir_all(root.join("c/inside")).unwrap();
+        let error = write_all(&changed, &mut Vec::new()).unwrap_err();
+        assert!(error.contains("as they were before too"), "{error}");
+        assert_eq!(std::fs::read_to_string(root.join("a")).unwrap(), "old a");
+        assert_eq!(std::fs::read_to_string(root.join("d")).unwrap(), "old d");
+        assert!(!root.join("new/b").exists());
+        let left: Vec<_> = root.join("new").read_dir().unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    #[test]
+    fn what_another_program_wrote_meanwhile_is_not_overwritten() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a");
+        std::fs::write(&path, "old").unwrap();
+        let files = [
+            planned(&path, Some("new")),
+            planned(&place.path().join("b"), Some("new")),
+        ];
+        std::fs::write(&path, "theirs").unwrap();
+        let error = commit(&files).unwrap_err();
+        assert!(error.contains("nothing was written"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
+        assert!(!place.path().join("b").exists());
+    }
+}

@@ -1,0 +1,387 @@
+//! `search_files`: finds lines or files, on ripgrep's own libraries.
+//!
+//! `walk` goes through the files, `content` searches one, `page` keeps what will be shown, `glob` says which files are
+//! meant.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{
+    BoxFuture, CancellationToken, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::guard::Guard;
+use crate::{ToolPorts, arguments, blocking, neighbours, paths};
+
+mod content;
+mod glob;
+mod page;
+mod walk;
+mod watch;
+
+use content::{FileMatches, Line};
+use glob::FileGlob;
+use page::{Hits, Page};
+use walk::{Count, LeftOut, LineSearch, Name, Place, shown};
+use watch::Watch;
+
+const NAME: &str = "search_files";
+
+const LIMIT_DEFAULT: usize = 50;
+const LIMIT_MAX: usize = 1000;
+
+/// Results up to the end of a page, which are held in memory.
+const WANTED_MAX: usize = 100_000;
+
+const CONTEXT_MAX: usize = 20;
+
+/// After this time what was found so far is the answer.
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+    Arc::new(SearchFiles {
+        spec: spec(),
+        chars_max: ports.limits.read_chars_max,
+        home: ports.home.clone(),
+        guard: Guard::new(ports),
+    })
+}
+
+fn spec() -> ToolSpec {
+    ToolSpec {
+        name: NAME.to_owned(),
+        description: "Search file contents by regular expression, or find files by name. Hidden files and those that \
+                      git ignores are left out. Prefer this to `grep`, `rg`, `find` or `ls` in `terminal`."
+            .to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "pattern": {
+                    "type": "string",
+                    "description": "content: regular expression, line by line, `(?i)` to ignore case. files: glob such as `*.rs` or `src/**/test_*`, or a part of a name",
+                },
+                "target": {"type": "string", "description": "content (default) or files (newest first)"},
+                "path": {"type": "string", "description": "Folder or file to search (default: working directory)"},
+                "file_glob": {"type": "string", "description": "content: only files like `*.py`"},
+                "output_mode": {"type": "string", "description": "content: matching lines (content, default), files_only, or count per file"},
+                "context": {"type": "integer", "minimum": 0, "description": "Lines shown around each match (default 0)"},
+                "limit": {"type": "integer", "minimum": 1, "description": format!("Results at most (default {LIMIT_DEFAULT})")},
+                "offset": {"type": "integer", "minimum": 0, "description": "Results to skip (default 0)"},
+            },
+            "required": ["pattern"],
+        }),
+    }
+}
+
+struct SearchFiles {
+    spec: ToolSpec,
+    chars_max: usize,
+    home: Option<PathBuf>,
+    guard: Guard,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    pattern: String,
+    target: Option<String>,
+    path: Option<String>,
+    file_glob: Option<String>,
+    output_mode: Option<String>,
+    context: Option<usize>,
+    limit: Option<usize>,
+    offset: Option<usize>,
+}
+
+/// What the answer consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Lines,
+    FilesWithLines,
+    Counts,
+    Files,
+}
+
+impl Wanted {
+    fn new(arguments: &Arguments) -> Result<Self, String> {
+        match arguments.target.as_deref() {
+            None | Some("content" | "grep") => {}
+            Some("files" | "find") => return Ok(Self::Files),
+            Some(other) => {
+                return Err(format!(
+                    "there is no target `{other}`; use content or files"
+                ));
+            }
+        }
+        match arguments.output_mode.as_deref() {
+            None | Some("content") => Ok(Self::Lines),
+            Some("files_only") => Ok(Self::FilesWithLines),
+            Some("count") => Ok(Self::Counts),
+            Some(other) => Err(format!(
+                "there is no output_mode `{other}`; use content, files_only or count"
+            )),
+        }
+    }
+}
+
+impl Tool for SearchFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _arguments: &Value) -> Effect {
+        Effect::Read
+    }
+
+    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
+        let path = arguments::text(arguments, "path").unwrap_or(".");
+        Parallel::Reads(vec![paths::absolute(path, cwd, self.home.as_deref())])
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.search(arguments, cx))
+    }
+}
+
+impl SearchFiles {
+    async fn search(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = arguments::parse(NAME, arguments)?;
+        let path = arguments.path.as_deref().unwrap_or(".");
+        let searching = Searching {
+            path: paths::joined(path, &cx.cwd, self.home.as_deref()),
+            arguments,
+            cwd: cx.cwd.clone(),
+            chars_max: self.chars_max,
+            guard: self.guard.clone(),
+            stop: cx.stop.clone(),
+        };
+        match blocking::unless_stopped(&cx.stop, move || searching.run()).await {
+            Some(Ok(text)) => Ok(ToolOutput::text(text)),
+            Some(Err(answer)) => Err(ToolError::Answer(answer)),
+            None => Err(ToolError::Stopped(
+                "stopped while searching; nothing was changed".to_owned(),
+            )),
+        }
+    }
+}
+
+/// One call, on a thread that may wait for the disk.
+struct Searching {
+    arguments: Arguments,
+    path: PathBuf,
+    cwd: PathBuf,
+    chars_max: usize,
+    guard: Guard,
+    stop: CancellationToken,
+}
+
+impl Searching {
+    /// Searches and presents what was found; an error is written for the model.
+    fn run(&self) -> Result<String, String> {
+        let wanted = Wanted::new(&self.arguments)?;
+        let root = self.root()?;
+        let glob = match (wanted, &self.arguments.file_glob) {
+            (Wanted::Files, _) => Some(FileGlob::of_name(&self.arguments.pattern)?),
+            (_, Some(glob)) => Some(FileGlob::new(glob)?),
+            (_, None) => None,
+        };
+        let place = Place { root, glob };
+        let watch = Watch::new(self.stop.clone(), TIME_MAX);
+        let answer = match wanted {
+            Wanted::Files => self.present_files(&place.find_files(self.end(), &watch)),
+            wanted => self.find_lines(wanted, &place, &watch)?,
+        };
+        Ok(match watch.has_timed_out() {
+            false => answer,
+            true => format!(
+                "{answer}\n[the search was ended after {} s and is not complete; search a smaller folder]",
+                TIME_MAX.as_secs()
+            ),
+        })
+    }
+
+    /// Returns where to search, without links.
+    fn root(&self) -> Result<PathBuf, String> {
+        let shown = self.path.display();
+        let root = self
+            .path
+            .canonicalize()
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => neighbours::describe_missing(&self.path),
+                _ => format!("cannot search `{shown}`: {error}"),
+            })?;
+        let refusal = self.guard.refuse_read(&self.path);
+        match refusal.or_else(|| self.guard.refuse_read(&root)) {
+            Some(refusal) => Err(refusal),
+            None if root.is_dir() || root.is_file() => Ok(root),
+            None => Err(format!("`{shown}` is neither a folder nor a regular file")),
+        }
+    }
+
+    fn offset(&self) -> usize {
+        self.arguments.offset.unwrap_or(0).min(WANTED_MAX)
+    }
+
+    fn limit(&self) -> usize {
+        let limit = self.arguments.limit.unwrap_or(LIMIT_DEFAULT);
+        limit.clamp(1, LIMIT_MAX)
+    }
+
+    /// Returns the number of the first result after the page.
+    fn end(&self) -> usize {
+        self.offset() + self.limit()
+    }
+
+    fn find_lines(&self, wanted: Wanted, place: &Place, watch: &Watch) -> Result<String, String> {
+        let matcher = content::matcher(&self.arguments.pattern)?;
+        let context = match wanted {
+            Wanted::Lines => self.arguments.context.unwrap_or(0).min(CONTEXT_MAX),
+            _ => 0,
+        };
+        let search = LineSearch {
+            matcher,
+            context,
+            guard: self.guard.pinned(),
+            watch,
+        };
+        let (mut answer, left_out) = if wanted == Wanted::Lines {
+            let (page, left_out) = place.find_lines(&search, self.end());
+            (self.present_lines(&page, context), left_out)
+        } else {
+            let (page, left_out) = place.count_lines(&search, self.end());
+            (self.present_counts(wanted, &page), left_out)
+        };
+        answer.push_str(&describe(&left_out));
+        answer.truncate(answer.trim_end().len());
+        Ok(answer)
+    }
+
+    fn present_lines(&self, page: &Page<FileMatches>, context: usize) -> String {
+        let mut text = String::new();
+        let mut seen = 0;
+        let mut last = self.offset();
+        for (path, file) in page.files() {
+            let first = self.offset().saturating_sub(seen).min(file.kept());
+            let end = self.end().saturating_sub(seen).clamp(first, file.kept());
+            seen += file.kept();
+            if first == end {
+                continue;
+            }
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}", shown(path, &self.cwd));
+            let mut above = None;
+            for lines in &file.matches[first..end] {
+                push_lines(&mut text, lines, context > 0, &mut above);
+                last += 1;
+                if text.len() >= self.chars_max {
+                    return text + &self.footer("matches", last, page);
+                }
+            }
+        }
+        text + &self.footer("matches", last, page)
+    }
+
+    fn present_files(&self, page: &Page<Name>) -> String {
+        let files = page
+            .files()
+            .map(|(path, _)| shown(path, &self.cwd).to_string());
+        self.present_list("files", files, page)
+    }
+
+    fn present_counts(&self, wanted: Wanted, page: &Page<Count>) -> String {
+        let files = page.files().map(|(path, count)| match wanted {
+            Wanted::Counts => format!("{}: {}", shown(path, &self.cwd), count.0),
+            _ => shown(path, &self.cwd).to_string(),
+        });
+        self.present_list("files", files, page)
+    }
+
+    fn present_list<H: Hits>(
+        &self,
+        what: &str,
+        entries: impl Iterator<Item = String>,
+        page: &Page<H>,
+    ) -> String {
+        let mut text = String::new();
+        let mut last = self.offset();
+        for entry in entries.skip(self.offset()).take(self.limit()) {
+            text.push_str(&entry);
+            text.push('\n');
+            last += 1;
+        }
+        text + &self.footer(what, last, page)
+    }
+
+    /// Says what is not shown, or that there is nothing.
+    fn footer<H: Hits>(&self, what: &str, last: usize, page: &Page<H>) -> String {
+        let (total, files) = (page.total, page.files_total);
+        let in_files = match what {
+            "files" => String::new(),
+            _ => format!(" in {files} files"),
+        };
+        let first = self.offset() + 1;
+        if total == 0 {
+            return format!(
+                "no {what} for `{}` in `{}` (hidden files and those that git ignores are not searched)\n",
+                self.arguments.pattern,
+                self.path.display()
+            );
+        }
+        if last < first {
+            return format!(
+                "[there are only {total} {what}{in_files}; offset {} is past the end]\n",
+                self.offset()
+            );
+        }
+        match last < total {
+            true => format!(
+                "[{what} {first}-{last} of {total}{in_files}; continue with offset={last}]\n"
+            ),
+            false if first > 1 => {
+                format!("[{what} {first}-{last} of {total}{in_files}; the last]\n")
+            }
+            false => String::new(),
+        }
+    }
+}
+
+/// Appends a match with its context; `above` is the number of the line before it, if it is of the same file.
+fn push_lines(text: &mut String, lines: &[Line], has_context: bool, above: &mut Option<u64>) {
+    for line in lines {
+        if has_context && above.is_some_and(|above| above + 1 < line.number) {
+            text.push_str("  --\n");
+        }
+        let mark = if line.is_match { ':' } else { '-' };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {}{mark} {}", line.number, line.text);
+        *above = Some(line.number);
+    }
+}
+
+fn describe(left_out: &LeftOut) -> String {
+    let mut text = String::new();
+    if left_out.secret > 0 {
+        text.push_str(&format!(
+            "[{} files that hold secrets also match and are not shown]\n",
+            left_out.secret
+        ));
+    }
+    if left_out.long_line > 0 {
+        text.push_str(&format!(
+            "[{} files have a line too long to be searched]\n",
+            left_out.long_line
+        ));
+    }
+    if left_out.binary {
+        text.push_str("[the file is binary and was not searched]\n");
+    }
+    text
+}

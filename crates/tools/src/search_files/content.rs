@@ -1,0 +1,284 @@
+//! Searches one file for lines that match.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use grep_matcher::{LineTerminator, Matcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkFinish,
+    SinkMatch,
+};
+use hermes_core::text::shorten;
+use rustix::fs::OFlags;
+
+use super::page::Hits;
+use super::watch::Watch;
+
+/// Characters shown of a line, and how many of them stand before the match when it is cut.
+const LINE_CHARS_MAX: usize = 500;
+const LEAD_CHARS: usize = 100;
+
+/// A search holds whole lines in memory; a file with a longer one is left out.
+const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Makes the matcher of a pattern. An error is written for the model.
+pub(super) fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
+    let mut builder = RegexMatcherBuilder::new();
+    // Lines may end in `\r\n`, and `$` means their end all the same.
+    builder.multi_line(true).crlf(true).ban_byte(Some(0));
+    builder.build(pattern).map_err(|error| match error.kind() {
+        grep_regex::ErrorKind::NotAllowed(_) => "the search goes line by line, so the pattern cannot contain a line \
+                                                 break; search for one of its lines and set `context`"
+            .to_owned(),
+        _ => format!(
+            "`{pattern}` is not a valid regular expression; to find it literally, put a backslash before each of \
+             .+*?()[]{{}}|^$\\: {error}"
+        ),
+    })
+}
+
+/// A line of a file, as it is shown.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) number: u64,
+    pub(super) text: String,
+    pub(super) is_match: bool,
+}
+
+/// What one file has: for each match kept its line and the context around it.
+#[derive(Debug, Default)]
+pub(super) struct FileMatches {
+    pub(super) matches: Vec<Vec<Line>>,
+    pub(super) total: usize,
+}
+
+impl Hits for FileMatches {
+    fn kept(&self) -> usize {
+        self.matches.len()
+    }
+
+    fn total(&self) -> usize {
+        self.total
+    }
+}
+
+/// What became of the search of one file.
+pub(super) enum Searched {
+    Found(FileMatches),
+    Nothing,
+    Binary,
+    /// It has a line too long to be held in memory.
+    LongLine,
+    /// It could not be read, or there is no time left.
+    Unread,
+}
+
+/// Searches files one after the other, with the same memory.
+pub(super) struct FileSearch {
+    matcher: RegexMatcher,
+    searcher: Searcher,
+}
+
+impl FileSearch {
+    pub(super) fn new(matcher: RegexMatcher, context: usize) -> Self {
+        let searcher = SearcherBuilder::new()
+            .line_terminator(LineTerminator::crlf())
+            .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(LINE_BYTES_MAX))
+            .before_context(context)
+            .after_context(context)
+            .build();
+        Self { matcher, searcher }
+    }
+
+    /// Searches a file and keeps its first `kept_max` matches; the others are counted.
+    pub(super) fn search(&mut self, path: &Path, kept_max: usize, watch: &Watch) -> Searched {
+        let Ok(file) = open(path) else {
+            return Searched::Unread;
+        };
+        let mut collector = Collector {
+            matcher: &self.matcher,
+            kept_max,
+            found: FileMatches::default(),
+            before: Vec::new(),
+            is_binary: false,
+        };
+        let watched = Watched { file, watch };
+        let searched = self
+            .searcher
+            .search_reader(&self.matcher, watched, &mut collector);
+        match searched {
+            _ if collector.is_binary => Searched::Binary,
+            Ok(()) if collector.found.total == 0 => Searched::Nothing,
+            Ok(()) => Searched::Found(collector.found),
+            Err(_) if watch.is_over() => Searched::Unread,
+            Err(error) if error.kind() == io::ErrorKind::Other => Searched::LongLine,
+            Err(_) => Searched::Unread,
+        }
+    }
+}
+
+/// Opens what was a regular file when it was listed; does not wait should it be a pipe by now.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(i32::try_from(flags).unwrap_or_default())
+        .open(path)
+}
+
+/// A file that ends early when nobody waits for it any more.
+struct Watched<'a> {
+    file: File,
+    watch: &'a Watch,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.watch.is_over() {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => self.file.read(buffer),
+        }
+    }
+}
+
+struct Collector<'a> {
+    matcher: &'a RegexMatcher,
+    kept_max: usize,
+    found: FileMatches,
+    /// Context that belongs to the next match.
+    before: Vec<Line>,
+    is_binary: bool,
+}
+
+impl Sink for Collector<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.found.total += 1;
+        if self.found.matches.len() < self.kept_max {
+            let mut lines = std::mem::take(&mut self.before);
+            lines.push(Line {
+                number: found.line_number().unwrap_or_default(),
+                text: shown(found.bytes(), self.matcher),
+                is_match: true,
+            });
+            self.found.matches.push(lines);
+        }
+        Ok(true)
+    }
+
+    fn context(&mut self, _searcher: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        let is_before = matches!(context.kind(), SinkContextKind::Before);
+        // The context after the last match that is kept still belongs to it.
+        if self.found.total > self.found.matches.len()
+            || (is_before && self.found.total >= self.kept_max)
+        {
+            return Ok(true);
+        }
+        let line = Line {
+            number: context.line_number().unwrap_or_default(),
+            text: cut(&text_of(context.bytes())),
+            is_match: false,
+        };
+        match self.found.matches.last_mut() {
+            Some(lines) if !is_before => lines.push(line),
+            _ => self.before.push(line),
+        }
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, _searcher: &Searcher, _offset: u64) -> io::Result<bool> {
+        self.is_binary = true;
+        Ok(false)
+    }
+
+    fn finish(&mut self, _searcher: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        self.is_binary |= finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+fn text_of(line: &[u8]) -> String {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    String::from_utf8_lossy(line).into_owned()
+}
+
+fn cut(line: &str) -> String {
+    shorten(line, LINE_CHARS_MAX)
+}
+
+/// Returns the line, or of a long one the part with the match.
+fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
+    // No character is shorter than a byte, so most lines are not counted.
+    if line.len() <= LINE_CHARS_MAX {
+        return text_of(line);
+    }
+    let start = matcher.find(line).ok().flatten();
+    let start = start.map_or(0, |found| found.start());
+    let before = String::from_utf8_lossy(&line[..start]);
+    let skipped = before.chars().count().saturating_sub(LEAD_CHARS);
+    let skipped = match before.chars().count() < LINE_CHARS_MAX - LEAD_CHARS {
+        true => 0,
+        false => skipped,
+    };
+    let text = text_of(line);
+    let visible: String = text
+        .chars()
+        .skip(skipped)
+        .take(LINE_CHARS_MAX + 1)
+        .collect();
+    let lead = if skipped > 0 { "…" } else { "" };
+    format!("{lead}{}", cut(&visible))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hermes_core::CancellationToken;
+
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_shown_around_the_match() {
+        let matcher = matcher("needle").unwrap();
+        let line = format!("{}needle{}\r\n", "ä".repeat(3000), "b".repeat(3000));
+        let text = shown(line.as_bytes(), &matcher);
+        assert!(text.starts_with('…') && text.ends_with('…'));
+        assert!(text.contains("ääneedlebb"));
+        assert_eq!(text.chars().count(), LINE_CHARS_MAX + 1);
+        assert_eq!(shown(b"a needle\n", &matcher), "a needle");
+    }
+
+    #[test]
+    fn a_search_that_is_over_reads_no_further() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a");
+        std::fs::write(&path, "needle\n").unwrap();
+        let mut search = FileSearch::new(matcher("needle").unwrap(), 0);
+        let stop = CancellationToken::new();
+        let watch = Watch::new(stop.clone(), Duration::from_secs(60));
+        assert!(matches!(
+            search.search(&path, 1, &watch),
+            Searched::Found(_)
+        ));
+        stop.cancel();
+        assert!(matches!(search.search(&path, 1, &watch), Searched::Unread));
+        let watch = Watch::new(CancellationToken::new(), Duration::ZERO);
+        assert!(matches!(search.search(&path, 1, &watch), Searched::Unread));
+        assert!(watch.has_timed_out());
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_searched_for_is_explained() {
+        let error = matcher("a\nb").unwrap_err();
+        assert!(error.contains("line by line"), "{error}");
+        let error = matcher("foo(").unwrap_err();
+        assert!(error.contains("to find it literally"), "{error}");
+    }
+}
