@@ -38,6 +38,8 @@ pub enum Phase {
     Connection,
     /// Certificates are in order.
     Encryption,
+    /// There is a token to send.
+    Login,
     /// It answers as a server of this kind does.
     Http,
     /// It speaks MCP.
@@ -53,6 +55,7 @@ impl fmt::Display for Phase {
             Self::Address => "address",
             Self::Connection => "connection",
             Self::Encryption => "encryption",
+            Self::Login => "login",
             Self::Http => "http",
             Self::Handshake => "handshake",
             Self::Tools => "tools",
@@ -155,7 +158,8 @@ async fn connect(
     stop: &CancellationToken,
 ) -> Result<Connection, Failure> {
     let respondent = Arc::new(Respondent::new(settings, ports.means()));
-    let dialer = Dialer::new(Arc::clone(settings), respondent, ports, &TaskTracker::new());
+    let renewals = TaskTracker::new();
+    let dialer = Dialer::new(Arc::clone(settings), respondent, ports, &renewals);
     // Nobody supervises this connection.
     let (signals, _) = mpsc::channel(1);
     let after = settings.connect_timeout;
@@ -166,6 +170,9 @@ async fn connect(
     };
     // The dialer knows best why it is late.
     let dialled = timeout(after + LATE_ANSWER_WAIT, dialer.dial(wires)).await;
+    // A token that is being renewed must not be lost with us; this has a deadline of its own.
+    renewals.close();
+    renewals.wait().await;
     dialled.unwrap_or(Err(Failure::Timeout { after }))
 }
 
@@ -184,6 +191,7 @@ fn introduction(connection: &Connection) -> String {
 fn phase_of(failure: &Failure, settings: &ServerSettings) -> Phase {
     let is_program = matches!(settings.transport, TransportSettings::Stdio { .. });
     match failure {
+        Failure::NeedsLogin { .. } => Phase::Login,
         Failure::Unreachable { .. } if !is_program => Phase::Connection,
         Failure::Misconfigured { cause } if cause.contains("certificate") => Phase::Encryption,
         Failure::Http(_) | Failure::NotMcp { .. } => Phase::Http,
@@ -202,10 +210,15 @@ fn advice(failure: &Failure, settings: &ServerSettings) -> String {
     let name = &settings.name;
     let is_program = matches!(settings.transport, TransportSettings::Stdio { .. });
     match failure {
+        Failure::NeedsLogin { .. } => format!("run `hermes mcp login {name}`"),
+        Failure::Http(HttpAnswer { status: 401, .. }) if settings.oauth.is_some() => {
+            format!("it refuses a fresh token; run `hermes mcp reauth {name}`")
+        }
         Failure::Http(HttpAnswer {
             status: 401 | 403, ..
         }) => format!(
-            "give it credentials it accepts: `mcp_servers.{name}.headers`, such as `Authorization: Bearer ${{TOKEN}}`"
+            "give it credentials it accepts: `mcp_servers.{name}.headers`, such as `Authorization: Bearer ${{TOKEN}}`; \
+             or, if it uses OAuth, set `mcp_servers.{name}.auth: oauth` and run `hermes mcp login {name}`"
         ),
         Failure::Http(HttpAnswer {
             status: 404..=406, ..

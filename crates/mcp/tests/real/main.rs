@@ -9,6 +9,7 @@
 )]
 
 mod http;
+mod oauth;
 mod peer;
 mod process;
 mod stdio;

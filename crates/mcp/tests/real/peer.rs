@@ -35,9 +35,19 @@ impl Peer {
 
     /// Returns the command that runs our server with this interpreter's libraries.
     pub(crate) fn python(&self, arguments: &[&str]) -> Vec<String> {
-        let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/server.py");
+        self.python_program("server.py", arguments)
+    }
+
+    /// Returns the command that runs a program of ours with this interpreter's libraries.
+    pub(crate) fn python_program(&self, program: &str, arguments: &[&str]) -> Vec<String> {
         let python = self.folder.join("bin/python").display().to_string();
-        command(&[&python, server], arguments)
+        command(&[&python, &ours(program)], arguments)
+    }
+
+    /// Returns the command that runs a program of ours, which is told where the installed npm package is.
+    pub(crate) fn node_program(&self, program: &str, arguments: &[&str]) -> Vec<String> {
+        let folder = self.folder.display().to_string();
+        command(&["node", &ours(program), &folder], arguments)
     }
 
     /// Returns the command that runs a file of an installed npm package.
@@ -45,6 +55,10 @@ impl Peer {
         let file = self.folder.join("node_modules").join(file);
         command(&["node", &file.display().to_string()], arguments)
     }
+}
+
+fn ours(program: &str) -> String {
+    format!("{}/tests/real/{program}", env!("CARGO_MANIFEST_DIR"))
 }
 
 fn command(program: &[&str], arguments: &[&str]) -> Vec<String> {

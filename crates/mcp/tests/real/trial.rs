@@ -109,7 +109,7 @@ pub(crate) fn ledger(folder: &TempDir) -> PathBuf {
     folder.path().join("ledger")
 }
 
-fn context() -> ToolContext {
+pub(crate) fn context() -> ToolContext {
     ToolContext {
         session: SessionId::from("s"),
         call: CallId::from("c"),

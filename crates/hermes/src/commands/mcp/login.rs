@@ -8,7 +8,7 @@ use hermes_mcp::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use super::{TEST_WAIT, known, test, unknown};
+use super::{TEST_WAIT, one, test};
 use crate::args::{JsonFlag, McpLoginArgs};
 use crate::base::Base;
 use crate::commands::confirm::is_anybody_there;
@@ -26,7 +26,7 @@ pub(super) enum Before {
 }
 
 pub(super) async fn login(base: &Base, args: &McpLoginArgs, before: Before) -> Outcome<()> {
-    let server = find(base, &args.name)?;
+    let server = one(base, &args.name)?;
     if !is_anybody_there() {
         return Err(
             Failure::usage("logging in needs a person at a terminal").hint(format!(
@@ -124,13 +124,6 @@ fn settled(finished: Result<(), LoginError>) -> Option<Outcome<()>> {
         }
         Err(error) => Some(Err(failed(error))),
     }
-}
-
-fn find(base: &Base, name: &str) -> Outcome<ServerSettings> {
-    let servers = known(base);
-    let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
-    let found = servers.into_iter().find(|server| server.name == name);
-    found.ok_or_else(|| unknown(name, &names))
 }
 
 /// Tries to open the address where the person is. The address is on the screen in any case.
