@@ -24,7 +24,7 @@ use crate::classify::SessionUse;
 use crate::client::McpPorts;
 use crate::failure::Failure;
 use crate::handler::{Handler, Watchers};
-use crate::http::{Address, HttpClient, SseTransport};
+use crate::http::{Address, Drained, HttpClient, SseTransport};
 use crate::settings::{HttpWire, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
 use crate::stdio::{ErrorLog, Lines, MalwareCheck, Process, Program, Written, child_environment};
@@ -212,6 +212,7 @@ impl Dialer {
     ) -> Result<Connection, Failure> {
         let config = self.http_config(url);
         let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+        let transport = Drained(transport);
         let mut connection = handshake(&self.settings.name, transport, wires, era).await?;
         connection.session = client.session_use();
         Ok(connection)

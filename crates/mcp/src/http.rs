@@ -5,6 +5,7 @@
 
 mod answer;
 mod client;
+mod drained;
 mod events;
 mod fetch;
 mod proxy;
@@ -14,5 +15,6 @@ mod streamable;
 mod tls;
 
 pub(crate) use client::{Address, HttpClient, HttpFailure};
+pub(crate) use drained::Drained;
 pub(crate) use fetch::fetch_json;
 pub(crate) use sse::SseTransport;
