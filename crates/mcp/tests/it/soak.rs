@@ -43,6 +43,14 @@ impl Held {
     }
 }
 
+impl Held {
+    fn is_no_more_than(self, other: Self) -> bool {
+        self.descriptors <= other.descriptors
+            && self.tasks <= other.tasks
+            && self.children <= other.children
+    }
+}
+
 /// In a process of its own: other tests open and close things as they like.
 #[test]
 fn descriptors_tasks_and_children_stay_flat() {
@@ -73,7 +81,7 @@ async fn be_soaked() {
     }
     let after = quiet(&server).await;
     println!("before {before:?}, after {after:?}");
-    assert_eq!(after, before);
+    assert!(after.is_no_more_than(before), "{after:?}");
     assert!(server.count("initialize") > ROUNDS);
     assert!(program.process_ids().len() > ROUNDS / 10);
 }
