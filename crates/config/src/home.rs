@@ -310,6 +310,11 @@ impl Home {
         self.directory.join("results")
     }
 
+    /// Returns the folder of what the shells of sessions were left with; who runs commands makes it.
+    pub fn shells(&self) -> PathBuf {
+        self.directory.join("shells")
+    }
+
     pub fn skills(&self) -> PathBuf {
         self.directory.join("skills")
     }

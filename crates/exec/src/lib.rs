@@ -8,10 +8,12 @@
 //! Deliberately absent: a sandbox. A local command can do what the user can; consent is asked for before it gets here.
 
 mod local;
+mod shell;
 
 mod capture;
 mod clean;
 mod group;
+mod mark;
 mod watchdog;
 
 mod environment;
@@ -20,3 +22,4 @@ mod program;
 pub use environment::child_environment;
 pub use local::Local;
 pub use program::{ProgramOutput, interactive, output};
+pub use shell::START_FILES;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
 use hermes_core::{Clock, Prefix, Random, Timestamp, Tool};
-use hermes_exec::{Local, child_environment};
+use hermes_exec::{Local, START_FILES, child_environment};
 use hermes_llm::{ModelChoice, ResolveError};
 use hermes_mcp::ServerStatus;
 use hermes_store::SqliteStore;
@@ -178,7 +178,10 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
     let limit = |key: &str| base.settings.u64(key).map(|value| value as usize);
     let home = &base.home;
     Ok(ToolPorts {
-        terminal: Arc::new(Local::new(child_environment(environment, &passthrough))),
+        terminal: Arc::new(
+            Local::new(child_environment(environment, &passthrough), home.shells())
+                .reading(start_files(base)?),
+        ),
         limits: ToolLimits {
             read_chars_max: limit("file_read_max_chars")?,
             read_lines_max: limit("tool_output.max_lines")?,
@@ -190,6 +193,16 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         home: base.environment.user_home(),
         secret: vec![home.dot_env(), home.directory().join("auth.json")],
         protected: vec![home.config_yaml(), home.database()],
+    })
+}
+
+/// The files a new shell reads: those the user named, or else the usual ones.
+fn start_files(base: &Base) -> Outcome<Vec<String>> {
+    let named = base.settings.strings("terminal.shell_init_files")?;
+    let reads_usual = base.settings.bool("terminal.auto_source_bashrc")?;
+    Ok(match named.is_empty() && reads_usual {
+        true => START_FILES.iter().map(ToString::to_string).collect(),
+        false => named,
     })
 }
 

@@ -29,9 +29,8 @@ fn spec(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
         description: "Run a bash command and wait for it to end. Returns its output, errors included, and its exit \
-                      code. Each call is a new shell: `cd` and variables do not carry over. There is no keyboard: \
-                      use flags such as `-y`. Start a server with `nohup … > log 2>&1 &`. Very long output loses \
-                      its middle."
+                      code. Folder, variables, functions and aliases carry over to the next call. There is no keyboard: \
+                      use flags such as `-y`. Very long output loses its middle."
             .to_owned(),
         parameters: json!({
             "type": "object",
@@ -47,6 +46,7 @@ fn spec(limits: &ToolLimits) -> ToolSpec {
                     ),
                 },
                 "workdir": {"type": "string", "description": "Folder to run in, for this call only"},
+                "pty": {"type": "boolean", "description": "Give it a terminal of its own"},
             },
             "required": ["command"],
         }),
@@ -65,6 +65,8 @@ struct Arguments {
     command: String,
     timeout: Option<u64>,
     workdir: Option<String>,
+    #[serde(default)]
+    pty: bool,
 }
 
 impl Tool for TerminalTool {
@@ -152,13 +154,14 @@ impl TerminalTool {
                 longest.as_secs()
             ));
         }
-        let cwd = match &arguments.workdir {
-            Some(workdir) => paths::joined(workdir, &cx.cwd, self.home.as_deref()),
-            None => cx.cwd.clone(),
-        };
+        let workdir = arguments.workdir.as_deref();
         Ok(ShellCommand {
+            session: cx.session.clone(),
             line: line.clone(),
-            cwd,
+            cwd: cx.cwd.clone(),
+            workdir: workdir.map(|folder| paths::joined(folder, &cx.cwd, self.home.as_deref())),
+            stdin: Vec::new(),
+            pty: arguments.pty,
             timeout: timeout.unwrap_or(self.limits.command_timeout.min(longest)),
             output_bytes_max: self.limits.output_bytes_max,
             stop: cx.stop.clone(),
@@ -186,14 +189,14 @@ fn present(line: &str, timeout: Duration, output: &CommandOutput) -> Result<Tool
         CommandExit::Signal(signal) => Err(ToolError::Answer(with_note(
             output,
             &format!(
-                "[killed by signal {signal}{}, {seconds:.1} s]",
+                "[killed by signal {signal}{}, {seconds:.1} s; the shell is as it was before]",
                 signal_name(signal)
             ),
         ))),
         CommandExit::TimedOut => Err(ToolError::Answer(with_note(
             output,
             &format!(
-                "[killed after its {} s were over; it may have done part of its work. Give a longer `timeout`, do less \
+                "[killed after its {} s were over; it may have done part of its work, and the shell is as it was before. Give a longer `timeout`, do less \
                  at once, or run it in the background with `nohup … > log 2>&1 &`]",
                 timeout.as_secs()
             ),
@@ -201,7 +204,7 @@ fn present(line: &str, timeout: Duration, output: &CommandOutput) -> Result<Tool
         CommandExit::Stopped => Err(ToolError::Stopped(with_note(
             output,
             &format!(
-                "[stopped by the user after {seconds:.1} s and killed; it may have done part of its work]"
+                "[stopped by the user after {seconds:.1} s and killed; it may have done part of its work, and the shell is as it was before]"
             ),
         ))),
     }

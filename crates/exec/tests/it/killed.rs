@@ -3,9 +3,8 @@
 use std::process::Command;
 
 use hermes_core::Terminal;
-use hermes_exec::Local;
 
-use crate::{command, environment, is_alive, pid_in, wait_until};
+use crate::{Machine, command, environment, is_alive, pid_in, wait_until};
 
 /// Set for the copy of this test program that is to be killed: the file its command writes its id to.
 const VICTIM: &str = "HERMES_EXEC_TEST_VICTIM";
@@ -21,7 +20,7 @@ async fn a_killed_hermes_takes_its_commands_with_it() {
             "trap '' TERM HUP; sleep 0.2; echo $$ > {}; sleep 100; true",
             file.display()
         );
-        let _ = Terminal::run(&Local::new(environment()), command(&line)).await;
+        let _ = Terminal::run(&Machine::new(environment()), command(&line)).await;
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -45,7 +44,7 @@ async fn a_killed_hermes_takes_its_commands_with_it() {
 async fn what_a_finished_command_left_running_is_not_killed_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let local = Local::new(environment());
+    let local = Machine::new(environment());
     for _ in 0..3 {
         Terminal::run(&local, command("true")).await.unwrap();
     }
@@ -54,7 +53,7 @@ async fn what_a_finished_command_left_running_is_not_killed_at_the_end() {
     drop(local);
     let server = pid_in(&file);
     assert!(is_alive(&server));
-    let local = Local::new(environment());
+    let local = Machine::new(environment());
     let kill = format!("kill {server}");
     Terminal::run(&local, command(&kill)).await.unwrap();
 }

@@ -215,7 +215,10 @@ impl Stage {
     }
 
     async fn open(&self, store: &Arc<SqliteStore>, resume: Option<SessionId>) -> Outcome<Opened> {
-        let terminal = Arc::new(Local::new(self.child_environment()));
+        let terminal = Arc::new(Local::new(
+            self.child_environment(),
+            self.home.join("shells"),
+        ));
         let ports = ToolPorts {
             terminal,
             limits: ToolLimits::default(),

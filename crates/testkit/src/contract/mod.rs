@@ -2,4 +2,5 @@
 
 pub mod model;
 pub mod store;
+pub mod terminal;
 pub mod tool;

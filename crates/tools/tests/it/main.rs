@@ -27,10 +27,11 @@ struct EchoTerminal;
 impl Terminal for EchoTerminal {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         Box::pin(async move {
-            if command.cwd.ends_with("missing") {
-                return Err(TerminalError::NoSuchDirectory { path: command.cwd });
+            let cwd = command.workdir.unwrap_or(command.cwd);
+            if cwd.ends_with("missing") {
+                return Err(TerminalError::NoSuchDirectory { path: cwd });
             }
-            let (cwd, timeout) = (command.cwd.display(), command.timeout.as_secs());
+            let (cwd, timeout) = (cwd.display(), command.timeout.as_secs());
             Ok(CommandOutput {
                 text: format!("{} in {cwd} for {timeout} s", command.line),
                 omitted_bytes: 0,
