@@ -315,6 +315,11 @@ impl Home {
         self.directory.join("shells")
     }
 
+    /// Returns the folder of background processes and their output; who starts one makes it.
+    pub fn processes(&self) -> PathBuf {
+        self.directory.join("processes")
+    }
+
     pub fn skills(&self) -> PathBuf {
         self.directory.join("skills")
     }

@@ -10,6 +10,8 @@
 mod local;
 mod shell;
 
+mod background;
+
 mod capture;
 mod clean;
 mod group;
@@ -19,6 +21,7 @@ mod watchdog;
 mod environment;
 mod program;
 
+pub use background::{Background, ProcessFolder};
 pub use environment::child_environment;
 pub use local::Local;
 pub use program::{ProgramOutput, interactive, output};

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
-use hermes_core::{Clock, Prefix, Random, Timestamp, Tool};
-use hermes_exec::{Local, START_FILES, child_environment};
+use hermes_core::{Clock, Prefix, Processes, Random, Timestamp, Tool};
 use hermes_llm::{ModelChoice, ResolveError};
 use hermes_mcp::ServerStatus;
 use hermes_store::SqliteStore;
@@ -18,6 +17,7 @@ use crate::base::Base;
 use crate::failure::Outcome;
 use crate::mcp::Servers;
 use crate::model_settings::model_settings;
+use crate::terminals::Terminals;
 use crate::toolsets::Toolsets;
 
 /// The system's clock.
@@ -56,6 +56,9 @@ pub struct Wired {
     /// Things the user should know before the first answer.
     pub warnings: Vec<String>,
     servers: Servers,
+    pub processes: Arc<dyn Processes>,
+    /// Whether background processes outlive us.
+    processes_run_on: bool,
 }
 
 impl Wired {
@@ -71,7 +74,8 @@ impl Wired {
         let (model, mut warnings) = model(base).await?;
         let chosen = Toolsets::chosen(base, flags)?;
         let servers = Servers::start(base, &chosen, random.clone());
-        let mut tools = chosen.built_in(base)?;
+        let tool_ports = tool_ports(base)?;
+        let mut tools = chosen.built_in(&tool_ports);
         tools.extend(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
@@ -93,11 +97,16 @@ impl Wired {
             inputs,
             warnings,
             servers,
+            processes: tool_ports.processes,
+            processes_run_on: base.settings.bool("terminal.background_persist")?,
         })
     }
 
     /// Ends what runs beside the session.
     pub async fn stop(&self) {
+        if !self.processes_run_on {
+            self.processes.leave().await;
+        }
         self.servers.stop().await;
     }
 
@@ -166,22 +175,19 @@ async fn local_model() -> Option<(ModelChoice, String)> {
 
 /// The built-in tools a new session would offer.
 pub fn built_in_tools(base: &Base, flags: &RunFlags) -> Outcome<Vec<Arc<dyn Tool>>> {
-    Toolsets::chosen(base, flags)?.built_in(base)
+    Ok(Toolsets::chosen(base, flags)?.built_in(&tool_ports(base)?))
 }
 
 pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
-    let passthrough = base.settings.strings("terminal.env_passthrough")?;
-    let environment = base
-        .environment
-        .iter()
-        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let Terminals {
+        terminal,
+        processes,
+    } = Terminals::chosen(base)?;
     let limit = |key: &str| base.settings.u64(key).map(|value| value as usize);
     let home = &base.home;
     Ok(ToolPorts {
-        terminal: Arc::new(
-            Local::new(child_environment(environment, &passthrough), home.shells())
-                .reading(start_files(base)?),
-        ),
+        terminal,
+        processes,
         limits: ToolLimits {
             read_chars_max: limit("file_read_max_chars")?,
             read_lines_max: limit("tool_output.max_lines")?,
@@ -193,16 +199,6 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         home: base.environment.user_home(),
         secret: vec![home.dot_env(), home.directory().join("auth.json")],
         protected: vec![home.config_yaml(), home.database()],
-    })
-}
-
-/// The files a new shell reads: those the user named, or else the usual ones.
-fn start_files(base: &Base) -> Outcome<Vec<String>> {
-    let named = base.settings.strings("terminal.shell_init_files")?;
-    let reads_usual = base.settings.bool("terminal.auto_source_bashrc")?;
-    Ok(match named.is_empty() && reads_usual {
-        true => START_FILES.iter().map(ToString::to_string).collect(),
-        false => named,
     })
 }
 

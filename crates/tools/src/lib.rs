@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{Terminal, Tool};
+use hermes_core::{Processes, Terminal, Tool};
 
+mod process;
 mod read_file;
 mod terminal;
 mod todo;
@@ -34,6 +35,7 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[(&str, Make)] = &[
+    ("process", process::make),
     ("read_file", read_file::make),
     ("terminal", terminal::make),
     ("todo", todo::make),
@@ -49,6 +51,7 @@ pub fn built_in(ports: &ToolPorts) -> Vec<Arc<dyn Tool>> {
 #[derive(Clone)]
 pub struct ToolPorts {
     pub terminal: Arc<dyn Terminal>,
+    pub processes: Arc<dyn Processes>,
     pub limits: ToolLimits,
     /// The user's home folder: what `~` means, and where their keys are.
     pub home: Option<PathBuf>,

@@ -10,9 +10,10 @@ use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Opened, Ports, Session, SessionStart};
 use hermes_config::Environment;
 use hermes_core::{
-    Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _, StoreError,
+    Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _,
+    StoreError, Terminal,
 };
-use hermes_exec::{Local, child_environment};
+use hermes_exec::{Background, Local, ProcessFolder, child_environment};
 use hermes_store::SqliteStore;
 use hermes_tools::{ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
@@ -215,12 +216,19 @@ impl Stage {
     }
 
     async fn open(&self, store: &Arc<SqliteStore>, resume: Option<SessionId>) -> Outcome<Opened> {
-        let terminal = Arc::new(Local::new(
+        let terminal: Arc<dyn Terminal> = Arc::new(Local::new(
             self.child_environment(),
             self.home.join("shells"),
         ));
+        let processes = Background::new(
+            Arc::clone(&terminal),
+            ProcessFolder::Here(self.home.join("processes")),
+            self.home.join("processes/records"),
+            Arc::new(SystemClock),
+        );
         let ports = ToolPorts {
             terminal,
+            processes: Arc::new(processes),
             limits: ToolLimits::default(),
             home: None,
             secret: Vec::new(),

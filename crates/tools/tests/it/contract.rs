@@ -12,6 +12,7 @@ async fn every_tool_keeps_the_contract() {
         let place = Place::new();
         place.write("a.txt", "hello\n");
         let valid = match *name {
+            "process" => json!({"action": "list"}),
             "read_file" => json!({"path": "a.txt"}),
             "write_file" => json!({"path": "b.txt", "content": "hello\n"}),
             "terminal" => json!({"command": "echo hello"}),

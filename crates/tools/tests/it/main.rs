@@ -7,6 +7,7 @@
 
 mod approvals;
 mod contract;
+mod process;
 mod read_file;
 mod terminal;
 mod write_file;
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError, Tool, ToolError,
+    BoxFuture, CommandExit, CommandOutput, Processes, ShellCommand, Terminal, TerminalError, Tool,
+    ToolError,
 };
 use hermes_testkit::contract::tool::context;
 use hermes_tools::{ToolLimits, ToolPorts, built_in};
@@ -48,12 +50,14 @@ impl Terminal for EchoTerminal {
 /// A folder to work in, which is also the home of the user.
 struct Place {
     folder: tempfile::TempDir,
+    processes: Arc<process::PaperProcesses>,
 }
 
 impl Place {
     fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+            processes: Arc::default(),
         }
     }
 
@@ -79,6 +83,7 @@ impl Place {
     fn ports(&self) -> ToolPorts {
         ToolPorts {
             terminal: Arc::new(EchoTerminal),
+            processes: Arc::clone(&self.processes) as Arc<dyn Processes>,
             limits: ToolLimits::default(),
             home: Some(self.root().to_owned()),
             secret: vec![self.path(".hermes/auth.json")],
