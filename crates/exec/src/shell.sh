@@ -3,7 +3,7 @@
 # $1 the file that holds what is left; what this command leaves goes to "$1.$3"
 # $2 `new`, or `known` when there should be something in the file
 # $3 the command's mark: in the environment of everything it starts
-# $4 where a new shell begins; $5 a folder for this command only, or nothing
+# $4 where a new shell begins, `~` for the home; $5 a folder for this command only, or nothing
 # $6 files a new shell reads, one per line
 # $7 the command, or nothing; then $8 says how many bytes of standard input it has
 #
@@ -39,6 +39,7 @@ __hermes_start() {
     done
 }
 
+[ "$4" != '~' ] || set -- "$1" "$2" "$3" "${HOME:-/}" "$5" "$6" "$7" "$8"
 __hermes_kept='' __hermes_back='' __hermes_left=$1.$3
 if [ ! -r "$1" ]; then
     [ "$2" = new ] || echo '[the shell of this session was lost: folder, variables and functions are those of a new one]'

@@ -8,7 +8,9 @@
 mod contract;
 mod killed;
 mod local;
+mod peers;
 mod program;
+mod ssh;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
