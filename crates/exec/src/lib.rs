@@ -11,6 +11,7 @@
 mod local;
 mod shell;
 
+mod docker;
 mod remote;
 mod ssh;
 
@@ -26,6 +27,7 @@ mod environment;
 mod program;
 
 pub use background::{Background, ProcessFolder};
+pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::child_environment;
 pub use local::Local;
 pub use program::{ProgramOutput, interactive, output};

@@ -31,7 +31,7 @@ fi
 
 signal_all() {
     kill -s "$1" -- "-$command" 2>/dev/null || kill -s "$1" "$command" 2>/dev/null
-    for found in $(grep -lsaF "HERMES_COMMAND=$mark" /proc/[0-9]*/environ); do
+    for found in $(grep -lsa "HERMES_COMMAND=$mark" /proc/[0-9]*/environ); do
         found=${found#/proc/}
         kill -s "$1" "${found%/environ}" 2>/dev/null
     done
@@ -68,10 +68,11 @@ command=$!
 guard=$!
 wait "$command"
 status=$?
-kill "$guard" 2>/dev/null
 trap '' USR1
 if [ "$(tail -n 1 "$file.$mark" 2>/dev/null)" = '# complete' ]; then
     mv -f "$file.$mark" "$file"
 fi
 printf '\036%s %d\n' "$mark" "$status"
+# Input that nobody read must still be taken, or the line breaks before this is heard.
+wait "$guard"
 exit "$status"

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use hermes_core::{Processes, Terminal};
 use hermes_exec::{
-    Background, Local, ProcessFolder, START_FILES, Ssh, SshSettings, child_environment,
+    Background, Docker, DockerSettings, Local, ProcessFolder, START_FILES, Ssh, SshSettings,
+    TmpfsSizes, child_environment,
 };
 
 use crate::base::Base;
@@ -42,10 +43,11 @@ fn backend(base: &Base) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
             ProcessFolder::Here(base.home.processes()),
         )),
         "ssh" => Ok((Arc::new(ssh(base)?), ProcessFolder::Cache)),
+        "docker" => Ok((Arc::new(docker(base)?), ProcessFolder::Cache)),
         other => Err(Failure::usage(format!(
             "`terminal.backend` is `{other}`, which this version cannot run commands on"
         ))
-        .hint("known: local, ssh")),
+        .hint("known: local, docker, ssh")),
     }
 }
 
@@ -86,6 +88,41 @@ fn ssh(base: &Base) -> Outcome<Ssh> {
         start_files: start_files(base)?,
         environment,
     }))
+}
+
+fn docker(base: &Base) -> Outcome<Docker> {
+    let settings = &base.settings;
+    let forwarded = settings.strings("terminal.docker_forward_env")?;
+    let forward = |name: &String| {
+        let value = base.environment.get(name)?;
+        Some(format!("{name}={value}"))
+    };
+    let size = |name: &str| settings.string(&format!("terminal.docker_tmpfs.{name}"));
+    Ok(Docker::new(DockerSettings {
+        socket: docker_socket(base),
+        image: settings.string("terminal.docker_image")?,
+        profile: base.home.profile().unwrap_or("default").to_owned(),
+        cpus: settings.f64("terminal.container_cpu")?,
+        memory_mb: settings.u64("terminal.container_memory")?,
+        network: settings.bool("terminal.docker_network")?,
+        volumes: settings.strings("terminal.docker_volumes")?,
+        environment: forwarded.iter().filter_map(forward).collect(),
+        tmpfs: TmpfsSizes {
+            tmp: size("tmp")?,
+            var_tmp: size("var_tmp")?,
+            run: size("run")?,
+        },
+        persistent: settings.bool("terminal.container_persistent")?,
+        folder: Some(remote_folder(base)?),
+        start_files: Vec::new(),
+    }))
+}
+
+/// Where the engine listens: as its own programs find it.
+fn docker_socket(base: &Base) -> PathBuf {
+    let named = base.environment.get("DOCKER_HOST");
+    let socket = named.and_then(|host| host.strip_prefix("unix://"));
+    socket.unwrap_or("/var/run/docker.sock").into()
 }
 
 /// Where shells on another machine begin: the folder the settings name, or the home there.

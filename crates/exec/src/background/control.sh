@@ -56,7 +56,7 @@ await() {
 signal() {
     read -r mark <"$1/mark"
     [ -z "$group" ] || kill -s "$2" -- "-$group" 2>/dev/null
-    for found in $(grep -lsaF "HERMES_COMMAND=$mark" /proc/[0-9]*/environ); do
+    for found in $(grep -lsa "HERMES_COMMAND=$mark" /proc/[0-9]*/environ); do
         found=${found#/proc/}
         kill -s "$2" "${found%/environ}" 2>/dev/null
     done

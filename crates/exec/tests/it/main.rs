@@ -6,6 +6,7 @@
 )]
 
 mod contract;
+mod docker;
 mod killed;
 mod local;
 mod peers;

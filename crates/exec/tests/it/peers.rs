@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -95,4 +96,100 @@ impl Drop for Sshd {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Debian's `podman`, which speaks Docker's API, with one small image of its own.
+pub(crate) struct Podman {
+    process: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Podman {
+    /// An image of busybox and bash, and `script` with the libraries it needs.
+    pub(crate) const IMAGE: &'static str = "localhost/hermes:test";
+
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("podman")
+            .tempdir_in("/var/tmp")
+            .unwrap();
+        let at = folder.path();
+        let config = "[containers]\ndefault_ulimits = [\"nofile=1024:1024\",\"nproc=1000:1000\"]\n[engine]\n\
+                      runtime = \"runc\"\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n";
+        fs::write(at.join("containers.conf"), config).unwrap();
+        let image = Self::command(at)
+            .args(["import", "-", Self::IMAGE])
+            .stdin(image(&at.join("image")).stdout.take().unwrap())
+            .output()
+            .unwrap();
+        assert!(image.status.success(), "{image:?}");
+        let process = Self::command(at)
+            .args(["system", "service", "--time=0"])
+            .arg(format!("unix://{}", at.join("socket").display()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let socket = at.join("socket");
+        wait_until("podman listens", || UnixStream::connect(&socket).is_ok());
+        Self { process, folder }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn remove_all(&self) {
+        let removed = Self::command(self.folder.path())
+            .args(["rm", "-fat", "0"])
+            .output();
+        assert!(removed.unwrap().status.success());
+    }
+
+    fn command(at: &Path) -> Command {
+        let mut podman = program("podman");
+        podman
+            .env("CONTAINERS_CONF", at.join("containers.conf"))
+            .arg("--root")
+            .arg(at.join("root"))
+            .arg("--runroot")
+            .arg(at.join("runroot"));
+        podman
+    }
+}
+
+impl Drop for Podman {
+    fn drop(&mut self) {
+        let _ = Self::command(self.folder.path())
+            .args(["rm", "-fat", "0"])
+            .output();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        // Layers may still be mounted.
+        let _ = Self::command(self.folder.path())
+            .args(["umount", "-af"])
+            .output();
+    }
+}
+
+/// Packs the files of a small system.
+fn image(at: &Path) -> Child {
+    let script = r#"
+        set -e
+        mkdir -p "$0"/bin "$0"/usr/bin "$0"/tmp "$0"/root "$0"/run "$0"/var/tmp "$0"/proc "$0"/dev
+        cp /bin/busybox "$0/bin/busybox"
+        cp /bin/bash-static "$0/bin/bash"
+        for applet in $(busybox --list); do
+            case $applet in bash | busybox | script) ;; *) ln -sf busybox "$0/bin/$applet" ;; esac
+        done
+        for file in /usr/bin/script $(ldd /usr/bin/script | grep -o '/[^ ]*'); do
+            mkdir -p "$0/$(dirname "$file")"
+            cp -L "$file" "$0/$file"
+        done
+        tar -C "$0" -c .
+    "#;
+    let mut pack = program("sh");
+    pack.args(["-c", script]).arg(at).stdout(Stdio::piped());
+    pack.spawn().unwrap()
 }

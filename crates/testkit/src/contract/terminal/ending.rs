@@ -24,7 +24,7 @@ pub(super) async fn check(place: &Place<'_>) {
         ),
         (
             "a_child_with_a_session_of_its_own",
-            "setsid sleep 61.1 & setsid -w sleep 61.1",
+            "setsid sleep 61.1 & sleep 61.1",
         ),
         ("a_pipeline", "sleep 61.1 | sleep 61.1"),
         ("a_busy_loop", "sleep 61.1 & while :; do :; done"),

@@ -18,13 +18,13 @@ const DIALOGUES: &[Dialogue] = &[
     ),
     (
         "exports",
-        &[("export A='x y'", "", 0), ("printenv A", "x y\n", 0)],
+        &[("export A='x y'", "", 0), ("env | grep ^A=", "A=x y\n", 0)],
     ),
     (
         "variables",
         &[
             ("A=1", "", 0),
-            ("echo $A; printenv A || echo hidden", "1\nhidden\n", 0),
+            ("echo $A; env | grep ^A= || echo hidden", "1\nhidden\n", 0),
         ],
     ),
     (
