@@ -291,3 +291,21 @@ async fn many_commands_run_at_once() {
         "one after another"
     );
 }
+
+#[tokio::test]
+async fn a_flood_of_output_needs_little_memory() {
+    let mut flood = command("head -c 200000000 /dev/zero | tr '\\0' 'x'");
+    flood.output_bytes_max = 50_000;
+    let output = run(flood).await;
+    assert_eq!(output.omitted_bytes, 200_000_000 - 50_000);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(
+        peak_kb < 64 * 1024,
+        "{peak_kb} kB, with every other test beside it"
+    );
+}

@@ -15,7 +15,7 @@ const FIX: &str = "see `terminal` in config.yaml; `hermes config explain termina
 /// A host that takes longer to answer is of little use.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Runs `true` where commands run. Another machine is not asked when we are to stay offline.
+/// Runs `true` on another machine, unless we are to stay offline. This one is checked by its shell.
 pub(super) async fn check(base: &Base, offline: bool) -> Check {
     let backend = base.settings.string("terminal.backend");
     let backend = backend.unwrap_or_else(|error| error.to_string());
@@ -26,7 +26,10 @@ pub(super) async fn check(base: &Base, offline: bool) -> Check {
             return Check::broken(NAME, failure.message, fix);
         }
     };
-    if offline && backend != "local" {
+    if backend == "local" {
+        return Check::good(NAME, "run on this machine");
+    }
+    if offline {
         return Check::good(NAME, format!("run over {backend}; not tried, as asked"));
     }
     let command = ShellCommand {
