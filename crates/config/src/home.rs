@@ -330,6 +330,16 @@ impl Home {
         self.directory.join("cache").join("media")
     }
 
+    /// Returns the folder of what the shells of sessions were left with; who runs commands makes it.
+    pub fn shells(&self) -> PathBuf {
+        self.directory.join("shells")
+    }
+
+    /// Returns the folder of background processes and their output; who starts one makes it.
+    pub fn processes(&self) -> PathBuf {
+        self.directory.join("processes")
+    }
+
     pub fn skills(&self) -> PathBuf {
         self.directory.join("skills")
     }

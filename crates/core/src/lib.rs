@@ -14,6 +14,7 @@ pub mod message;
 
 pub mod clock;
 pub mod model;
+pub mod process;
 pub mod store;
 pub mod terminal;
 pub mod tool;
@@ -43,6 +44,7 @@ pub use model::{
     Cost, Delta, FinishReason, Finished, Model, ModelDeadlines, ModelError, ModelErrorKind,
     ModelName, ModelNotice, ModelRequest, Usage,
 };
+pub use process::{ProcessError, ProcessName, ProcessState, ProcessStatus, Processes, Wishes};
 pub use random::Random;
 pub use reply::{Reply, ReplyBuilder};
 pub use secret::Secret;

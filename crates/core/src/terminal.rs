@@ -3,10 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::id::SessionId;
 use crate::tool::{BoxFuture, Progress};
 use tokio_util::sync::CancellationToken;
 
 /// A place that runs shell commands: this machine, a container, another host.
+///
+/// Each session has a shell of its own there. What a command leaves in it, the next one finds: the folder, variables,
+/// functions, aliases and options, also after `exit`. A command that is killed leaves nothing: the shell is as it was
+/// before. Commands of one session may run at once; the last to end decides what is found.
 ///
 /// A command that times out or is stopped is killed with everything it started. Dropping the future does the same.
 pub trait Terminal: Send + Sync {
@@ -15,8 +20,16 @@ pub trait Terminal: Send + Sync {
 
 #[derive(Debug, Clone)]
 pub struct ShellCommand {
+    /// Whose shell runs it.
+    pub session: SessionId,
     pub line: String,
+    /// Where a new shell begins.
     pub cwd: PathBuf,
+    /// A folder for this command only.
+    pub workdir: Option<PathBuf>,
+    pub stdin: Vec<u8>,
+    /// Whether it is to believe that a person sits at a terminal.
+    pub pty: bool,
     pub timeout: Duration,
     pub output_bytes_max: usize,
     pub stop: CancellationToken,

@@ -59,6 +59,19 @@ fn looks_secret(name: &str) -> bool {
         || name.split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 
+/// The same rule as patterns of a shell's `case`, for variables that the user's start files set.
+pub(crate) fn secret_name_patterns() -> String {
+    let prefixes = SECRET_PREFIXES.iter().map(|prefix| format!("{prefix}*"));
+    let words = SECRET_WORDS
+        .iter()
+        .map(|word| format!("{word}|{word}_*|*_{word}|*_{word}_*"));
+    let all: Vec<String> = prefixes
+        .chain(words)
+        .chain(["*PASSWORD*".to_owned()])
+        .collect();
+    all.join("|")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::Child;
 use tokio::time::{Instant, sleep};
 
+use crate::mark::signal_marked;
 use crate::watchdog::Watchdog;
 
 /// How often we look whether a group that was asked to end is gone.
@@ -16,6 +17,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 pub(crate) struct ProcessGroup<'a> {
     id: Pid,
     watchdog: Option<&'a Watchdog>,
+    /// What is in the environment of its processes, to find those that left the group.
+    mark: Option<String>,
     kill_on_drop: bool,
 }
 
@@ -29,8 +32,14 @@ impl<'a> ProcessGroup<'a> {
         Some(Self {
             id,
             watchdog,
+            mark: None,
             kill_on_drop: true,
         })
+    }
+
+    pub(crate) fn marked(mut self, mark: &str) -> Self {
+        self.mark = Some(mark.to_owned());
+        self
     }
 
     /// Lets go: what the command left running in the background may go on.
@@ -63,6 +72,9 @@ impl Drop for ProcessGroup<'_> {
     fn drop(&mut self) {
         if self.kill_on_drop {
             self.signal(Signal::KILL);
+            if let Some(mark) = &self.mark {
+                signal_marked(mark, Signal::KILL);
+            }
         }
         if let Some(watchdog) = self.watchdog {
             watchdog.forget(self.id);

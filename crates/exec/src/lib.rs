@@ -1,22 +1,35 @@
 //! Where commands run. The only crate that starts child processes.
 //!
-//! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine. Every command is a process group of
-//! its own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed
+//! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine; [`Ssh`] does on another host, over
+//! `remote`, which is for every place that is reached by a line. `shell` is what all of them run, and [`Background`]
+//! stands on any of them. Every command is a process group of its own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed
 //! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes:
 //! an editor, a browser, `git`.
 //!
 //! Deliberately absent: a sandbox. A local command can do what the user can; consent is asked for before it gets here.
 
 mod local;
+mod shell;
+
+mod docker;
+mod remote;
+mod ssh;
+
+mod background;
 
 mod capture;
 mod clean;
 mod group;
+mod mark;
 mod watchdog;
 
 mod environment;
 mod program;
 
+pub use background::{Background, ProcessFolder};
+pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::child_environment;
 pub use local::Local;
 pub use program::{ProgramOutput, interactive, launch, output};
+pub use shell::START_FILES;
+pub use ssh::{Ssh, SshSettings};

@@ -1,13 +1,19 @@
 //! Runs shell commands on this machine.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{BoxFuture, CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
-use tokio::io::AsyncReadExt;
+use hermes_core::{
+    BoxFuture, CommandExit, CommandOutput, Random, SessionId, ShellCommand, Terminal, TerminalError,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::task::yield_now;
@@ -15,6 +21,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::capture::Capture;
 use crate::group::ProcessGroup;
+use crate::mark::new_mark;
+use crate::shell::{Invocation, Left, file_name, invocation, missing_folder, with_pty};
 use crate::watchdog::Watchdog;
 
 /// Tried in order. Models write bash; a machine without it still has a POSIX shell.
@@ -36,22 +44,43 @@ const DRAIN_AFTER_EXIT: Duration = Duration::from_millis(100);
 /// The same after a kill: everything that could write is dead.
 const DRAIN_AFTER_KILL: Duration = Duration::from_millis(20);
 
+/// What shells leave is one file per session, and worth nothing to a conversation nobody takes up again.
+const SHELL_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// The machine Hermes runs on.
 ///
-/// Commands get the given environment and nothing else, an empty standard input, and a process group of their own.
-/// A background process outlives a command that ended by itself, but not one that was stopped, timed out or dropped.
+/// Commands get the given environment and what the shell of their session was left with, and a process group of their
+/// own. A background process outlives a command that ended by itself, but not one that was stopped, timed out or
+/// dropped.
 #[derive(Debug)]
 pub struct Local {
     environment: Vec<(OsString, OsString)>,
+    /// Holds what the shell of each session was left with.
+    shells: PathBuf,
+    start_files: Vec<String>,
+    known: Mutex<HashSet<SessionId>>,
+    random: Random,
     watchdog: Watchdog,
 }
 
 impl Local {
-    pub fn new(environment: Vec<(OsString, OsString)>) -> Self {
+    /// Sessions go on in `shells`, a folder that is made when it is needed.
+    pub fn new(environment: Vec<(OsString, OsString)>, shells: PathBuf) -> Self {
+        forget_old_shells(&shells);
         Self {
             environment,
+            shells,
+            start_files: Vec::new(),
+            known: Mutex::default(),
+            random: Random::from_system(),
             watchdog: Watchdog::default(),
         }
+    }
+
+    /// Sets the files a new shell reads, such as [`crate::START_FILES`].
+    pub fn reading(mut self, start_files: Vec<String>) -> Self {
+        self.start_files = start_files;
+        self
     }
 
     async fn run(&self, command: ShellCommand) -> Result<CommandOutput, TerminalError> {
@@ -60,13 +89,27 @@ impl Local {
         if command.stop.is_cancelled() {
             return Ok(finished(capture, CommandExit::Stopped, started));
         }
+        for folder in command.workdir.iter().chain([&command.cwd]) {
+            if !folder.is_dir() {
+                let path = folder.clone();
+                return Err(TerminalError::NoSuchDirectory { path });
+            }
+        }
+        let shell = LeftShell::of(&self.shells, &command.session, &self.random)?;
+        let left = match self.known().contains(&command.session) {
+            true => Left::Something,
+            false => Left::Nothing,
+        };
+        let state = shell.file.to_string_lossy();
+        let invocation = invocation(&command, &state, left, &shell.mark, &self.start_files)?;
         self.watchdog.wake();
-        let (mut child, mut output) = self.start(&command)?;
+        let (mut child, mut output) = self.start(&command, &invocation)?;
         let group = ProcessGroup::led_by(&child, Some(&self.watchdog))
-            .ok_or_else(|| lost("the shell has no process id"))?;
+            .ok_or_else(|| lost("the shell has no process id"))?
+            .marked(&shell.mark);
 
         let exit = tokio::select! {
-            status = exit_while_reading(&mut child, &mut output, &mut capture) => {
+            status = exit_while_talking(&mut child, &invocation.stdin, &mut output, &mut capture) => {
                 exit_of(status.map_err(|error| lost(error.to_string()))?)
             }
             () = command.stop.cancelled() => CommandExit::Stopped,
@@ -88,13 +131,28 @@ impl Local {
         };
         // Running out of time means that somebody holds the pipe open; what was read is kept.
         let _ = timeout(drain, read_to_end(&mut output, &mut capture)).await;
-        Ok(finished(capture, exit, started))
+        if matches!(exit, CommandExit::Code(_)) && shell.publish() {
+            self.known().insert(command.session);
+        }
+        let output = finished(capture, exit, started);
+        match missing_folder(&output.text, &shell.mark) {
+            Some(error) => Err(error),
+            None => Ok(output),
+        }
     }
 
-    fn start(&self, command: &ShellCommand) -> Result<(Child, pipe::Receiver), TerminalError> {
+    fn known(&self) -> MutexGuard<'_, HashSet<SessionId>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(
+        &self,
+        command: &ShellCommand,
+        invocation: &Invocation,
+    ) -> Result<(Child, pipe::Receiver), TerminalError> {
         let mut last = None;
         for shell in SHELLS {
-            match self.spawn(shell, command) {
+            match self.spawn(shell, command, invocation) {
                 Ok(started) => return Ok(started),
                 Err(error) => {
                     let try_next = error.kind() == ErrorKind::NotFound;
@@ -104,12 +162,6 @@ impl Local {
                     }
                 }
             }
-        }
-        // The system reports a missing directory and a missing shell in the same words.
-        if !command.cwd.is_dir() {
-            return Err(TerminalError::NoSuchDirectory {
-                path: command.cwd.clone(),
-            });
         }
         let (shell, detail) = last.map_or(("sh", "no shell".to_owned()), |(shell, error)| {
             (shell, error.to_string())
@@ -124,17 +176,37 @@ impl Local {
         clippy::disallowed_methods,
         reason = "hermes-exec owns child processes"
     )]
-    fn spawn(&self, shell: &str, command: &ShellCommand) -> io::Result<(Child, pipe::Receiver)> {
+    fn spawn(
+        &self,
+        shell: &str,
+        command: &ShellCommand,
+        invocation: &Invocation,
+    ) -> io::Result<(Child, pipe::Receiver)> {
         // One pipe for both keeps errors beside the output they belong to.
         let (reader, writer) = io::pipe()?;
-        let child = Command::new(shell)
-            .arg("-c")
-            .arg(&command.line)
+        let mut shell_command = match command.pty {
+            true => {
+                let args = with_pty(shell, &invocation.args);
+                let mut script = Command::new(&args[0]);
+                script.args(&args[1..]).env("SHELL", "/bin/sh");
+                script
+            }
+            false => {
+                let mut plain = Command::new(shell);
+                plain.args(&invocation.args);
+                plain
+            }
+        };
+        let stdin = match invocation.stdin.is_empty() {
+            true => Stdio::null(),
+            false => Stdio::piped(),
+        };
+        let child = shell_command
             .current_dir(&command.cwd)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("PWD", &command.cwd)
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(writer.try_clone()?)
             .stderr(writer)
             .process_group(0)
@@ -150,17 +222,80 @@ impl Terminal for Local {
     }
 }
 
-async fn exit_while_reading(
+async fn exit_while_talking(
     child: &mut Child,
+    stdin: &[u8],
     output: &mut pipe::Receiver,
     capture: &mut Capture,
 ) -> io::Result<ExitStatus> {
+    let pipe = child.stdin.take();
+    let write = async {
+        if let Some(mut pipe) = pipe {
+            // A command need not read what it is given.
+            let _ = pipe.write_all(stdin).await;
+        }
+    };
+    let talk = async { tokio::join!(write, read_to_end(output, capture)) };
     tokio::select! {
         status = child.wait() => return status,
         // The command closed its output, or cannot be read; it still runs.
-        _ = read_to_end(output, capture) => {}
+        _ = talk => {}
     }
     child.wait().await
+}
+
+/// The file a session's shell is in, and the mark of the command that may change it.
+struct LeftShell {
+    file: PathBuf,
+    mark: String,
+}
+
+impl LeftShell {
+    fn of(shells: &Path, session: &SessionId, random: &Random) -> Result<Self, TerminalError> {
+        let made = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(shells);
+        made.map_err(|error| TerminalError::NotStarted {
+            shell: "bash".to_owned(),
+            detail: format!("cannot make the folder `{}`: {error}", shells.display()),
+        })?;
+        Ok(Self {
+            file: shells.join(file_name(session)),
+            mark: new_mark(random),
+        })
+    }
+
+    /// Makes what the command left the session's shell. Returns false when it left nothing whole.
+    fn publish(&self) -> bool {
+        let left = self.left();
+        let is_whole = std::fs::read(&left).is_ok_and(|text| text.ends_with(b"# complete\n"));
+        is_whole && std::fs::rename(left, &self.file).is_ok()
+    }
+
+    fn left(&self) -> PathBuf {
+        let mut name = self.file.clone().into_os_string();
+        name.push(format!(".{}", self.mark));
+        name.into()
+    }
+}
+
+impl Drop for LeftShell {
+    fn drop(&mut self) {
+        // Nothing is there after `publish`, and half a file after a kill.
+        let _ = std::fs::remove_file(self.left());
+    }
+}
+
+fn forget_old_shells(shells: &Path) {
+    for entry in shells.read_dir().into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|data| data.modified());
+        let is_old =
+            age.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > SHELL_AGE_MAX));
+        if is_old {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 async fn read_to_end(output: &mut pipe::Receiver, capture: &mut Capture) -> io::Result<()> {

@@ -188,9 +188,14 @@ impl<'a, 'b> Chat<'a, 'b> {
             if !matches!(self.renderer, Renderer::Json) {
                 print(&self.out.cyan("› "))?;
             }
+            let processes = &self.host.prepared().wired.processes;
             let typed = tokio::select! {
                 typed = self.keyboard.next() => typed,
                 _ = self.signals.interrupted() => Typed::End,
+                notice = processes.notice(session.id()) => {
+                    note(&self.err.dim(printable(&notice)));
+                    return Ok(Next::Do(Op::Say(UserMessage::text(notice))));
+                }
             };
             if self.signals.was_terminated() {
                 return Err(Failure {

@@ -25,6 +25,7 @@ mod prepare;
 mod render;
 mod signals;
 mod style;
+mod terminals;
 mod toolsets;
 mod turn;
 mod usage_file;

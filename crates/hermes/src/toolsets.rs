@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use hermes_core::Tool;
+use hermes_tools::ToolPorts;
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
-use crate::wiring::tool_ports;
 
 /// Names that stand for every built-in tool, and on the command line for every MCP server as well.
 const EVERYTHING: &[&str] = &["all", "*"];
@@ -60,10 +60,10 @@ impl Toolsets {
     }
 
     /// The built-in ones, in the order the model sees them.
-    pub fn built_in(&self, base: &Base) -> Outcome<Vec<Arc<dyn Tool>>> {
-        let all = hermes_tools::built_in(&tool_ports(base)?);
+    pub fn built_in(&self, ports: &ToolPorts) -> Vec<Arc<dyn Tool>> {
+        let all = hermes_tools::built_in(ports);
         let is_chosen = |tool: &Arc<dyn Tool>| self.built_in.contains(&tool.spec().name.as_str());
-        Ok(all.into_iter().filter(is_chosen).collect())
+        all.into_iter().filter(is_chosen).collect()
     }
 
     pub fn has_server(&self, name: &str) -> bool {

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
-use hermes_core::{Clock, Prefix, Random, Timestamp, Tool};
-use hermes_exec::{Local, child_environment};
+use hermes_core::{Clock, Prefix, Processes, Random, Timestamp, Tool};
 use hermes_llm::{ModelChoice, ResolveError};
 use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
@@ -18,6 +17,7 @@ use crate::base::Base;
 use crate::failure::Outcome;
 use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
+use crate::terminals::Terminals;
 use crate::toolsets::Toolsets;
 
 /// The system's clock.
@@ -58,6 +58,9 @@ pub struct Wired {
     pub servers: Servers,
     /// So many of the tools are built in; those of servers follow.
     built_in_tools: usize,
+    pub processes: Arc<dyn Processes>,
+    /// Whether background processes outlive us.
+    processes_run_on: bool,
 }
 
 impl Wired {
@@ -78,7 +81,8 @@ impl Wired {
             is_attended: audience == Audience::Person,
         };
         let servers = Servers::start(base, &chosen, random.clone(), company);
-        let mut tools = chosen.built_in(base)?;
+        let tool_ports = tool_ports(base)?;
+        let mut tools = chosen.built_in(&tool_ports);
         let built_in_tools = tools.len();
         tools.extend(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
@@ -102,11 +106,16 @@ impl Wired {
             warnings,
             servers,
             built_in_tools,
+            processes: tool_ports.processes,
+            processes_run_on: base.settings.bool("terminal.background_persist")?,
         })
     }
 
     /// Ends what runs beside the session.
     pub async fn stop(&self) {
+        if !self.processes_run_on {
+            self.processes.leave().await;
+        }
         self.servers.stop().await;
     }
 
@@ -206,19 +215,19 @@ async fn local_model() -> Option<(ModelChoice, String)> {
 
 /// The built-in tools a new session would offer.
 pub fn built_in_tools(base: &Base, flags: &RunFlags) -> Outcome<Vec<Arc<dyn Tool>>> {
-    Toolsets::chosen(base, flags)?.built_in(base)
+    Ok(Toolsets::chosen(base, flags)?.built_in(&tool_ports(base)?))
 }
 
 pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
-    let passthrough = base.settings.strings("terminal.env_passthrough")?;
-    let environment = base
-        .environment
-        .iter()
-        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let Terminals {
+        terminal,
+        processes,
+    } = Terminals::chosen(base)?;
     let limit = |key: &str| base.settings.u64(key).map(|value| value as usize);
     let home = &base.home;
     Ok(ToolPorts {
-        terminal: Arc::new(Local::new(child_environment(environment, &passthrough))),
+        terminal,
+        processes,
         limits: ToolLimits {
             read_chars_max: limit("file_read_max_chars")?,
             read_lines_max: limit("tool_output.max_lines")?,

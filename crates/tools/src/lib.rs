@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{Terminal, Tool};
+use hermes_core::{Processes, Terminal, Tool};
 
 pub mod patch;
+mod process;
 mod read_file;
 mod search_files;
 mod terminal;
@@ -45,6 +46,7 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[(&str, Make)] = &[
     ("patch", patch::make),
+    ("process", process::make),
     ("read_file", read_file::make),
     ("search_files", search_files::make),
     ("terminal", terminal::make),
@@ -61,6 +63,7 @@ pub fn built_in(ports: &ToolPorts) -> Vec<Arc<dyn Tool>> {
 #[derive(Clone)]
 pub struct ToolPorts {
     pub terminal: Arc<dyn Terminal>,
+    pub processes: Arc<dyn Processes>,
     pub limits: ToolLimits,
     /// The user's home folder: what `~` means, and where their keys are.
     pub home: Option<PathBuf>,

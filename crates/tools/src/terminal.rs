@@ -1,12 +1,12 @@
-//! `terminal`: runs a shell command and waits for it.
+//! `terminal`: runs a shell command and waits for it, or starts it in the background.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, ShellCommand, Terminal, Tool,
-    ToolContext, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, Processes, ShellCommand,
+    Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Wishes,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(TerminalTool {
         spec: spec(&ports.limits),
         terminal: Arc::clone(&ports.terminal),
+        processes: Arc::clone(&ports.processes),
         limits: ports.limits.clone(),
         home: ports.home.clone(),
     })
@@ -29,9 +30,8 @@ fn spec(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
         description: "Run a bash command and wait for it to end. Returns its output, errors included, and its exit \
-                      code. Each call is a new shell: `cd` and variables do not carry over. There is no keyboard: \
-                      use flags such as `-y`. Start a server with `nohup … > log 2>&1 &`. Very long output loses \
-                      its middle."
+                      code. Folder, variables, functions and aliases carry over to the next call. There is no keyboard: \
+                      use flags such as `-y`. Very long output loses its middle."
             .to_owned(),
         parameters: json!({
             "type": "object",
@@ -47,6 +47,20 @@ fn spec(limits: &ToolLimits) -> ToolSpec {
                     ),
                 },
                 "workdir": {"type": "string", "description": "Folder to run in, for this call only"},
+                "pty": {"type": "boolean", "description": "Give it a terminal of its own"},
+                "background": {
+                    "type": "boolean",
+                    "description": "Start it and return at once with an id for `process`: servers, long builds",
+                },
+                "notify_on_complete": {
+                    "type": "boolean",
+                    "description": "In the background: be told when it ends",
+                },
+                "watch_patterns": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "In the background: be told of lines that contain one of these",
+                },
             },
             "required": ["command"],
         }),
@@ -56,6 +70,7 @@ fn spec(limits: &ToolLimits) -> ToolSpec {
 struct TerminalTool {
     spec: ToolSpec,
     terminal: Arc<dyn Terminal>,
+    processes: Arc<dyn Processes>,
     limits: ToolLimits,
     home: Option<PathBuf>,
 }
@@ -65,6 +80,14 @@ struct Arguments {
     command: String,
     timeout: Option<u64>,
     workdir: Option<String>,
+    #[serde(default)]
+    pty: bool,
+    #[serde(default)]
+    background: bool,
+    #[serde(default)]
+    notify_on_complete: bool,
+    #[serde(default)]
+    watch_patterns: Vec<String>,
 }
 
 impl Tool for TerminalTool {
@@ -73,7 +96,8 @@ impl Tool for TerminalTool {
     }
 
     fn effect(&self, arguments: &Value) -> Effect {
-        match arguments::text(arguments, "command").is_some_and(is_read_only) {
+        let runs_on = arguments["background"] == true;
+        match arguments::text(arguments, "command").is_some_and(is_read_only) && !runs_on {
             true => Effect::Read,
             false => Effect::Effect,
         }
@@ -122,10 +146,31 @@ impl TerminalTool {
                 "stopped before the command was started".to_owned(),
             ));
         }
+        if arguments.background {
+            return self.start(command, &arguments).await;
+        }
         match self.terminal.run(command).await {
             Ok(output) => present(&arguments.command, timeout, &output),
             Err(error) => Err(ToolError::Answer(error.to_string())),
         }
+    }
+
+    async fn start(
+        &self,
+        command: ShellCommand,
+        arguments: &Arguments,
+    ) -> Result<ToolOutput, ToolError> {
+        let wishes = Wishes {
+            tell_end: arguments.notify_on_complete,
+            watch_for: arguments.watch_patterns.clone(),
+        };
+        let started = self.processes.start(command, wishes).await;
+        let status = started.map_err(|error| ToolError::Answer(error.to_string()))?;
+        Ok(ToolOutput::text(format!(
+            "[started in the background as {}; `process` looks at it, waits for it, types into it and ends it. It ends \
+             with this session]",
+            status.id
+        )))
     }
 
     fn command(&self, arguments: &Arguments, cx: &ToolContext) -> Result<ShellCommand, String> {
@@ -148,17 +193,18 @@ impl TerminalTool {
         let longest = self.limits.command_timeout_max;
         if timeout.is_some_and(|timeout| timeout > longest) {
             return Err(format!(
-                "`timeout` is at most {} seconds; start longer work in the background with `nohup … > log 2>&1 &` and look at its log",
+                "`timeout` is at most {} seconds; start longer work with `background: true`",
                 longest.as_secs()
             ));
         }
-        let cwd = match &arguments.workdir {
-            Some(workdir) => paths::joined(workdir, &cx.cwd, self.home.as_deref()),
-            None => cx.cwd.clone(),
-        };
+        let workdir = arguments.workdir.as_deref();
         Ok(ShellCommand {
+            session: cx.session.clone(),
             line: line.clone(),
-            cwd,
+            cwd: cx.cwd.clone(),
+            workdir: workdir.map(|folder| paths::joined(folder, &cx.cwd, self.home.as_deref())),
+            stdin: Vec::new(),
+            pty: arguments.pty,
             timeout: timeout.unwrap_or(self.limits.command_timeout.min(longest)),
             output_bytes_max: self.limits.output_bytes_max,
             stop: cx.stop.clone(),
@@ -186,22 +232,22 @@ fn present(line: &str, timeout: Duration, output: &CommandOutput) -> Result<Tool
         CommandExit::Signal(signal) => Err(ToolError::Answer(with_note(
             output,
             &format!(
-                "[killed by signal {signal}{}, {seconds:.1} s]",
+                "[killed by signal {signal}{}, {seconds:.1} s; the shell is as it was before]",
                 signal_name(signal)
             ),
         ))),
         CommandExit::TimedOut => Err(ToolError::Answer(with_note(
             output,
             &format!(
-                "[killed after its {} s were over; it may have done part of its work. Give a longer `timeout`, do less \
-                 at once, or run it in the background with `nohup … > log 2>&1 &`]",
+                "[killed after its {} s were over; it may have done part of its work, and the shell is as it was before. Give a longer `timeout`, do less \
+                 at once, or run it with `background: true`]",
                 timeout.as_secs()
             ),
         ))),
         CommandExit::Stopped => Err(ToolError::Stopped(with_note(
             output,
             &format!(
-                "[stopped by the user after {seconds:.1} s and killed; it may have done part of its work]"
+                "[stopped by the user after {seconds:.1} s and killed; it may have done part of its work, and the shell is as it was before]"
             ),
         ))),
     }

@@ -21,7 +21,7 @@ pub const TOOLSETS: &[Toolset] = &[
     Toolset {
         name: "terminal",
         legacy_name: Some("terminal_tools"),
-        tools: &["terminal"],
+        tools: &["terminal", "process"],
     },
     Toolset {
         name: "todo",
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn names_of_older_settings_are_understood() {
-        assert_eq!(selected(&["terminal_tools"]), ["terminal"]);
+        assert_eq!(selected(&["terminal_tools"]), ["process", "terminal"]);
     }
 
     #[test]

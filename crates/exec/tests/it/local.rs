@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{CommandExit, CommandOutput, Progress, ShellCommand, Terminal, TerminalError};
-use hermes_exec::Local;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::{command, environment, is_alive, pid_in, wait_until};
+use crate::{Machine, command, environment, is_alive, pid_in, wait_until};
 
 async fn run(command: ShellCommand) -> CommandOutput {
-    let local = Local::new(environment());
+    let local = Machine::new(environment());
     Terminal::run(&local, command).await.unwrap()
 }
 
@@ -42,7 +41,7 @@ async fn standard_input_is_empty() {
 
 #[tokio::test]
 async fn a_command_sees_only_the_environment_it_was_given() {
-    let local = Local::new(vec![
+    let local = Machine::new(vec![
         ("PATH".into(), "/usr/bin:/bin".into()),
         ("GREETING".into(), "hello".into()),
     ]);
@@ -51,7 +50,7 @@ async fn a_command_sees_only_the_environment_it_was_given() {
         .text
         .lines()
         .filter_map(|line| Some(line.split_once('=')?.0))
-        .filter(|name| !matches!(*name, "_" | "SHLVL" | "OLDPWD"))
+        .filter(|name| !matches!(*name, "_" | "SHLVL" | "OLDPWD" | "HERMES_COMMAND"))
         .collect();
     assert_eq!(names, ["GREETING", "PATH", "PWD"]);
 }
@@ -67,7 +66,7 @@ async fn a_command_runs_in_its_directory() {
 
 #[tokio::test]
 async fn a_missing_directory_is_named() {
-    let local = Local::new(environment());
+    let local = Machine::new(environment());
     let mut command = command("true");
     command.cwd = "/no/such/place".into();
     let error = Terminal::run(&local, command).await.unwrap_err();
@@ -81,7 +80,7 @@ async fn a_missing_directory_is_named() {
 
 #[tokio::test]
 async fn a_machine_without_a_shell_says_so() {
-    let local = Local::new(vec![("PATH".into(), "/no/such/place".into())]);
+    let local = Machine::new(vec![("PATH".into(), "/no/such/place".into())]);
     let error = Terminal::run(&local, command("true")).await.unwrap_err();
     assert!(matches!(error, TerminalError::NotStarted { .. }), "{error}");
 }
@@ -90,7 +89,7 @@ async fn a_machine_without_a_shell_says_so() {
 async fn a_machine_without_bash_uses_sh() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("/bin/sh", folder.path().join("sh")).unwrap();
-    let local = Local::new(vec![("PATH".into(), folder.path().into())]);
+    let local = Machine::new(vec![("PATH".into(), folder.path().into())]);
     let output = Terminal::run(&local, command("echo hello")).await.unwrap();
     assert_eq!(output.text, "hello\n");
 }
@@ -275,7 +274,7 @@ async fn dropping_the_call_kills_the_group() {
 
 #[tokio::test]
 async fn many_commands_run_at_once() {
-    let local = Arc::new(Local::new(environment()));
+    let local = Arc::new(Machine::new(environment()));
     let started = Instant::now();
     let mut runs = JoinSet::new();
     for n in 0..20 {
@@ -290,5 +289,23 @@ async fn many_commands_run_at_once() {
     assert!(
         started.elapsed() < Duration::from_secs(5),
         "one after another"
+    );
+}
+
+#[tokio::test]
+async fn a_flood_of_output_needs_little_memory() {
+    let mut flood = command("head -c 200000000 /dev/zero | tr '\\0' 'x'");
+    flood.output_bytes_max = 50_000;
+    let output = run(flood).await;
+    assert_eq!(output.omitted_bytes, 200_000_000 - 50_000);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(
+        peak_kb < 64 * 1024,
+        "{peak_kb} kB, with every other test beside it"
     );
 }

@@ -5,15 +5,22 @@
     reason = "a failed `unwrap` in a helper is a failed test"
 )]
 
+mod contract;
+mod docker;
 mod killed;
 mod local;
+mod peers;
 mod program;
+mod ssh;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hermes_core::{CancellationToken, Progress, ShellCommand};
+use hermes_core::{
+    BoxFuture, CancellationToken, CommandOutput, Progress, ShellCommand, Terminal, TerminalError,
+};
+use hermes_exec::Local;
 
 /// Long enough that a test which waits for it has failed.
 const NEVER: Duration = Duration::from_secs(60);
@@ -24,12 +31,38 @@ fn environment() -> Vec<(OsString, OsString)> {
 
 fn command(line: &str) -> ShellCommand {
     ShellCommand {
+        session: "session".into(),
         line: line.to_owned(),
         cwd: PathBuf::from("/tmp"),
+        workdir: None,
+        stdin: Vec::new(),
+        pty: false,
         timeout: NEVER,
         output_bytes_max: 10_000,
         stop: CancellationToken::new(),
         progress: Progress::default(),
+    }
+}
+
+/// A machine with an environment, and a folder for its shells that goes away with it.
+struct Machine {
+    local: Local,
+    _shells: tempfile::TempDir,
+}
+
+impl Machine {
+    fn new(environment: Vec<(OsString, OsString)>) -> Self {
+        let shells = tempfile::tempdir().unwrap();
+        Self {
+            local: Local::new(environment, shells.path().join("shells")),
+            _shells: shells,
+        }
+    }
+}
+
+impl Terminal for Machine {
+    fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
+        Terminal::run(&self.local, command)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Loads nothing before it looks: it must work exactly when other commands cannot start.
 
+mod commands;
 mod files;
 mod model;
 mod system;
@@ -43,6 +44,7 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
             settings,
             cwd,
         };
+        checks.push(commands::check(&base, args.offline).await);
         checks.extend(model::checks(&base, args.offline).await);
     }
     report(&checks, args, &environment)

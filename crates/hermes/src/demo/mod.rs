@@ -12,9 +12,9 @@ use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Opened, Ports, Session,
 use hermes_config::Environment;
 use hermes_core::{
     Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _,
-    StoreError, Tool,
+    StoreError, Terminal, Tool,
 };
-use hermes_exec::{Local, child_environment};
+use hermes_exec::{Background, Local, ProcessFolder, child_environment};
 use hermes_store::SqliteStore;
 use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
@@ -264,9 +264,19 @@ impl Stage {
         resume: Option<SessionId>,
         more_tools: Vec<Arc<dyn Tool>>,
     ) -> Outcome<Opened> {
-        let terminal = Arc::new(Local::new(self.child_environment()));
+        let terminal: Arc<dyn Terminal> = Arc::new(Local::new(
+            self.child_environment(),
+            self.home.join("shells"),
+        ));
+        let processes = Background::new(
+            Arc::clone(&terminal),
+            ProcessFolder::Here(self.home.join("processes")),
+            self.home.join("processes/records"),
+            Arc::new(SystemClock),
+        );
         let ports = ToolPorts {
             terminal,
+            processes: Arc::new(processes),
             limits: ToolLimits::default(),
             home: None,
             secret: Vec::new(),

@@ -1,5 +1,7 @@
 //! What every implementation of a port must do, one suite per port.
 
 pub mod model;
+pub mod processes;
 pub mod store;
+pub mod terminal;
 pub mod tool;

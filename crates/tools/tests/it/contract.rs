@@ -13,6 +13,7 @@ async fn every_tool_keeps_the_contract() {
         place.write("a.txt", "hello\n");
         let valid = match *name {
             "patch" => json!({"path": "a.txt", "old_string": "hello", "new_string": "bye"}),
+            "process" => json!({"action": "list"}),
             "read_file" => json!({"path": "a.txt"}),
             "search_files" => json!({"pattern": "hello"}),
             "write_file" => json!({"path": "b.txt", "content": "hello\n"}),

@@ -9,6 +9,7 @@ mod approvals;
 mod contract;
 mod fuzzy;
 mod patch;
+mod process;
 mod read_file;
 mod search_files;
 mod search_speed;
@@ -19,7 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError, Tool, ToolError,
+    BoxFuture, CommandExit, CommandOutput, Processes, ShellCommand, Terminal, TerminalError, Tool,
+    ToolError,
 };
 use hermes_testkit::contract::tool::context;
 use hermes_tools::{FileLedger, ToolLimits, ToolPorts, built_in};
@@ -31,10 +33,11 @@ struct EchoTerminal;
 impl Terminal for EchoTerminal {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         Box::pin(async move {
-            if command.cwd.ends_with("missing") {
-                return Err(TerminalError::NoSuchDirectory { path: command.cwd });
+            let cwd = command.workdir.unwrap_or(command.cwd);
+            if cwd.ends_with("missing") {
+                return Err(TerminalError::NoSuchDirectory { path: cwd });
             }
-            let (cwd, timeout) = (command.cwd.display(), command.timeout.as_secs());
+            let (cwd, timeout) = (cwd.display(), command.timeout.as_secs());
             Ok(CommandOutput {
                 text: format!("{} in {cwd} for {timeout} s", command.line),
                 omitted_bytes: 0,
@@ -52,6 +55,7 @@ impl Terminal for EchoTerminal {
 struct Place {
     folder: tempfile::TempDir,
     files: FileLedger,
+    processes: Arc<process::PaperProcesses>,
 }
 
 impl Place {
@@ -59,6 +63,7 @@ impl Place {
         Self {
             folder: tempfile::tempdir().unwrap(),
             files: FileLedger::default(),
+            processes: Arc::default(),
         }
     }
 
@@ -84,6 +89,7 @@ impl Place {
     fn ports(&self) -> ToolPorts {
         ToolPorts {
             terminal: Arc::new(EchoTerminal),
+            processes: Arc::clone(&self.processes) as Arc<dyn Processes>,
             limits: ToolLimits::default(),
             home: Some(self.root().to_owned()),
             secret: vec![self.path(".hermes/auth.json")],

@@ -1,0 +1,213 @@
+//! Runs commands somewhere else, over any [`Line`] that carries a script's input and output.
+//!
+//! The script `lifeline.sh` guards the command there: it kills everything the command started as soon as the line is cut,
+//! by us or by an accident, and says in the end how it went.
+
+mod output;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hermes_core::{
+    BoxFuture, CommandExit, CommandOutput, Random, SessionId, ShellCommand, Terminal, TerminalError,
+};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::capture::Capture;
+use crate::mark::new_mark;
+use crate::shell::{Left, file_name, invocation, missing_folder};
+use output::{EndOfOutput, Heard};
+
+/// How long the other side may take to kill a command and say so.
+const END_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// One read of a network.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Where the arguments of `shell.sh` that the other side does not decide begin: after `-c`, the script, its name, the
+/// file, what is left in it and the mark.
+const SHELL_ARGUMENTS: usize = 6;
+
+/// A way to run a script on another machine.
+pub(crate) trait Line: Send + Sync {
+    /// Starts `sh -c args…` there.
+    fn open<'a>(&'a self, args: &'a [String]) -> BoxFuture<'a, Result<OpenLine, TerminalError>>;
+
+    /// Says why a line may have been cut.
+    fn cut(&self, said: &str) -> TerminalError {
+        let detail = match said.trim() {
+            "" => "the connection was cut".to_owned(),
+            said => format!("the connection was cut: {said}"),
+        };
+        TerminalError::Lost { detail }
+    }
+}
+
+/// A script that runs there. Dropping it cuts the line.
+pub(crate) struct OpenLine {
+    pub(crate) input: Box<dyn AsyncWrite + Send + Unpin>,
+    pub(crate) output: Box<dyn AsyncRead + Send + Unpin>,
+}
+
+/// Another machine, reached over a line.
+pub(crate) struct Remote<L> {
+    line: L,
+    /// Where shells begin instead of where the command says, which is a folder of this machine.
+    folder: Option<PathBuf>,
+    start_files: Vec<String>,
+    known: Mutex<HashSet<SessionId>>,
+    random: Random,
+}
+
+impl<L: Line> Remote<L> {
+    pub(crate) fn new(line: L, folder: Option<PathBuf>, start_files: Vec<String>) -> Self {
+        Self {
+            line,
+            folder,
+            start_files,
+            known: Mutex::default(),
+            random: Random::from_system(),
+        }
+    }
+
+    pub(crate) fn line(&self) -> &L {
+        &self.line
+    }
+
+    async fn run(&self, mut command: ShellCommand) -> Result<CommandOutput, TerminalError> {
+        let started = Instant::now();
+        if let Some(folder) = &self.folder {
+            command.cwd.clone_from(folder);
+        }
+        let mut capture = Capture::new(command.output_bytes_max, command.progress.clone());
+        if command.stop.is_cancelled() {
+            return Ok(finished(capture, CommandExit::Stopped, started));
+        }
+        let mark = new_mark(&self.random);
+        let (args, stdin) = self.script(&command, &mark)?;
+        let mut line = tokio::select! {
+            line = self.line.open(&args) => line?,
+            () = command.stop.cancelled() => {
+                return Ok(finished(capture, CommandExit::Stopped, started));
+            }
+        };
+        let mut end = EndOfOutput::new(&mark);
+        let exit = {
+            let mut talk = std::pin::pin!(talk(&mut line, &stdin, &mut end, &mut capture));
+            tokio::select! {
+                code = &mut talk => code.map(CommandExit::Code),
+                () = command.stop.cancelled() => Some(CommandExit::Stopped),
+                () = sleep(command.timeout) => Some(CommandExit::TimedOut),
+            }
+        };
+        if matches!(exit, Some(CommandExit::Stopped | CommandExit::TimedOut)) {
+            // The end of our input is what kills the command.
+            let _ = line.input.shutdown().await;
+            let rest = read_to_the_end(&mut line.output, &mut end, &mut capture);
+            let _ = timeout(END_TIME_MAX, rest).await;
+        }
+        let Some(exit) = exit else {
+            return Err(self.line.cut(&capture.finish().text));
+        };
+        let output = finished(capture, exit, started);
+        if let Some(error) = missing_folder(&output.text, &mark) {
+            return Err(error);
+        }
+        if matches!(exit, CommandExit::Code(_)) {
+            self.known().insert(command.session);
+        }
+        Ok(output)
+    }
+
+    fn script(
+        &self,
+        command: &ShellCommand,
+        mark: &str,
+    ) -> Result<(Vec<String>, Vec<u8>), TerminalError> {
+        let left = match self.known().contains(&command.session) {
+            true => Left::Something,
+            false => Left::Nothing,
+        };
+        let shell = invocation(command, "", left, mark, &self.start_files)?;
+        let how = if command.pty { "pty" } else { "plain" };
+        let mut args = vec![
+            include_str!("lifeline.sh").to_owned(),
+            "hermes".to_owned(),
+            file_name(&command.session),
+            shell.args[SHELL_ARGUMENTS - 2].clone(),
+            mark.to_owned(),
+            shell.stdin.len().to_string(),
+            how.to_owned(),
+            shell.args[1].clone(),
+        ];
+        args.extend_from_slice(&shell.args[SHELL_ARGUMENTS..]);
+        Ok((args, shell.stdin))
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<SessionId>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<L: Line> Terminal for Remote<L> {
+    fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
+        Box::pin(self.run(command))
+    }
+}
+
+/// Gives the command its input and reads what it prints. Returns its code, or nothing when the line was cut.
+async fn talk(
+    line: &mut OpenLine,
+    stdin: &[u8],
+    end: &mut EndOfOutput,
+    capture: &mut Capture,
+) -> Option<i32> {
+    let input = &mut line.input;
+    let write = async {
+        // A command need not read what it is given.
+        let _ = input.write_all(stdin).await;
+        let _ = input.flush().await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        code = read_to_the_end(&mut line.output, end, capture) => code,
+        () = write => None,
+    }
+}
+
+async fn read_to_the_end(
+    output: &mut (dyn AsyncRead + Send + Unpin),
+    end: &mut EndOfOutput,
+    capture: &mut Capture,
+) -> Option<i32> {
+    let mut chunk = vec![0; READ_BYTES];
+    loop {
+        let len = output.read(&mut chunk).await.unwrap_or(0);
+        if len == 0 {
+            capture.push(end.rest());
+            return None;
+        }
+        match end.hear(&chunk[..len]) {
+            Heard::Output(bytes) => capture.push(&bytes),
+            Heard::End(bytes, code) => {
+                capture.push(&bytes);
+                return Some(code);
+            }
+        }
+        // A flood is always ready to be read; let whoever waits beside us see a stop or a timeout.
+        tokio::task::yield_now().await;
+    }
+}
+
+fn finished(capture: Capture, exit: CommandExit, started: Instant) -> CommandOutput {
+    let captured = capture.finish();
+    CommandOutput {
+        text: captured.text,
+        omitted_bytes: captured.omitted_bytes,
+        exit,
+        elapsed: started.elapsed(),
+    }
+}

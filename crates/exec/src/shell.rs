@@ -1,0 +1,133 @@
+//! The shell of a session, as every backend runs it: one process per command, which takes up what the last one left.
+//!
+//! The script `shell.sh` does the work where the command runs; here its arguments are put together. A shell that is
+//! started anew for each command cannot be wedged or killed by one, and commands may run beside each other; what that
+//! leaves out is the shell's own table of jobs and its open files.
+
+use hermes_core::{SessionId, ShellCommand, TerminalError};
+
+use crate::environment::secret_name_patterns;
+
+/// Longest line given as an argument; systems allow about 128 KiB for one. A longer one goes through standard input.
+const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
+
+/// What a new shell reads when the user named no files.
+pub const START_FILES: &[&str] = &["~/.profile", "~/.bash_profile", "~/.bashrc"];
+
+/// Size of the terminal a command sees when it asks for one.
+const PTY_SIZE: &str = "rows 30 cols 120";
+
+/// The arguments of a shell, and what it is given on standard input.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Invocation {
+    pub(crate) args: Vec<String>,
+    pub(crate) stdin: Vec<u8>,
+}
+
+/// Whether something should have been left by a command before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    Nothing,
+    Something,
+}
+
+/// Puts together what follows the name of the shell. `state` is the file in which shells leave what they have.
+pub(crate) fn invocation(
+    command: &ShellCommand,
+    state: &str,
+    left: Left,
+    mark: &str,
+    start_files: &[String],
+) -> Result<Invocation, TerminalError> {
+    let is_short = command.line.len() <= ARGUMENT_BYTES_MAX;
+    if command.pty && !is_short {
+        return Err(TerminalError::NotStarted {
+            shell: "script".to_owned(),
+            detail: format!(
+                "a command with a terminal of its own has at most {ARGUMENT_BYTES_MAX} bytes"
+            ),
+        });
+    }
+    let left = match left {
+        Left::Nothing => "new",
+        Left::Something => "known",
+    };
+    let (line, line_bytes) = match is_short {
+        true => (command.line.as_str(), String::new()),
+        false => ("", command.line.len().to_string()),
+    };
+    let mut args = vec!["-c".to_owned(), script(), "bash".to_owned()];
+    args.extend([
+        state.to_owned(),
+        left.to_owned(),
+        mark.to_owned(),
+        command.cwd.to_string_lossy().into_owned(),
+        command.workdir.as_ref().map_or(String::new(), |folder| {
+            folder.to_string_lossy().into_owned()
+        }),
+        start_files.join("\n"),
+        line.to_owned(),
+        line_bytes,
+    ]);
+    let mut stdin = match is_short {
+        true => Vec::new(),
+        false => command.line.clone().into_bytes(),
+    };
+    stdin.extend_from_slice(&command.stdin);
+    Ok(Invocation { args, stdin })
+}
+
+/// Wraps a shell and its arguments so that it has a terminal of its own.
+pub(crate) fn with_pty(shell: &str, args: &[String]) -> Vec<String> {
+    let quoted: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
+    let line = format!(
+        "stty {PTY_SIZE} -echo 2>/dev/null; exec {shell} {}",
+        quoted.join(" ")
+    );
+    ["script", "-qec", &line, "/dev/null"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// Quotes a word for any POSIX shell.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A file name for a session: ids are safe already unless somebody made them up.
+pub(crate) fn file_name(session: &SessionId) -> String {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    session
+        .as_str()
+        .chars()
+        .map(|c| if is_safe(c) { c } else { '_' })
+        .collect()
+}
+
+/// Returns the folder that is not there, when that is what the shell said.
+pub(crate) fn missing_folder(text: &str, mark: &str) -> Option<TerminalError> {
+    let words = format!("{mark} no folder ");
+    let line = text.lines().find(|line| line.starts_with(&words))?;
+    Some(TerminalError::NoSuchDirectory {
+        path: line[words.len()..].into(),
+    })
+}
+
+fn script() -> String {
+    include_str!("shell.sh").replace("@SECRET_NAMES@", &secret_name_patterns())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quoted_word_is_one_word() {
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+    }
+
+    #[test]
+    fn a_session_never_leads_out_of_the_folder() {
+        assert_eq!(file_name(&SessionId::from("../a b")), "___a_b");
+    }
+}

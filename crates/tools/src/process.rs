@@ -1,0 +1,282 @@
+//! `process`: looks after what `terminal` started in the background.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::text::{shorten, tail};
+use hermes_core::{
+    BoxFuture, Consent, Effect, Parallel, ProcessError, ProcessName, ProcessState, ProcessStatus,
+    Processes, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{ToolPorts, arguments, policy};
+
+const NAME: &str = "process";
+
+/// What `poll` shows of the output.
+const POLL_BYTES: usize = 1000;
+
+/// What `wait` and `kill` show of the output.
+const END_BYTES: usize = 2000;
+
+/// What `log` reads; its lines are counted from here.
+const LOG_BYTES: usize = 200_000;
+
+/// Lines `log` shows unless it is told how many.
+const LOG_LINES: usize = 200;
+
+/// Characters of a command and of its output in a list.
+const LIST_CHARS: usize = 200;
+
+pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+    Arc::new(ProcessTool {
+        spec: spec(ports.limits.command_timeout),
+        processes: Arc::clone(&ports.processes),
+        wait_max: ports.limits.command_timeout,
+    })
+}
+
+fn spec(wait_max: Duration) -> ToolSpec {
+    ToolSpec {
+        name: NAME.to_owned(),
+        description: "Look after processes that `terminal` started in the background.".to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "action": {
+                    "type": "string",
+                    "enum": ["list", "poll", "log", "wait", "kill", "write", "submit", "close"],
+                    "description": "poll: state and last output; log: output by lines; wait: until it ends; write: type \
+                                    `data`; submit: type `data` and Enter; close: end its input",
+                },
+                "session_id": {"type": "string", "description": "Id of the process; not for list"},
+                "data": {"type": "string", "description": "What to type"},
+                "timeout": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": format!("Seconds to wait (at most {})", wait_max.as_secs()),
+                },
+                "offset": {"type": "integer", "minimum": 0, "description": "log: lines to skip; default: show the last"},
+                "limit": {"type": "integer", "minimum": 1, "description": "log: lines to show (default 200)"},
+            },
+            "required": ["action"],
+        }),
+    }
+}
+
+struct ProcessTool {
+    spec: ToolSpec,
+    processes: Arc<dyn Processes>,
+    wait_max: Duration,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    action: Action,
+    session_id: Option<String>,
+    data: Option<String>,
+    timeout: Option<u64>,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    List,
+    Poll,
+    Log,
+    Wait,
+    Kill,
+    Write,
+    Submit,
+    Close,
+}
+
+impl Tool for ProcessTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, arguments: &Value) -> Effect {
+        match arguments::text(arguments, "action") {
+            Some("list" | "poll" | "log" | "wait") => Effect::Read,
+            Some("kill" | "close") => Effect::Idempotent,
+            _ => Effect::Effect,
+        }
+    }
+
+    fn parallel(&self, arguments: &Value, _cwd: &Path) -> Parallel {
+        match self.effect(arguments) {
+            Effect::Read => Parallel::Always,
+            Effect::Idempotent | Effect::Effect => Parallel::Never,
+        }
+    }
+
+    /// What is typed may be a command to a shell, so it is judged like one.
+    fn consent(&self, arguments: &Value) -> Consent {
+        match arguments::text(arguments, "action") {
+            Some("write" | "submit") => {
+                arguments::text(arguments, "data").map_or(Consent::NotNeeded, policy::consent_for)
+            }
+            _ => Consent::NotNeeded,
+        }
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.act(arguments, cx))
+    }
+}
+
+impl ProcessTool {
+    async fn act(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let arguments: Arguments = arguments::parse(NAME, arguments)?;
+        let done = tokio::select! {
+            biased;
+            // `wait` hears of a stop itself, and says what it saw.
+            () = cx.stop.cancelled(), if arguments.action != Action::Wait => {
+                return Err(ToolError::Stopped("stopped".to_owned()));
+            }
+            done = self.answer(&arguments, cx) => done,
+        };
+        done.map(ToolOutput::text).map_err(ToolError::Answer)
+    }
+
+    async fn answer(&self, arguments: &Arguments, cx: &ToolContext) -> Result<String, String> {
+        if arguments.action == Action::List {
+            let listed = self.processes.list(&cx.session).await;
+            return Ok(list(&listed.map_err(|error| error.to_string())?));
+        }
+        let id = arguments.session_id.as_deref();
+        let id = id.ok_or("`session_id` is missing; `list` shows the processes there are")?;
+        let process = ProcessName {
+            session: &cx.session,
+            id,
+        };
+        let typed = || {
+            arguments
+                .data
+                .clone()
+                .ok_or("`data` is missing: what to type")
+        };
+        let done = match arguments.action {
+            Action::List | Action::Poll => self.poll(process).await,
+            Action::Log => self.log(process, arguments).await,
+            Action::Wait => self.wait(process, arguments.timeout, cx).await,
+            Action::Kill => {
+                let killed = self.processes.kill(process).await;
+                killed.map(|status| shown(&status, END_BYTES))
+            }
+            Action::Write => self.write(process, typed()?).await,
+            Action::Submit => self.write(process, typed()? + "\n").await,
+            Action::Close => {
+                let closed = self.processes.close(process).await;
+                closed.map(|()| format!("[the input of {id} is closed]"))
+            }
+        };
+        done.map_err(|error| error.to_string())
+    }
+
+    async fn poll(&self, process: ProcessName<'_>) -> Result<String, ProcessError> {
+        let status = self.processes.look(process, POLL_BYTES).await?;
+        Ok(shown(&status, POLL_BYTES))
+    }
+
+    async fn log(
+        &self,
+        process: ProcessName<'_>,
+        arguments: &Arguments,
+    ) -> Result<String, ProcessError> {
+        let status = self.processes.look(process, LOG_BYTES).await?;
+        let lines: Vec<&str> = status.tail.lines().collect();
+        let limit = arguments.limit.unwrap_or(LOG_LINES);
+        let first = match arguments.offset.unwrap_or(0) {
+            0 => lines.len().saturating_sub(limit),
+            offset => offset.min(lines.len()),
+        };
+        let end = first.saturating_add(limit).min(lines.len());
+        let place = match first < end {
+            true => format!("lines {} to {end} of {}", first + 1, lines.len()),
+            false => format!("no lines there; it has {}", lines.len()),
+        };
+        let note = format!("[{}, {place}]", summary(&status));
+        let text = [&lines[first..end], &[note.as_str()]].concat().join("\n");
+        Ok(text)
+    }
+
+    async fn wait(
+        &self,
+        process: ProcessName<'_>,
+        timeout: Option<u64>,
+        cx: &ToolContext,
+    ) -> Result<String, ProcessError> {
+        let asked = timeout.map_or(self.wait_max, |seconds| Duration::from_secs(seconds.max(1)));
+        let waiting = asked.min(self.wait_max);
+        let waited = self.processes.wait(process, waiting, cx.stop.clone());
+        let status = waited.await?;
+        let text = shown(&status, END_BYTES);
+        Ok(match status.state {
+            ProcessState::Running if cx.stop.is_cancelled() => {
+                format!("{text}\n[the wait was interrupted]")
+            }
+            ProcessState::Running => {
+                format!(
+                    "{text}\n[still running after {} s of waiting]",
+                    waiting.as_secs()
+                )
+            }
+            _ => text,
+        })
+    }
+
+    async fn write(&self, process: ProcessName<'_>, data: String) -> Result<String, ProcessError> {
+        let bytes = data.len();
+        self.processes.write(process, data.into_bytes()).await?;
+        Ok(format!("[typed {bytes} bytes into {}]", process.id))
+    }
+}
+
+fn list(processes: &[ProcessStatus]) -> String {
+    if processes.is_empty() {
+        return "[no background processes in this session]".to_owned();
+    }
+    let line = |status: &ProcessStatus| {
+        let last = status.tail.lines().last().unwrap_or_default();
+        let command = shorten(&status.line, LIST_CHARS);
+        format!(
+            "{}: `{command}` {}",
+            summary(status),
+            shorten(last, LIST_CHARS)
+        )
+    };
+    let lines: Vec<String> = processes.iter().map(line).collect();
+    lines.join("\n")
+}
+
+fn shown(status: &ProcessStatus, bytes: usize) -> String {
+    let note = format!("[{}]", summary(status));
+    match tail(status.tail.trim_end(), bytes) {
+        "" => note,
+        output => format!("{output}\n{note}"),
+    }
+}
+
+fn summary(status: &ProcessStatus) -> String {
+    let state = match status.state {
+        ProcessState::Running => format!("is running for {} s", status.uptime.as_secs()),
+        ProcessState::Exited(code) => format!("ended with exit code {code}"),
+        ProcessState::Killed => "was killed".to_owned(),
+        ProcessState::Lost => "is gone, and nobody saw how it ended".to_owned(),
+    };
+    match status.pid {
+        Some(pid) => format!("{} {state}, pid {pid}", status.id),
+        None => format!("{} {state}", status.id),
+    }
+}
