@@ -320,6 +320,11 @@ impl Home {
         self.directory.join("results")
     }
 
+    /// Returns the file of what was typed in conversations.
+    pub fn input_history(&self) -> PathBuf {
+        self.directory.join("history.jsonl")
+    }
+
     /// Returns the folder of pictures, sound and other bytes that tools return; who keeps one makes it.
     pub fn media(&self) -> PathBuf {
         self.directory.join("cache").join("media")

@@ -9,6 +9,7 @@ pub mod session;
 
 pub mod enquiry;
 pub mod id;
+pub mod interview;
 pub mod message;
 
 pub mod clock;
@@ -26,6 +27,7 @@ pub mod redact;
 pub mod reply;
 pub mod secret;
 pub mod text;
+pub mod wording;
 
 pub use clock::{Clock, Timestamp};
 pub use effect::Effect;

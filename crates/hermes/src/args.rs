@@ -104,6 +104,10 @@ pub struct RunFlags {
     /// Print every event as a line of JSON on standard output
     #[arg(long)]
     pub json: bool,
+
+    /// Talk in plain lines, without a screen that is redrawn: for screen readers and simple terminals
+    #[arg(long)]
+    pub plain: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -546,6 +550,7 @@ impl RunFlags {
             max_turns: self.max_turns.or(earlier.max_turns),
             usage_file: self.usage_file.or(earlier.usage_file),
             json: self.json || earlier.json,
+            plain: self.plain || earlier.plain,
         }
     }
 

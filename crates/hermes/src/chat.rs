@@ -1,10 +1,11 @@
-//! `hermes`: a conversation in plain lines, until the terminal interface takes its place.
+//! `hermes --plain`: a conversation in plain lines, for terminals and people that the interface does not serve.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal as _;
 
 use hermes_agent::{Opened, Session, SessionStart};
 use hermes_core::command::{self, Line, Surface, Verb};
+use hermes_core::interview::{Heard, Interview};
 use hermes_core::text::{self, escaped, printable};
 use hermes_core::{Event, Message, Op, Question, Response, Role, UserMessage, Verdict};
 use tokio::sync::mpsc;
@@ -12,9 +13,9 @@ use tokio::task::JoinSet;
 
 use crate::args::RunFlags;
 use crate::base::Base;
+use crate::face;
 use crate::failure::{Failure, Outcome, code};
 use crate::host::{Here, Host, Then, WhenBusy};
-use crate::interview::{Heard, Interview};
 use crate::keyboard::{Keyboard, Typed};
 use crate::output::{note, print};
 use crate::prepare::Prepared;
@@ -41,6 +42,11 @@ pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
     }
     let prepared = Prepared::new(base, flags, Audience::Person, source).await?;
     let mut host = Host::new(base, flags, prepared);
+    if face::fits(base, flags) {
+        let outcome = face::run(base, &mut host).await;
+        host.leave().await;
+        return outcome;
+    }
     let outcome = match Chat::new(base, flags, &mut host) {
         Ok(mut chat) => chat.converse().await,
         Err(failure) => Err(failure),
@@ -339,6 +345,7 @@ impl<'a, 'b> Chat<'a, 'b> {
         for line in interview.introduction() {
             note(&self.err.yellow(line));
         }
+        note(&self.err.yellow("  (/decline does not answer)"));
         self.ask_for(&interview.prompt())
     }
 
@@ -478,7 +485,7 @@ impl<'a, 'b> Chat<'a, 'b> {
     }
 }
 
-fn gone(session: &Session) -> Failure {
+pub fn gone(session: &Session) -> Failure {
     Failure::new("the session stopped unexpectedly").hint(format!(
         "this is a bug; everything said so far is saved: hermes -r {}",
         session.id()

@@ -1,8 +1,7 @@
 //! Shows events: as text for people, as lines of JSON for programs, or not at all.
 
 use hermes_core::text::{self, printable};
-use hermes_core::{Event, ModelNotice, Notice, ResultStatus, TurnEnd};
-use serde_json::Value;
+use hermes_core::{Event, ResultStatus, wording};
 
 use crate::failure::Outcome;
 use crate::output::{print, println};
@@ -88,7 +87,7 @@ impl Live {
                 self.note(&format!(
                     "{} {}",
                     self.style.cyan(format!("• {}", printable(tool))),
-                    self.style.dim(brief(arguments))
+                    self.style.dim(wording::brief(arguments))
                 ));
             }
             Event::CallFinished {
@@ -115,7 +114,7 @@ impl Live {
                 self.note(
                     &self
                         .style
-                        .yellow(format!("  {}", printable(&describe(notice)))),
+                        .yellow(format!("  {}", printable(&wording::notice(notice)))),
                 );
             }
             Event::TurnResumed { attempt, .. } => {
@@ -137,7 +136,7 @@ impl Live {
             }
             Event::TurnEnded { end, .. } => {
                 self.end_line()?;
-                if let Some(words) = end_words(end) {
+                if let Some(words) = wording::turn_end(end) {
                     self.note(&self.style.red(printable(&words)));
                 }
             }
@@ -190,93 +189,5 @@ impl Live {
         if std::mem::take(&mut self.in_reasoning) {
             self.note("");
         }
-    }
-}
-
-/// A call's arguments in one short line: the values people look for, without their names.
-pub fn brief(arguments: &Value) -> String {
-    const LINE_CHARS_MAX: usize = 100;
-    let Value::Object(fields) = arguments else {
-        return text::shorten(&arguments.to_string(), LINE_CHARS_MAX);
-    };
-    let values = fields.iter().map(|(name, value)| match value {
-        Value::String(text) if name == "content" => format!("({} bytes)", text.len()),
-        Value::String(text) => text::escaped(&text.replace('\n', "⏎")),
-        other => format!("{name}={other}"),
-    });
-    text::shorten(&values.collect::<Vec<_>>().join(" "), LINE_CHARS_MAX)
-}
-
-fn describe(notice: &Notice) -> String {
-    match notice {
-        Notice::Model {
-            notice:
-                ModelNotice::Retrying {
-                    reason,
-                    attempt,
-                    wait_ms,
-                },
-        } => {
-            format!(
-                "{reason}; trying again in {:.1} s (attempt {attempt})",
-                *wait_ms as f64 / 1000.0
-            )
-        }
-        Notice::Model {
-            notice: ModelNotice::CredentialRotated { provider, reason },
-        } => {
-            format!("{reason}; using another key of {provider}")
-        }
-        Notice::Model {
-            notice: ModelNotice::FellBack { from, to, reason },
-        } => {
-            format!("{from} cannot answer ({reason}); {to} takes over for this turn")
-        }
-        Notice::AskedAgain { reason } => format!("{reason}; asking again"),
-        Notice::Context { text } => text.clone(),
-        Notice::NotTaken { reason } => format!("not taken: {reason}"),
-        Notice::NotEnquired { asker, message } => {
-            format!("{asker} asked, and nobody is here to answer: {message}")
-        }
-        Notice::Forgotten { messages } => format!("{messages} waiting messages were dropped"),
-        Notice::SteeringQueued => {
-            "your words came too late for this turn; they are the next one".into()
-        }
-    }
-}
-
-/// Why a turn did not end with an answer.
-pub fn end_words(end: &TurnEnd) -> Option<String> {
-    Some(match end {
-        TurnEnd::Finished => return None,
-        TurnEnd::Interrupted => "interrupted".into(),
-        TurnEnd::OutOfSteps { steps } => {
-            format!("stopped after {steps} steps; say `go on`, or raise agent.max_turns")
-        }
-        TurnEnd::Stuck { reason } => format!("stopped: {reason}"),
-        TurnEnd::Failed { error } => format!("error: {error}\n hint: {}", error.hint),
-        TurnEnd::Broken { error, hint } => format!("error: {error}\n hint: {hint}"),
-        TurnEnd::Abandoned { crashes } => {
-            format!("given up: this turn crashed hermes {crashes} times")
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn arguments_are_shown_short() {
-        assert_eq!(
-            brief(&json!({"command": "ls\n-l", "timeout": 5})),
-            "ls⏎-l timeout=5"
-        );
-        assert_eq!(
-            brief(&json!({"path": "a", "content": "0123"})),
-            "a (4 bytes)"
-        );
-        assert!(brief(&json!({"command": "x".repeat(500)})).chars().count() <= 100);
     }
 }

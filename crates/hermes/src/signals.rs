@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks the agent to stop, the second stops the program.
+//! Ctrl-C, SIGTERM and a terminal that hangs up: the first asks the agent to stop, the second stops the program.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -7,6 +7,7 @@ use crate::failure::{Failure, Outcome};
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
     seen: u32,
     was_terminated: bool,
 }
@@ -32,6 +33,7 @@ impl Signals {
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
             seen: 0,
             was_terminated: false,
         })
@@ -42,6 +44,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => self.was_terminated = true,
+            _ = self.hangup.recv() => self.was_terminated = true,
         }
         self.seen += 1;
         if self.seen == 1 {
@@ -51,7 +54,7 @@ impl Signals {
         }
     }
 
-    /// Whether one of the signals was SIGTERM: somebody wants the program to end, not only the turn.
+    /// Whether one of the signals was SIGTERM or SIGHUP: somebody wants the program to end, not only the turn.
     pub fn was_terminated(&self) -> bool {
         self.was_terminated
     }

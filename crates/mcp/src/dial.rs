@@ -28,7 +28,7 @@ use crate::classify::SessionUse;
 use crate::client::McpPorts;
 use crate::failure::Failure;
 use crate::handler::Handler;
-use crate::http::{Address, HttpClient, SseTransport};
+use crate::http::{Address, Drained, HttpClient, SseTransport};
 use crate::in_flight::InFlight;
 use crate::log::ServerLog;
 use crate::respond::Respondent;
@@ -245,6 +245,7 @@ impl Dialer {
     ) -> Result<Connection, Failure> {
         let config = self.http_config(url);
         let transport = StreamableHttpClientTransport::with_client(client.clone(), config);
+        let transport = Drained(transport);
         let mut connection = handshake(self.handler(wires), transport, wires, era).await?;
         connection.session = client.session_use();
         Ok(connection)

@@ -5,6 +5,7 @@
 
 mod answer;
 mod client;
+mod drained;
 mod events;
 mod fetch;
 mod proxy;
@@ -15,5 +16,6 @@ mod tls;
 mod token;
 
 pub(crate) use client::{Address, HttpClient, HttpFailure, client_builder};
+pub(crate) use drained::Drained;
 pub(crate) use fetch::fetch_json;
 pub(crate) use sse::SseTransport;

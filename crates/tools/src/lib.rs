@@ -1,9 +1,10 @@
 //! The tools that are built in.
 //!
 //! Each tool is one file with its schema, description, effect class, parallel safety, limits and code; [`BUILT_IN`] is
-//! the one list of them, and `toolset` groups them by name. File tools share `paths` (what a path means) and
-//! `guard` (which files are out of bounds); [`policy`] judges shell commands before they run, on what `shell` makes
-//! of them.
+//! the one list of them, and `toolset` groups them by name. File tools share `paths` (what a path means), `guard`
+//! (which files are out of bounds), `ledger` (what a session has read, who writes), `target`, `folder` and `atomic` (how a
+//! file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
+//! `shell` makes of them.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,32 @@
 //! The terminal interface: a pure client of [`hermes_core::Op`] and [`hermes_core::Event`].
 //!
-//! It draws and reads keys; it decides nothing about the conversation. Until it lands, `hermes` talks in plain lines,
-//! which is the binary's `chat` module.
+//! It draws and reads keys; it decides nothing about the conversation. The program around it opens sessions and answers
+//! commands, see [`FromHost`] and [`ToHost`]. Start reading at `app.rs`, the whole state, then `run.rs`, the rim that
+//! touches the terminal; `screen.rs` is how it is drawn without taking the terminal's scrollback away.
+
+mod app;
+mod host;
+mod run;
+
+mod conversation;
+mod item;
+mod markdown;
+
+mod completion;
+mod composer;
+mod editor;
+mod form;
+mod history;
+mod keymap;
+mod picker;
+mod status;
+
+mod files;
+mod fuzzy;
+mod screen;
+mod terminal;
+mod theme;
+mod wrap;
+
+pub use host::{BusyInput, Choice, FromHost, Item, Leave, Opened, Settings, ShowReasoning, ToHost};
+pub use run::{TuiError, run};

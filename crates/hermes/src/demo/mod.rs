@@ -1,5 +1,6 @@
 //! `hermes demo`: the real loop, real tools and a real store at work, in a home of its own, with a scripted model.
 
+mod records;
 mod script;
 
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Opened, Ports, Session, SessionStart};
 use hermes_config::Environment;
 use hermes_core::{
-    Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _, StoreError,
+    Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _,
+    StoreError, Tool,
 };
 use hermes_exec::{Local, child_environment};
 use hermes_store::SqliteStore;
@@ -23,7 +25,8 @@ use crate::output::{note, println};
 use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::wiring::SystemClock;
-use script::{CRASHED, DemoModel, FIRST, INTERRUPTED};
+use records::Records;
+use script::{CRASHED, DemoModel, FIRST, INTERRUPTED, RECORDS};
 
 const NOTES: &str = "Monday\n- book the train to Delphi (open)\n- return the sandals (done)\n\
      Tuesday\n- water the laurel (open)\n- answer Penelope (open)\n";
@@ -84,7 +87,9 @@ impl Stage {
         self.interrupt_act().await?;
         self.title("3", "It survives kill -9")?;
         self.kill_act().await?;
-        self.title("4", "It remembers")?;
+        self.title("4", "It keeps its MCP tools")?;
+        self.records_act().await?;
+        self.title("5", "It remembers")?;
         self.search_act().await?;
         let fate = if args.keep {
             "kept"
@@ -183,6 +188,41 @@ impl Stage {
         }
     }
 
+    /// Kills an MCP server between two calls of one turn.
+    async fn records_act(&self) -> Outcome<()> {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let environment = self.child_environment().into_iter().filter_map(text);
+        let records = Records::start(&self.home, environment.collect())?;
+        let tools = records.tools().await;
+        if tools.is_empty() {
+            return Err(Failure::new("the MCP server of the demo did not start")
+                .hint("`hermes mcp serve` shows why"));
+        }
+        self.say(&format!(
+            "A server `records` is connected, with {} tools. It is this program, as `hermes mcp serve`.",
+            tools.len()
+        ))?;
+        self.user(RECORDS)?;
+        let opened = self.open_with(&self.store()?, None, tools).await?;
+        opened.session.say(RECORDS).await;
+        let mut is_killed = false;
+        self.follow(opened, |event| {
+            if matches!(event, Event::CallFinished { .. }) && !is_killed {
+                records.kill();
+                is_killed = true;
+            }
+            Act::GoOn
+        })
+        .await?;
+        let reconnects = records.reconnects();
+        records.stop().await;
+        self.say(&format!(
+            "Its process was killed after the first call. Nobody noticed: {reconnects} reconnect, no failed call."
+        ))
+    }
+
     async fn search_act(&self) -> Outcome<()> {
         self.say("$ hermes sessions search laurel")?;
         let store = self.store()?;
@@ -215,6 +255,15 @@ impl Stage {
     }
 
     async fn open(&self, store: &Arc<SqliteStore>, resume: Option<SessionId>) -> Outcome<Opened> {
+        self.open_with(store, resume, Vec::new()).await
+    }
+
+    async fn open_with(
+        &self,
+        store: &Arc<SqliteStore>,
+        resume: Option<SessionId>,
+        more_tools: Vec<Arc<dyn Tool>>,
+    ) -> Outcome<Opened> {
         let terminal = Arc::new(Local::new(self.child_environment()));
         let ports = ToolPorts {
             terminal,
@@ -229,7 +278,7 @@ impl Stage {
             store: store.clone(),
             clock: Arc::new(SystemClock),
             random: Arc::new(Random::from_system()),
-            tools: hermes_tools::built_in(&ports),
+            tools: [hermes_tools::built_in(&ports), more_tools].concat(),
         };
         let start = match resume {
             Some(session) => SessionStart::Resume(session),

@@ -20,6 +20,7 @@ pub struct DemoModel {
 pub const FIRST: &str = "Read notes.txt, put the open tasks into tasks.md, and count them.";
 pub const INTERRUPTED: &str = "Wait for the build to finish.";
 pub const CRASHED: &str = "Send the release announcement.";
+pub const RECORDS: &str = "Look up in the records what we talked about, twice to be sure.";
 
 enum Line {
     Text(&'static str),
@@ -62,6 +63,11 @@ fn line(said: &str, step: usize, last_result: &str) -> Line {
             "The crash left it open whether the announcement went out. I looked: outbox.txt has it, once, so I did not send it again.",
         ),
         (CRASHED, _) => Line::Text("The announcement did not go out."),
+        (RECORDS, 0 | 1) => Line::Calls(vec![(
+            "mcp__records__conversations_list",
+            json!({ "limit": 2 }),
+        )]),
+        (RECORDS, _) => Line::Text("Both times the records say the same."),
         _ => Line::Text("That is not in my script."),
     }
 }
@@ -156,7 +162,7 @@ mod tests {
         let model = DemoModel {
             pause: Duration::ZERO,
         };
-        for said in [FIRST, INTERRUPTED, CRASHED, "something else"] {
+        for said in [FIRST, INTERRUPTED, CRASHED, RECORDS, "something else"] {
             let mut messages = vec![Message::user(said)];
             let reason = loop {
                 let told = tell(&model, &messages).await;

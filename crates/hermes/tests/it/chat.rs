@@ -16,7 +16,7 @@ async fn a_conversation_goes_back_and_forth_and_can_be_left() {
         Answer::text("bye then"),
     ]))
     .await;
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("hi\n");
     terminal.expect("hello you", SOON);
@@ -40,7 +40,7 @@ async fn ctrl_c_stops_the_turn_and_not_the_program() {
         Answer::text("still here"),
     ]))
     .await;
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("go\n");
     terminal.expect("│ started", SOON);
@@ -59,7 +59,7 @@ async fn a_dangerous_command_asks_first() {
     .await;
     let victim = setting.hermes.work_folder().join("victim");
     std::fs::create_dir(&victim).unwrap();
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("clean up\n");
     terminal.expect("allow?", SOON);
@@ -77,7 +77,7 @@ async fn a_command_cannot_hide_behind_control_characters() {
         Answer::text("\u{1b}]0;owned\u{7}done"),
     ]))
     .await;
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("go\n");
     terminal.expect("allow?", SOON);
@@ -101,7 +101,7 @@ async fn a_command_cannot_hide_behind_control_characters() {
 #[tokio::test]
 async fn pasted_lines_are_one_message() {
     let setting = Setting::new(Script::new([Answer::text("got it")])).await;
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("one\ntwo\n\nthree\n");
     terminal.expect("got it", SOON);
@@ -118,7 +118,7 @@ async fn leaving_forgets_what_waits() {
     let setting = Setting::new(Script::new([slow, Answer::text("never asked")])).await;
     let queue = "display:\n  busy_input_mode: queue\n";
     write_config(&setting.hermes, &setting.server.url(), queue);
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("one\n");
     terminal.expect("a b", SOON);
@@ -141,7 +141,7 @@ async fn late_steering_is_a_turn_of_its_own_and_the_prompt_waits_for_it() {
         Answer::text("third"),
     ]))
     .await;
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("go\n");
     terminal.expect("a b", SOON);

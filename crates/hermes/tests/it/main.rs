@@ -10,6 +10,7 @@ mod bad_input;
 mod chat;
 mod commands;
 mod demo;
+mod face;
 mod golden;
 mod mcp;
 mod mcp_login;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hermes_testkit::process::Hermes;
+use hermes_testkit::process::{Hermes, Terminal};
 use hermes_testkit::server::{Script, ScriptedServer};
 
 pub(crate) struct Setting {
@@ -17,6 +17,11 @@ impl Setting {
         let hermes = bare();
         write_config(&hermes, &server.url(), "");
         Self { hermes, server }
+    }
+
+    /// A conversation in plain lines.
+    pub(crate) fn talk_plainly(&self) -> Terminal {
+        self.hermes.clone().args(["--plain"]).spawn_in_terminal()
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> hermes_testkit::process::Output {

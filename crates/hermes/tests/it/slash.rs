@@ -15,7 +15,7 @@ fn answers<const N: usize>(texts: [&str; N]) -> Script {
 
 /// A conversation in which each of these was said and answered in turn.
 fn talk(setting: &Setting, exchanges: &[(&str, &str)]) -> Terminal {
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     for (said, answer) in exchanges {
         terminal.send(&format!("{said}\n"));

@@ -24,6 +24,8 @@ pub struct Terminal {
     child: Child,
     pty: Arc<Pty>,
     screen: Arc<Screen>,
+    /// Rows and columns.
+    size: (u16, u16),
     /// How much of the output earlier calls of [`Terminal::expect`] have used up, in bytes.
     seen_bytes: usize,
     /// Keeps the home as long as the process runs.
@@ -52,6 +54,7 @@ impl Terminal {
             child,
             pty,
             screen,
+            size: (ROWS, COLUMNS),
             seen_bytes: 0,
             _folder: folder,
         })
@@ -70,7 +73,8 @@ impl Terminal {
     ///
     /// # Panics
     /// If the terminal is gone.
-    pub fn resize(&self, rows: u16, columns: u16) {
+    pub fn resize(&mut self, rows: u16, columns: u16) {
+        self.size = (rows, columns);
         let resized = self.pty.resize(Size::new(rows, columns));
         resized.expect("a terminal can be resized");
     }
@@ -96,9 +100,46 @@ impl Terminal {
         }
     }
 
+    /// Waits until `text` is on the screen, whatever came before.
+    ///
+    /// # Panics
+    /// If that does not happen in time.
+    pub fn expect_screen(&self, text: &str, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        let mut output = self.screen.output();
+        loop {
+            let shown = self.shown(&output);
+            if shown.contains(text) {
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                panic!("no `{text}` within {timeout:?}; the terminal shows\n{shown}");
+            }
+            output = self.screen.wait(output, left);
+        }
+    }
+
+    /// Returns what a person sees: the rows of the screen as it is now.
+    pub fn screen(&self) -> String {
+        self.shown(&self.screen.output())
+    }
+
+    fn shown(&self, output: &[u8]) -> String {
+        let (rows, columns) = self.size;
+        let mut emulator = vt100::Parser::new(rows, columns, 0);
+        emulator.process(output);
+        emulator.screen().contents()
+    }
+
     /// Returns everything written so far, escape sequences included.
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&self.screen.output()).into_owned()
+    }
+
+    /// The process, for sending it signals.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Waits for the process to end by itself and returns its exit code; `None` after a signal.

@@ -76,6 +76,13 @@ pub(super) enum Searched {
     Unread,
 }
 
+/// Whether lines get their number, which costs time in large files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbers {
+    Counted,
+    Unknown,
+}
+
 /// Searches files one after the other, with the same memory.
 pub(super) struct FileSearch {
     matcher: RegexMatcher,
@@ -83,8 +90,9 @@ pub(super) struct FileSearch {
 }
 
 impl FileSearch {
-    pub(super) fn new(matcher: RegexMatcher, context: usize) -> Self {
+    pub(super) fn new(matcher: RegexMatcher, context: usize, numbers: Numbers) -> Self {
         let searcher = SearcherBuilder::new()
+            .line_number(numbers == Numbers::Counted)
             .line_terminator(LineTerminator::crlf())
             .binary_detection(BinaryDetection::quit(0))
             .heap_limit(Some(LINE_BYTES_MAX))
@@ -260,7 +268,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("a");
         std::fs::write(&path, "needle\n").unwrap();
-        let mut search = FileSearch::new(matcher("needle").unwrap(), 0);
+        let mut search = FileSearch::new(matcher("needle").unwrap(), 0, Numbers::Counted);
         let stop = CancellationToken::new();
         let watch = Watch::new(stop.clone(), Duration::from_secs(60));
         assert!(matches!(

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use grep_regex::RegexMatcher;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
-use super::content::{FileMatches, FileSearch, Searched};
+use super::content::{FileMatches, FileSearch, Numbers, Searched};
 use super::glob::FileGlob;
 use super::page::{Hits, Key, Page};
 use super::watch::Watch;
@@ -103,9 +103,13 @@ impl Place {
         kept_max: usize,
         hits_of: impl Fn(FileMatches) -> H + Sync,
     ) -> (Page<H>, LeftOut) {
+        let numbers = match kept_max {
+            0 => Numbers::Unknown,
+            _ => Numbers::Counted,
+        };
         let found = Mutex::new((Page::new(wanted), LeftOut::default()));
         self.each_file(search.watch, || {
-            let mut file_search = FileSearch::new(search.matcher.clone(), search.context);
+            let mut file_search = FileSearch::new(search.matcher.clone(), search.context, numbers);
             let (found, hits_of) = (&found, &hits_of);
             move |entry: DirEntry| {
                 let is_root = entry.depth() == 0;

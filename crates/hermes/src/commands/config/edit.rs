@@ -10,11 +10,9 @@ use hermes_config::{Environment, Home};
 use super::check;
 use crate::commands::already_told;
 use crate::commands::confirm::{Enter, confirm};
+use crate::editor;
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
-
-/// Tried in this order when neither `VISUAL` nor `EDITOR` is set.
-const EDITORS: [&str; 2] = ["nano", "vi"];
 
 pub(super) fn run(home: &Home, environment: &Environment) -> Outcome<()> {
     let path = home.config_yaml();
@@ -26,9 +24,8 @@ pub(super) fn run(home: &Home, environment: &Environment) -> Outcome<()> {
     }
     home.create()?;
     create_private(&path)?;
-    let editors = editors(environment);
     loop {
-        open(&editors, &path, home.directory())?;
+        editor::open(environment, &path, home.directory())?;
         let problems = check::problems(home, environment);
         if problems.is_empty() {
             return println("ok");
@@ -54,68 +51,5 @@ fn create_private(path: &Path) -> Outcome<()> {
         ))
         .hint("check that you own the folder and may write to it: `hermes doctor`")),
         _ => Ok(()),
-    }
-}
-
-/// The command lines to try, the user's own choice alone where there is one.
-fn editors(environment: &Environment) -> Vec<String> {
-    let chosen = ["VISUAL", "EDITOR"]
-        .iter()
-        .filter_map(|name| environment.get(name))
-        .find(|editor| !editor.trim().is_empty());
-    match chosen {
-        Some(editor) => vec![editor.to_owned()],
-        None => EDITORS.map(str::to_owned).to_vec(),
-    }
-}
-
-/// Opens the file in the first editor that can be started, and waits for it.
-fn open(editors: &[String], file: &Path, folder: &Path) -> Outcome<()> {
-    for editor in editors {
-        let mut words = editor.split_whitespace();
-        let Some(program) = words.next() else {
-            continue;
-        };
-        let arguments = words.map(Path::new).chain([file]);
-        match hermes_exec::interactive(program, arguments, folder) {
-            Ok(status) if status.success() => return Ok(()),
-            Ok(status) => {
-                return Err(
-                    Failure::new(format!("the editor `{editor}` ended with {status}"))
-                        .hint(format!("`{}` is as the editor left it", file.display())),
-                );
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                return Err(
-                    Failure::new(format!("cannot start the editor `{editor}`: {error}"))
-                        .hint("set EDITOR to another one"),
-                );
-            }
-        }
-    }
-    let tried = editors.join("`, `");
-    Err(
-        Failure::new(format!("no editor found: there is no `{tried}`"))
-            .hint("set EDITOR to the one you use, such as `export EDITOR=vim`"),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_users_editor_goes_first_and_alone() {
-        let check = |pairs: &[(&str, &str)], expected: &[&str]| {
-            let environment = Environment::from_pairs(pairs.iter().copied());
-            assert_eq!(editors(&environment), expected);
-        };
-        check(
-            &[("VISUAL", "code --wait"), ("EDITOR", "vim")],
-            &["code --wait"],
-        );
-        check(&[("VISUAL", " "), ("EDITOR", "vim")], &["vim"]);
-        check(&[], &["nano", "vi"]);
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hermes_agent::SessionStart;
 use hermes_core::text::shorten;
-use hermes_core::{SessionId, Store as _, StoreError, TurnEnd};
+use hermes_core::{SessionId, Store as _, StoreError, TurnEnd, wording};
 
 use super::{find, open_archive};
 use crate::args::RunFlags;
@@ -13,7 +13,7 @@ use crate::commands::already_told;
 use crate::commands::layout::one_line;
 use crate::failure::{Failure, Outcome, code};
 use crate::output::{note, println};
-use crate::render::{Renderer, end_words};
+use crate::render::Renderer;
 use crate::turn::{self, Report};
 use crate::wiring::{Audience, Wired, open_store};
 
@@ -97,7 +97,7 @@ fn folder_to_work_in(base: &Base, session: &SessionId, folder: Option<PathBuf>) 
 
 fn shown(report: &Report) -> String {
     let session = &report.session;
-    match end_words(&report.end) {
+    match wording::turn_end(&report.end) {
         None => {
             let answer = shorten(&one_line(&report.text), ANSWER_CHARS_MAX);
             format!("{session}  finished: {answer}")

@@ -3,11 +3,10 @@
 use hermes_core::text::shorten;
 use hermes_core::{
     Arguments, Message, Part, ResultStatus, Role, SessionRecord, ToolCall, ToolResult,
-    TranscriptLine,
+    TranscriptLine, wording,
 };
 
 use crate::commands::layout::{count, one_line, printable};
-use crate::render::brief;
 use crate::style::Style;
 
 /// Enough of a result to see what came of a call.
@@ -101,7 +100,7 @@ fn part_text(part: &Part, style: Style) -> Option<String> {
 
 fn arguments(call: &ToolCall) -> String {
     match &call.arguments {
-        Arguments::Json(value) => brief(value),
+        Arguments::Json(value) => wording::brief(value),
         Arguments::Malformed(text) => shorten(text, RESULT_CHARS_MAX),
     }
 }

@@ -43,7 +43,7 @@ async fn a_newcomer_gets_a_first_answer_with_five_keys_beside_the_key() {
     terminal.expect("that is a key of OpenRouter", SOON);
     terminal.expect("is saved", SOON);
     terminal.expect("›", SOON);
-    terminal.send("hello\n");
+    terminal.send("hello\r");
     terminal.expect("ready", SOON);
     assert_eq!(server.requests().len(), 2);
     let screen = terminal.output();

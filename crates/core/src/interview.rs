@@ -1,7 +1,8 @@
-//! Asks an enquiry in plain lines, field by field. Knows neither the keyboard nor the session.
+//! An enquiry asked field by field, in lines: whatever surface shows them and reads the answers.
 
-use hermes_core::text::escaped;
-use hermes_core::{Enquiry, EnquiryId, Field, FieldKind, FieldOption, Response, Wanted};
+use crate::enquiry::{Enquiry, Field, FieldKind, FieldOption, Response, Wanted};
+use crate::id::EnquiryId;
+use crate::text::escaped;
 use serde_json::{Map, Value};
 
 /// An enquiry that is being answered.
@@ -40,7 +41,7 @@ impl Interview {
         &self.enquiry
     }
 
-    /// Says who asks what, and how not to answer. What cannot be seen is spelt out, so that nothing can hide.
+    /// Says who asks what. What cannot be seen is spelt out, so that nothing can hide.
     pub fn introduction(&self) -> Vec<String> {
         let asker = escaped(&self.enquiry.asker);
         let mut lines = vec![format!(
@@ -62,7 +63,6 @@ impl Interview {
             }
             Wanted::Form { .. } => {}
         }
-        lines.push("  (/decline does not answer)".to_owned());
         lines
     }
 

@@ -1,0 +1,343 @@
+//! `hermes` in a terminal: carries words between the interface, which shows and asks, and the session and the host,
+//! which do.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use hermes_agent::{Opened, Session, SessionStart};
+use hermes_core::command::{Command, Verb};
+use hermes_core::{Archive as _, Event, Op, SessionFilter, SessionId, SessionRecord};
+use hermes_tui::{BusyInput, Choice, FromHost, Item, Leave, Settings, ShowReasoning, ToHost};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::args::RunFlags;
+use crate::base::Base;
+use crate::chat::gone;
+use crate::editor;
+use crate::failure::{Failure, Outcome, code};
+use crate::host::{Here, Host, Then, WhenBusy};
+use crate::output::note;
+use crate::signals::Signals;
+use crate::style::Style;
+use crate::turn::close;
+
+/// As much as a session may be ahead of the screen.
+const TOLD_WAITING_MAX: usize = 1_024;
+/// Wishes of one person at a keyboard.
+const WISHES_WAITING_MAX: usize = 64;
+/// How long a turn may take to come to its end when nobody watches any more.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Sessions to choose from: nobody scrolls further.
+const SESSIONS_SHOWN_MAX: usize = 200;
+
+/// Whether the interface can be used here; plain lines work everywhere.
+pub fn fits(base: &Base, flags: &RunFlags) -> bool {
+    let terminal = base.environment.get("TERM").unwrap_or_default();
+    let is_capable = !terminal.is_empty() && terminal != "dumb";
+    is_capable && !flags.plain && !flags.json && std::io::stdout().is_terminal()
+}
+
+/// Talks until the person leaves.
+pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
+    let settings = settings(base)?;
+    let mut signals = Signals::listen()?;
+    let (face, told) = mpsc::channel(TOLD_WAITING_MAX);
+    let (wished, wishes) = mpsc::channel(WISHES_WAITING_MAX);
+    let mut desk = Desk {
+        base,
+        host,
+        face,
+        wishes,
+        editing: JoinSet::new(),
+        to_go_on: None,
+    };
+    let outcome = {
+        let mut serving = Box::pin(desk.serve());
+        let mut interface = Box::pin(hermes_tui::run(settings, told, wished));
+        tokio::select! {
+            served = &mut serving => {
+                // The interface prints its last words before it gives the terminal back.
+                if served.is_ok() {
+                    let _ = timeout(PATIENCE, interface).await;
+                }
+                served
+            }
+            left = &mut interface => {
+                drop(interface);
+                let served = timeout(PATIENCE, serving).await.unwrap_or(Ok(()));
+                match left {
+                    Ok(Leave::Asked | Leave::Closed) => served,
+                    Err(error) => {
+                        let hint = error.hint();
+                        Err(Failure::new(with_source(&error)).hint(hint))
+                    }
+                }
+            }
+            _ = signals.interrupted() => {
+                drop(interface);
+                let _ = timeout(PATIENCE, serving).await;
+                Err(Failure { code: code::TERMINATED, ..Failure::new("") })
+            }
+        }
+    };
+    if let Some(id) = &desk.to_go_on {
+        let err = Style::of(&std::io::stderr(), &base.environment);
+        note(&err.dim(format!("hermes -r {id} goes on with this conversation")));
+    }
+    outcome
+}
+
+fn with_source(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+fn settings(base: &Base) -> Outcome<Settings> {
+    let settings = &base.settings;
+    let count = |key: &str| settings.u64(key).map(|value| value as usize);
+    Ok(Settings {
+        is_coloured: Style::of(&std::io::stdout(), &base.environment).is_coloured(),
+        busy_input: busy_input(WhenBusy::of(base)?),
+        reasoning: reasoning(base, settings.bool("display.show_reasoning")?)?,
+        shows_cost: settings.bool("display.show_cost")?,
+        rings_bell: settings.bool("display.bell_on_complete")?,
+        paste_lines_max: count("paste_collapse_threshold")?,
+        paste_chars_max: count("paste_collapse_char_threshold")?,
+        past_exchanges: count("display.resume_exchanges")?,
+        history_file: Some(base.home.input_history()),
+        user_home: base.environment.user_home(),
+    })
+}
+
+fn busy_input(when_busy: WhenBusy) -> BusyInput {
+    match when_busy {
+        WhenBusy::Queue => BusyInput::Queue,
+        WhenBusy::Steer => BusyInput::Steer,
+        WhenBusy::Interrupt => BusyInput::Interrupt,
+    }
+}
+
+fn reasoning(base: &Base, is_shown: bool) -> Outcome<ShowReasoning> {
+    let is_full = base.settings.bool("display.reasoning_full")?;
+    Ok(match (is_shown, is_full) {
+        (false, _) => ShowReasoning::Hidden,
+        (true, false) => ShowReasoning::Collapsed,
+        (true, true) => ShowReasoning::Full,
+    })
+}
+
+/// Where wishes are taken in and news are given out.
+struct Desk<'a, 'b> {
+    base: &'a Base,
+    host: &'a mut Host<'b>,
+    face: mpsc::Sender<FromHost>,
+    wishes: mpsc::Receiver<ToHost>,
+    /// The editor that is open, if one is.
+    editing: JoinSet<Outcome<String>>,
+    /// The conversation to go on with another time.
+    to_go_on: Option<SessionId>,
+}
+
+/// Where a conversation goes from here.
+enum Next {
+    Open(SessionStart),
+    Leave,
+}
+
+/// The session that is talked in.
+struct Talk {
+    session: Session,
+    is_busy: bool,
+    /// Where the person wants to go as soon as nothing runs.
+    next: Option<Next>,
+}
+
+impl Desk<'_, '_> {
+    /// Opens one session after the other until the person leaves.
+    async fn serve(&mut self) -> Outcome<()> {
+        let mut opened = self.host.open(self.host.prepared().start()).await?;
+        for warning in self.host.prepared().wired.warnings.clone() {
+            self.tell(FromHost::Warned(format!("warning: {warning}")))
+                .await;
+        }
+        loop {
+            let session = opened.session.id().clone();
+            let Next::Open(start) = self.one_session(opened).await? else {
+                self.tell(FromHost::Leave).await;
+                return Ok(());
+            };
+            opened = match self.host.open(start).await {
+                Ok(opened) => opened,
+                Err(failure) => {
+                    self.tell(FromHost::Warned(failure.to_string())).await;
+                    self.host.open(SessionStart::Resume(session)).await?
+                }
+            };
+        }
+    }
+
+    /// Talks in one session until the person wants another one or none.
+    async fn one_session(&mut self, mut opened: Opened) -> Outcome<Next> {
+        self.introduce(&mut opened).await;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(opened.task);
+        let mut events = opened.events;
+        let mut talk = Talk {
+            session: opened.session,
+            is_busy: true,
+            next: None,
+        };
+        let next = loop {
+            if !talk.is_busy
+                && let Some(next) = talk.next.take()
+            {
+                break next;
+            }
+            tokio::select! {
+                event = events.recv() => match event {
+                    None => return Err(gone(&talk.session)),
+                    Some(event) => self.pass_on(event, &mut talk).await,
+                },
+                wish = self.wishes.recv(), if talk.next.is_none() => {
+                    self.serve_wish(wish.unwrap_or(ToHost::Leave), &mut talk).await;
+                }
+                Some(edited) = self.editing.join_next() => self.edited(edited).await,
+            }
+        };
+        close(talk.session, tasks).await?;
+        Ok(next)
+    }
+
+    async fn introduce(&mut self, opened: &mut Opened) {
+        let wired = &self.host.prepared().wired;
+        let (model, cwd) = (&wired.ports.model, wired.settings.cwd.clone());
+        let resumed = opened.resumed.take();
+        let introduction = hermes_tui::Opened {
+            id: opened.session.id().clone(),
+            title: resumed
+                .as_ref()
+                .and_then(|resumed| resumed.record.title.clone()),
+            model: model.name().to_string(),
+            context_window: model.context_window(),
+            cwd,
+            past: resumed.map_or(Vec::new(), |resumed| resumed.messages),
+        };
+        if !introduction.past.is_empty() {
+            self.to_go_on = Some(introduction.id.clone());
+        }
+        self.tell(FromHost::Opened(introduction)).await;
+    }
+
+    async fn pass_on(&mut self, event: Event, talk: &mut Talk) {
+        match &event {
+            Event::TurnStarted { .. } => self.to_go_on = Some(talk.session.id().clone()),
+            Event::Idle => talk.is_busy = false,
+            _ => {}
+        }
+        self.tell(FromHost::Event(event)).await;
+    }
+
+    async fn serve_wish(&mut self, wish: ToHost, talk: &mut Talk) {
+        match wish {
+            ToHost::Op(op) => send(talk, op).await,
+            ToHost::Command { command, arguments } => self.run(command, &arguments, talk).await,
+            ToHost::Edit(text) => self.edit(text),
+            ToHost::Leave => go(talk, Next::Leave).await,
+        }
+    }
+
+    async fn run(&mut self, command: &'static Command, arguments: &str, talk: &mut Talk) {
+        if command.verb == Verb::Resume && arguments.is_empty() {
+            return self.offer_sessions(command).await;
+        }
+        let here = Here {
+            session: talk.session.id().clone(),
+            is_busy: talk.is_busy,
+        };
+        let done = self.host.run(command, arguments, &here).await;
+        if let Some(told) = done.told {
+            self.tell(FromHost::Told(told)).await;
+        }
+        match done.then {
+            Then::Nothing => {}
+            Then::Send(op) => send(talk, op).await,
+            Then::Open(start) => go(talk, Next::Open(start)).await,
+            Then::Leave => go(talk, Next::Leave).await,
+            Then::ShowReasoning(is_shown) => {
+                let reasoning = reasoning(self.base, is_shown).unwrap_or_default();
+                self.tell(FromHost::Reasoning(reasoning)).await;
+            }
+            Then::WhenBusy(when_busy) => {
+                self.tell(FromHost::BusyInput(busy_input(when_busy))).await;
+            }
+        }
+    }
+
+    async fn offer_sessions(&mut self, command: &'static Command) {
+        let filter = SessionFilter {
+            limit: SESSIONS_SHOWN_MAX,
+            ..SessionFilter::default()
+        };
+        let listed = self.host.prepared().wired.archive.list(filter).await;
+        let told = match listed {
+            Ok(sessions) if sessions.is_empty() => {
+                FromHost::Told("there are no earlier conversations".into())
+            }
+            Ok(sessions) => FromHost::Choose(Choice {
+                command,
+                title: "Go on with".into(),
+                items: sessions.into_iter().map(session_item).collect(),
+            }),
+            Err(error) => FromHost::Warned(error.to_string()),
+        };
+        self.tell(told).await;
+    }
+
+    /// Opens the person's editor; the terminal is theirs meanwhile, and the session works on.
+    fn edit(&mut self, text: String) {
+        let environment = self.base.environment.clone();
+        let folder = self.base.home.directory().to_owned();
+        self.editing
+            .spawn_blocking(move || editor::edit(&environment, &folder, &text));
+    }
+
+    async fn edited(&mut self, edited: Result<Outcome<String>, tokio::task::JoinError>) {
+        let edited = match edited {
+            Ok(edited) => edited.map_err(|failure| failure.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        self.tell(FromHost::Edited(edited)).await;
+    }
+
+    /// Tells the interface something. When it is gone, nobody needs to know.
+    async fn tell(&self, told: FromHost) {
+        let _ = self.face.send(told).await;
+    }
+}
+
+async fn send(talk: &mut Talk, op: Op) {
+    talk.is_busy |= !matches!(op, Op::Interrupt | Op::Answer { .. });
+    talk.session.send(op).await;
+}
+
+/// Leaves the session as soon as nothing runs in it; what runs is stopped.
+async fn go(talk: &mut Talk, next: Next) {
+    if talk.is_busy {
+        talk.session.interrupt().await;
+    }
+    talk.next = Some(next);
+}
+
+fn session_item(record: SessionRecord) -> Item {
+    let day = record.updated.date_text();
+    let messages = record.messages;
+    Item {
+        label: record.title.unwrap_or(record.preview),
+        detail: format!("{day} · {messages} messages · {}", record.id),
+        value: record.id.to_string(),
+    }
+}

@@ -1,0 +1,208 @@
+//! The interface in a real terminal.
+
+use std::time::Duration;
+
+use hermes_testkit::process::Terminal;
+use hermes_testkit::server::{Answer, Script};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::setting::Setting;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Opens the interface and waits until it can be typed into.
+fn open(setting: &Setting) -> Terminal {
+    let terminal = setting.hermes.spawn_in_terminal();
+    terminal.expect_screen("/help shows", SOON);
+    terminal.expect_screen("›", SOON);
+    terminal
+}
+
+fn configure(setting: &Setting, more: &str) {
+    crate::setting::write_config(&setting.hermes, &setting.server.url(), more);
+}
+
+/// An answer that takes some seconds.
+fn slow(words: usize) -> Answer {
+    let text: Vec<String> = (0..words).map(|n| format!("word{n}")).collect();
+    Answer::text(text.join(" "))
+        .pieces(words)
+        .chunk_delay(Duration::from_millis(50))
+}
+
+#[tokio::test]
+async fn a_conversation_goes_back_and_forth_and_can_be_left() {
+    let answer = "# Title\n\nSome **bold** words.";
+    let setting = Setting::new(Script::new([Answer::text(answer), Answer::text("bye")])).await;
+    let terminal = open(&setting);
+    terminal.send("hi\r");
+    terminal.expect_screen("Title\n\nSome bold words.", SOON);
+    terminal.send("so long\r");
+    terminal.expect_screen("› so long\n\nbye", SOON);
+    terminal.send("/quit\r");
+    terminal.expect_screen("goes on with this conversation", SOON);
+    let end = terminal.output();
+    assert!(
+        end.contains("\x1b[?2004l") && end.contains("\x1b[?25h"),
+        "given back"
+    );
+    assert_eq!(terminal.wait(SOON), Some(0));
+}
+
+#[tokio::test]
+async fn one_can_type_while_it_streams_and_what_is_sent_waits() {
+    let setting = Setting::new(Script::new([slow(40), Answer::text("second answer")])).await;
+    configure(&setting, "display:\n  busy_input_mode: queue\n");
+    let terminal = open(&setting);
+    terminal.send("go\r");
+    terminal.expect_screen("word3", SOON);
+    terminal.send("and then");
+    terminal.expect_screen("› and then", SOON);
+    assert!(
+        !terminal.screen().contains("word39"),
+        "it is still streaming"
+    );
+    terminal.send("\r");
+    terminal.expect_screen("waits: and then", SOON);
+    terminal.expect_screen("› and then\n\nsecond answer", SOON);
+    assert!(terminal.output().contains("word39"));
+}
+
+#[tokio::test]
+async fn ctrl_c_stops_the_turn_and_gives_back_what_waited() {
+    let sleep = json!({"command": "echo started; sleep 60"});
+    let calls = Answer::call("c1", "terminal", sleep);
+    let setting = Setting::new(Script::new([calls, Answer::text("still here")])).await;
+    configure(&setting, "display:\n  busy_input_mode: queue\n");
+    let terminal = open(&setting);
+    terminal.send("go\r");
+    terminal.expect_screen("│ started", SOON);
+    terminal.send("next thing\r");
+    terminal.expect_screen("waits: next thing", SOON);
+    terminal.send("\x03");
+    terminal.expect_screen("interrupted", SOON);
+    terminal.expect_screen("› next thing\n──", SOON);
+    terminal.send("\r");
+    terminal.expect_screen("still here", SOON);
+}
+
+#[tokio::test]
+async fn a_paste_of_five_thousand_lines_is_one_chip_and_is_sent_whole() {
+    let setting = Setting::new(Script::new([Answer::text("got it")])).await;
+    let terminal = open(&setting);
+    let lines: String = (0..5_000).map(|n| format!("line {n}\r")).collect();
+    terminal.send(&format!("see \x1b[200~{lines}\x1b[201~"));
+    terminal.expect_screen("› see [pasted 5000 lines]", SOON);
+    terminal.send("\r");
+    terminal.expect_screen("got it", SOON);
+    let body = setting.server.requests()[0].json["messages"].to_string();
+    assert!(body.contains(r"see line 0\nline 1\n") && body.contains("line 4999"));
+}
+
+#[tokio::test]
+async fn a_terminal_that_is_resized_while_it_streams_stays_whole() {
+    let setting = Setting::new(Script::new([slow(60), Answer::text("after")])).await;
+    let mut terminal = open(&setting);
+    terminal.send("go\r");
+    terminal.expect_screen("word3", SOON);
+    for (rows, columns) in [(12, 40), (5, 10), (30, 100)] {
+        terminal.resize(rows, columns);
+        terminal.expect(&"─".repeat(usize::from(columns)), SOON);
+    }
+    terminal.expect("word59", SOON);
+    terminal.send("more\r");
+    terminal.expect_screen("after", SOON);
+}
+
+#[tokio::test]
+async fn a_dangerous_command_asks_first_and_hides_nothing() {
+    let command = json!({"command": "rm -r victim; : \u{1b}[2K\u{202e}"});
+    let calls = Answer::call("c1", "terminal", command);
+    let setting = Setting::new(Script::new([calls, Answer::text("gone")])).await;
+    let victim = setting.hermes.work_folder().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    let terminal = open(&setting);
+    terminal.send("clean up\r");
+    terminal.expect_screen("allow? y once", SOON);
+    terminal.expect_screen("▎   rm -r victim; : \\x1b[2K<U+202E>", SOON);
+    assert!(victim.exists());
+    terminal.send("y");
+    terminal.expect_screen("gone", SOON);
+    assert!(!victim.exists());
+    assert!(!terminal.output().contains('\u{202e}'));
+}
+
+#[tokio::test]
+async fn after_kill_9_the_conversation_goes_on() {
+    let sleep = json!({"command": "echo started; sleep 60"});
+    let script = Script::new([
+        Answer::text("the *first* answer"),
+        Answer::call("c1", "terminal", sleep),
+        Answer::text("picked up again"),
+    ]);
+    let setting = Setting::new(script).await;
+    let terminal = open(&setting);
+    terminal.send("one\r");
+    terminal.expect_screen("the first answer", SOON);
+    terminal.send("two\r");
+    terminal.expect_screen("│ started", SOON);
+    terminal.kill_9();
+    let terminal = setting.hermes.clone().args(["-c"]).spawn_in_terminal();
+    terminal.expect_screen("› one\n\nthe first answer\n\n› two", SOON);
+    terminal.expect_screen("going on where a crash cut this turn short", SOON);
+    terminal.expect_screen("picked up again", SOON);
+}
+
+#[tokio::test]
+async fn sigterm_gives_the_terminal_back_and_keeps_the_draft() {
+    let setting = Setting::new(Script::new([])).await;
+    let terminal = open(&setting);
+    terminal.send("an unfinished thought");
+    terminal.expect_screen("unfinished thought", SOON);
+    let id = i32::try_from(terminal.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .unwrap();
+    kill_process(id, Signal::TERM).unwrap();
+    assert_eq!(terminal.wait(SOON), Some(143));
+    let terminal = open(&setting);
+    terminal.send("\x1b[A");
+    terminal.expect_screen("› an unfinished thought", SOON);
+}
+
+#[tokio::test]
+async fn a_megabyte_in_one_line_is_shown_and_one_can_go_on() {
+    let setting = Setting::new(Script::new([
+        Answer::huge_line(1_000_000),
+        Answer::text("small again"),
+    ]))
+    .await;
+    configure(&setting, "display:\n  busy_input_mode: queue\n");
+    let terminal = open(&setting);
+    terminal.send("much\r");
+    terminal.send("more\r");
+    terminal.expect_screen("small again", SOON);
+}
+
+#[tokio::test]
+async fn the_users_editor_writes_the_message() {
+    let setting = Setting::new(Script::new([Answer::text("read")])).await;
+    let editor = setting.hermes.work_folder().join("editor.sh");
+    std::fs::write(
+        &editor,
+        "#!/bin/sh\nsed -i 's/draft/finished text/' \"$1\"\n",
+    )
+    .unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&editor, mode).unwrap();
+    let hermes = setting.hermes.clone().env("EDITOR", &editor);
+    let terminal = hermes.spawn_in_terminal();
+    terminal.expect_screen("/help shows", SOON);
+    terminal.send("my draft");
+    terminal.expect_screen("› my draft", SOON);
+    terminal.send("\x07");
+    terminal.expect_screen("› my finished text", SOON);
+    terminal.send("\r");
+    terminal.expect_screen("read", SOON);
+}

@@ -1,0 +1,451 @@
+//! The whole interface as one state: [`App::update`] takes what happens and says what to do about it, [`App::view`] says
+//! what it looks like. Neither touches the terminal, the disk or the clock.
+
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crossterm::event::KeyEvent;
+use hermes_core::command::{self, Command, Line as Said, Surface, Verb};
+use hermes_core::{Event, Op, Response, UserMessage, Verdict};
+use ratatui_core::text::Line;
+
+use crate::composer::{Composed, Composer, PasteLimits};
+use crate::conversation::Conversation;
+use crate::editor::Edit;
+use crate::form::Filled;
+use crate::host::{BusyInput, FromHost, Settings, ToHost};
+use crate::item::Item;
+use crate::keymap::{self, Key};
+use crate::picker::{Picked, Picker};
+use crate::status::shorten_home;
+use crate::{theme, wrap};
+
+/// A second Ctrl-C within this time leaves.
+const AGAIN: Duration = Duration::from_secs(2);
+/// Who typed so shortly before a question came up did not mean to answer it.
+const TYPING: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) enum Input {
+    Key(KeyEvent),
+    Paste(String),
+    Host(FromHost),
+    /// The files of the conversation's folder.
+    Files(Vec<String>),
+    /// Time has passed.
+    Tick,
+}
+
+/// What the rim has to do.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    Send(ToHost),
+    /// Keep this in the history file.
+    Remember(String),
+    ListFiles(PathBuf),
+    Ring,
+    ClearScreen,
+    Suspend,
+    /// Give the terminal back and end, whatever the program still does.
+    Leave,
+}
+
+#[derive(Debug)]
+pub(crate) struct App {
+    settings: Settings,
+    conversation: Conversation,
+    composer: Composer,
+    picker: Option<Picker>,
+    busy_input: BusyInput,
+    /// A short word below the input, and until when.
+    hint: Option<(String, Duration)>,
+    /// When Ctrl-C was pressed last.
+    interrupted: Option<Duration>,
+    /// When the last character was typed.
+    typed: Option<Duration>,
+    is_leaving: bool,
+    now: Duration,
+    /// The last item that was printed: it decides whether a blank line follows.
+    last_printed: Option<Item>,
+}
+
+impl App {
+    pub(crate) fn new(settings: Settings, history: Vec<String>) -> Self {
+        let limits = PasteLimits {
+            lines_max: settings.paste_lines_max,
+            chars_max: settings.paste_chars_max,
+        };
+        Self {
+            conversation: Conversation::new(settings.reasoning),
+            composer: Composer::new(history, limits),
+            picker: None,
+            busy_input: settings.busy_input,
+            hint: None,
+            interrupted: None,
+            typed: None,
+            is_leaving: false,
+            now: Duration::ZERO,
+            last_printed: None,
+            settings,
+        }
+    }
+
+    /// Takes what happened at `now`, counted from the start.
+    pub(crate) fn update(&mut self, input: Input, now: Duration) -> Vec<Effect> {
+        self.now = now;
+        let mut effects = match input {
+            Input::Key(key) => self.key(keymap::read(key)),
+            Input::Paste(text) if !self.was_typing() && !self.conversation.forms.is_empty() => {
+                let form = self.conversation.forms.front_mut();
+                form.into_iter().for_each(|form| form.paste(&text));
+                Vec::new()
+            }
+            Input::Paste(text) => {
+                let composed = self.composer.paste(&text);
+                self.composed(composed)
+            }
+            Input::Host(told) => self.told(told),
+            Input::Files(files) => {
+                self.composer.files(files);
+                Vec::new()
+            }
+            Input::Tick => Vec::new(),
+        };
+        for text in self.conversation.take_given_back() {
+            self.composer.give_back(&text);
+        }
+        if self.hint.as_ref().is_some_and(|(_, until)| *until <= now) {
+            self.hint = None;
+        }
+        effects.retain(|effect| !matches!(effect, Effect::Ring) || self.settings.rings_bell);
+        effects
+    }
+
+    /// Whether something moves by itself, and ticks are wanted.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.conversation.is_busy() || self.hint.is_some()
+    }
+
+    /// What is typed and not sent.
+    pub(crate) fn draft(&self) -> String {
+        self.composer.editor.expanded()
+    }
+
+    /// What is finished since the last call, for a terminal of so many columns.
+    pub(crate) fn take_finished(&mut self, columns: usize) -> Vec<Line<'static>> {
+        let mut lines = Vec::new();
+        for item in self.conversation.take_printed() {
+            let before = self.last_printed.as_ref();
+            if before.is_some_and(|before| item.stands_apart_from(before)) {
+                lines.push(Line::default());
+            }
+            lines.extend(item.rows(columns));
+            self.last_printed = Some(item);
+        }
+        lines
+    }
+
+    fn told(&mut self, told: FromHost) -> Vec<Effect> {
+        match told {
+            FromHost::Opened(opened) => {
+                let cwd = shorten_home(&opened.cwd, self.settings.user_home.as_deref());
+                self.conversation
+                    .open(opened, cwd, self.settings.past_exchanges);
+            }
+            FromHost::Event(event) => {
+                let was_busy = self.conversation.is_busy();
+                let is_question = matches!(event, Event::Asked(_) | Event::Enquired(_));
+                self.conversation.apply(event, self.now);
+                let has_ended = was_busy && !self.conversation.is_busy();
+                if has_ended || is_question {
+                    return vec![Effect::Ring];
+                }
+            }
+            FromHost::Told(text) => self.conversation.print(Item::Told(text)),
+            FromHost::Warned(text) => {
+                let note = Item::note(theme::WARNING, text);
+                self.conversation.print(note);
+            }
+            FromHost::Fill(text) => self.composer.give_back(&text),
+            FromHost::Choose(choice) => self.picker = Some(Picker::new(choice)),
+            FromHost::Edited(Ok(text)) => self.composer.replace(text.trim_end_matches('\n')),
+            FromHost::Edited(Err(why)) => self.complain(why),
+            FromHost::BusyInput(mode) => self.busy_input = mode,
+            FromHost::Reasoning(shown) => self.conversation.reasoning = shown,
+            FromHost::Leave => return vec![Effect::Leave],
+        }
+        Vec::new()
+    }
+
+    fn key(&mut self, key: Key) -> Vec<Effect> {
+        if let Some(picker) = &mut self.picker {
+            let picked = picker.key(key);
+            return self.picked(picked);
+        }
+        if let Some(verdict) = self.verdict(key) {
+            return self.answer(verdict);
+        }
+        if !self.was_typing()
+            && let Some(effects) = self.fill(key)
+        {
+            return effects;
+        }
+        if matches!(key, Key::Edit(Edit::Insert(_))) {
+            self.typed = Some(self.now);
+        }
+        match self.composer.key(key) {
+            Composed::Passed => self.other_key(key),
+            composed => self.composed(composed),
+        }
+    }
+
+    fn picked(&mut self, picked: Picked) -> Vec<Effect> {
+        if picked == Picked::Nothing {
+            return Vec::new();
+        }
+        match (self.picker.take(), picked) {
+            (Some(picker), Picked::Chosen(arguments)) => {
+                let command = picker.command();
+                vec![Effect::Send(ToHost::Command { command, arguments })]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a key says to the question on the screen.
+    fn verdict(&self, key: Key) -> Option<Verdict> {
+        self.conversation.questions.front()?;
+        let Key::Edit(Edit::Insert(letter)) = key else {
+            return (key == Key::Cancel).then_some(Verdict::Deny);
+        };
+        if self.was_typing() {
+            return None;
+        }
+        match letter.to_ascii_lowercase() {
+            'y' => Some(Verdict::Once),
+            's' => Some(Verdict::Session),
+            'n' => Some(Verdict::Deny),
+            _ => None,
+        }
+    }
+
+    /// Whether the person is in the middle of a message.
+    fn was_typing(&self) -> bool {
+        let is_recent = |typed| self.now.saturating_sub(typed) < TYPING;
+        !self.composer.is_empty() && self.typed.is_some_and(is_recent)
+    }
+
+    /// Gives a key to the form on the screen. Returns nothing if there is none, or if it is not for it.
+    fn fill(&mut self, key: Key) -> Option<Vec<Effect>> {
+        let form = self.conversation.forms.front_mut()?;
+        let response = match form.key(key) {
+            Filled::Passed => return None,
+            Filled::Nothing => return Some(Vec::new()),
+            Filled::Done(response) => response,
+        };
+        let words = match response {
+            Response::Accepted { .. } => "answered",
+            Response::Declined { .. } | Response::Cancelled => "declined",
+        };
+        let enquiry = self.conversation.filled()?.id().clone();
+        self.conversation.print(Item::note(theme::DIM, words));
+        let op = Op::Respond { enquiry, response };
+        Some(vec![Effect::Send(ToHost::Op(op))])
+    }
+
+    fn answer(&mut self, verdict: Verdict) -> Vec<Effect> {
+        let Some(question) = self.conversation.answered() else {
+            return Vec::new();
+        };
+        let words = match verdict {
+            Verdict::Once => "allowed once",
+            Verdict::Session => "allowed for this session",
+            Verdict::Deny => "refused",
+        };
+        self.conversation.print(Item::note(theme::DIM, words));
+        let call = question.call;
+        vec![Effect::Send(ToHost::Op(Op::Answer { call, verdict }))]
+    }
+
+    fn composed(&mut self, composed: Composed) -> Vec<Effect> {
+        match composed {
+            Composed::Done | Composed::Passed => Vec::new(),
+            Composed::Send => self.send(),
+            Composed::WantsFiles => {
+                let opened = self.conversation.opened.as_ref();
+                let folder = opened.map(|opened| opened.cwd.clone());
+                folder.map(Effect::ListFiles).into_iter().collect()
+            }
+        }
+    }
+
+    fn other_key(&mut self, key: Key) -> Vec<Effect> {
+        match key {
+            Key::Interrupt => return self.ctrl_c(),
+            Key::Cancel if self.conversation.is_busy() => return self.interrupt(),
+            Key::End if self.composer.is_empty() => return self.leave(),
+            Key::End => {
+                self.composer.key(Key::Edit(Edit::Delete));
+            }
+            Key::OpenEditor => return vec![Effect::Send(ToHost::Edit(self.draft()))],
+            Key::Redraw => return vec![Effect::ClearScreen],
+            Key::Suspend => return vec![Effect::Suspend],
+            Key::ToggleDetails => {
+                let shows = !self.conversation.shows_output;
+                self.conversation.shows_output = shows;
+                self.hint(match shows {
+                    true => "the output of tools is shown",
+                    false => "the output of tools is hidden",
+                });
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn ctrl_c(&mut self) -> Vec<Effect> {
+        let last = self.interrupted.replace(self.now);
+        let is_again = last.is_some_and(|last| self.now.saturating_sub(last) < AGAIN);
+        if self.is_leaving {
+            return vec![Effect::Leave];
+        }
+        if self.conversation.is_busy() {
+            if is_again {
+                return self.leave();
+            }
+            self.hint("Ctrl-C again leaves");
+            return self.interrupt();
+        }
+        if !self.composer.is_empty() {
+            // What was typed can still be found with the arrow up.
+            self.interrupted = None;
+            return self
+                .composer
+                .take()
+                .map(Effect::Remember)
+                .into_iter()
+                .collect();
+        }
+        if is_again {
+            return self.leave();
+        }
+        self.hint("Ctrl-C again leaves");
+        Vec::new()
+    }
+
+    fn interrupt(&mut self) -> Vec<Effect> {
+        self.conversation.interrupt();
+        vec![Effect::Send(ToHost::Op(Op::Interrupt))]
+    }
+
+    fn leave(&mut self) -> Vec<Effect> {
+        self.is_leaving = true;
+        vec![Effect::Send(ToHost::Leave)]
+    }
+
+    fn hint(&mut self, text: impl Into<String>) {
+        self.hint = Some((text.into(), self.now + AGAIN));
+    }
+
+    fn complain(&mut self, text: impl Into<String>) {
+        let note = Item::note(theme::WARNING, text);
+        self.conversation.print(note);
+    }
+
+    /// Sends what is typed. It leaves the input only when it is accepted.
+    fn send(&mut self) -> Vec<Effect> {
+        let text = self.draft();
+        if text.trim().is_empty() || self.is_leaving {
+            return Vec::new();
+        }
+        let effects = match command::read(&text, Surface::Terminal) {
+            Said::Words(words) => Some(self.say(words, self.busy_input)),
+            Said::Command { command, arguments } => self.command(command, arguments),
+            Said::Unknown { name, near } => {
+                self.complain(unknown(name, &near));
+                None
+            }
+            Said::Ambiguous { name, names } => {
+                let names = names.join(", /");
+                self.complain(format!("`/{name}` may be /{names}"));
+                None
+            }
+        };
+        let Some(mut effects) = effects else {
+            return Vec::new();
+        };
+        effects.extend(self.composer.take().map(Effect::Remember));
+        effects
+    }
+
+    fn say(&mut self, words: &str, busy_input: BusyInput) -> Vec<Effect> {
+        let message = UserMessage::text(words);
+        let send = |op| Effect::Send(ToHost::Op(op));
+        if !self.conversation.is_busy() {
+            self.conversation.say(words, self.now);
+            return vec![send(Op::Say(message))];
+        }
+        match busy_input {
+            BusyInput::Queue => {
+                self.conversation.say(words, self.now);
+                vec![send(Op::Say(message))]
+            }
+            BusyInput::Steer => {
+                self.conversation.steer(words, self.now);
+                vec![send(Op::Steer(message))]
+            }
+            BusyInput::Interrupt => {
+                self.conversation.interrupt();
+                self.conversation.say(words, self.now);
+                vec![send(Op::Interrupt), send(Op::Say(message))]
+            }
+        }
+    }
+
+    /// Runs a command: what concerns the running turn here, everything else in the program.
+    fn command(&mut self, command: &'static Command, arguments: &str) -> Option<Vec<Effect>> {
+        if self.conversation.is_busy() && !command.during_turn {
+            self.complain(format!(
+                "/{} has to wait until it is done; /stop stops it",
+                command.name
+            ));
+            return None;
+        }
+        Some(match command.verb {
+            Verb::Steer | Verb::Queue if arguments.is_empty() => {
+                self.complain(format!(
+                    "/{} needs words: /{0} {}",
+                    command.name, command.arguments
+                ));
+                return None;
+            }
+            Verb::Steer => self.say(arguments, BusyInput::Steer),
+            Verb::Queue => self.say(arguments, BusyInput::Queue),
+            Verb::Stop if self.conversation.is_busy() => self.interrupt(),
+            Verb::Stop => {
+                self.hint("nothing runs");
+                Vec::new()
+            }
+            Verb::Quit => self.leave(),
+            _ => vec![Effect::Send(ToHost::Command {
+                command,
+                arguments: arguments.to_owned(),
+            })],
+        })
+    }
+}
+
+fn unknown(name: &str, near: &[&str]) -> String {
+    let name = wrap::clean(name);
+    match near {
+        [] => format!("there is no command `/{name}`; /help lists them"),
+        near => format!(
+            "there is no command `/{name}`; did you mean /{}?",
+            near.join(", /")
+        ),
+    }
+}

@@ -1,0 +1,523 @@
+//! Keys and events in, screens and effects out.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use hermes_core::command::Verb;
+use hermes_core::{
+    Cost, Enquiry, Event, Field, FieldKind, Message, ModelName, Notice, Op, Question, Response,
+    ResultStatus, TurnEnd, Usage, UserMessage, Verdict, Wanted,
+};
+use ratatui_core::backend::TestBackend;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::terminal::Terminal;
+use ratatui_core::text::Line;
+use ratatui_core::widgets::Widget;
+use serde_json::json;
+
+use super::{App, Effect, Input};
+use crate::host::{BusyInput, Choice, FromHost, Item, Opened, Settings, ToHost};
+
+/// An interface, and everything it has printed.
+struct Scene {
+    app: App,
+    now: Duration,
+    printed: Vec<Line<'static>>,
+    columns: u16,
+    rows: u16,
+}
+
+impl Scene {
+    fn new(columns: u16, rows: u16) -> Self {
+        Self::with(Settings::default(), columns, rows)
+    }
+
+    fn with(settings: Settings, columns: u16, rows: u16) -> Self {
+        let mut scene = Self {
+            app: App::new(settings, vec!["an older message".into()]),
+            now: Duration::ZERO,
+            printed: Vec::new(),
+            columns,
+            rows,
+        };
+        scene.host(FromHost::Opened(opened("s1", Vec::new())));
+        scene
+    }
+
+    fn host(&mut self, told: FromHost) -> Vec<Effect> {
+        self.app.update(Input::Host(told), self.now)
+    }
+
+    fn event(&mut self, event: Event) {
+        self.host(FromHost::Event(event));
+    }
+
+    fn text(&mut self, text: &str) {
+        self.event(Event::Text { text: text.into() });
+    }
+
+    fn wait(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+        self.app.update(Input::Tick, self.now);
+    }
+
+    fn press(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
+        let key = KeyEvent::new(code, modifiers);
+        self.app.update(Input::Key(key), self.now)
+    }
+
+    fn control(&mut self, letter: char) -> Vec<Effect> {
+        self.press(KeyCode::Char(letter), KeyModifiers::CONTROL)
+    }
+
+    fn write(&mut self, text: &str) {
+        for c in text.chars() {
+            self.press(KeyCode::Char(c), KeyModifiers::NONE);
+        }
+    }
+
+    /// Types a line and sends it. Returns what the program is asked for.
+    fn send(&mut self, text: &str) -> Vec<ToHost> {
+        self.write(text);
+        self.press(KeyCode::Esc, KeyModifiers::NONE);
+        wishes(self.press(KeyCode::Enter, KeyModifiers::NONE))
+    }
+
+    fn begin(&mut self, text: &str) {
+        self.write(text);
+        self.press(KeyCode::Enter, KeyModifiers::NONE);
+        self.event(Event::TurnStarted { turn: "t".into() });
+    }
+
+    fn call(&mut self, id: &str, tool: &str, arguments: serde_json::Value) {
+        self.event(Event::CallStarted {
+            call: id.into(),
+            tool: tool.into(),
+            arguments,
+        });
+    }
+
+    fn end(&mut self, end: TurnEnd) {
+        self.event(Event::TurnEnded {
+            turn: "t".into(),
+            end,
+        });
+        self.event(Event::Idle);
+    }
+
+    /// The last screenful: what was printed, and the live rows below it.
+    fn screen(&mut self) -> String {
+        let (columns, rows) = (self.columns, self.rows);
+        let finished = self.app.take_finished(columns.into());
+        self.printed.extend(finished);
+        let view = self.app.view(columns.into(), rows.into());
+        assert!(view.rows.len() <= rows.into(), "it fits");
+        let shown = usize::from(rows).saturating_sub(view.rows.len());
+        let first = self.printed.len().saturating_sub(shown);
+        let lines = self.printed[first..].iter().chain(&view.rows);
+        let screen = Shown(lines.cloned().collect());
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        terminal
+            .draw(|frame| frame.render_widget(screen, frame.area()))
+            .unwrap();
+        terminal.backend().to_string()
+    }
+}
+
+struct Shown(Vec<Line<'static>>);
+
+impl Widget for Shown {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        for (line, row) in self.0.iter().zip(area.rows()) {
+            line.render(row, buffer);
+        }
+    }
+}
+
+fn opened(id: &str, past: Vec<Message>) -> Opened {
+    Opened {
+        id: id.into(),
+        title: None,
+        model: "anthropic:claude".into(),
+        context_window: 200_000,
+        cwd: PathBuf::from("/home/me/project"),
+        past,
+    }
+}
+
+fn wishes(effects: Vec<Effect>) -> Vec<ToHost> {
+    let sent = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Send(told) => Some(told),
+        _ => None,
+    });
+    sent.collect()
+}
+
+fn ops(told: Vec<ToHost>) -> Vec<Op> {
+    let ops = told.into_iter().map(|told| match told {
+        ToHost::Op(op) => op,
+        other => panic!("{other:?} is no op"),
+    });
+    ops.collect()
+}
+
+fn say(text: &str) -> Op {
+    Op::Say(UserMessage::text(text))
+}
+
+fn question() -> Question {
+    Question {
+        call: "c1".into(),
+        tool: "terminal".into(),
+        what: "rm -r build\u{1b}[2K".into(),
+        reason: "deletes folders and everything in them".into(),
+        expires_in_ms: 60_000,
+    }
+}
+
+/// A turn in full swing: a thought, a finished and a running call, an answer that is being written.
+fn busy_scene(columns: u16, rows: u16) -> Scene {
+    let mut scene = Scene::new(columns, rows);
+    scene.begin("What does this project do?");
+    scene.event(Event::Reasoning {
+        text: "They want an overview.".into(),
+    });
+    scene.wait(2);
+    scene.text("I will have a look.");
+    scene.call(
+        "c1",
+        "terminal",
+        json!({"command": "cargo test --workspace"}),
+    );
+    scene.event(Event::CallFinished {
+        call: "c1".into(),
+        tool: "terminal".into(),
+        status: ResultStatus::Failed,
+        text: "running\nexit code 101".into(),
+        elapsed_ms: 12_000,
+    });
+    scene.event(Event::ReplyFinished {
+        usage: Usage {
+            input: 12_000,
+            output: 345,
+            ..Usage::default()
+        },
+        cost: Cost::Estimated(41_000),
+        model: ModelName {
+            provider: "anthropic".into(),
+            model: "claude".into(),
+        },
+        requests: 1,
+    });
+    scene.call("c2", "read_file", json!({"path": "src/main.rs"}));
+    scene.event(Event::CallProgress {
+        call: "c2".into(),
+        text: "line one\nline two".into(),
+    });
+    scene.text("# Overview\n\nIt is **small**:\n\n- one part\n- another ");
+    scene.write("and the te");
+    scene.wait(1);
+    scene
+}
+
+fn asking_scene(columns: u16, rows: u16) -> Scene {
+    let mut scene = Scene::new(columns, rows);
+    scene.begin("clean up");
+    scene.call("c1", "terminal", json!({"command": "rm -r build"}));
+    scene.event(Event::Asked(question()));
+    scene.wait(3);
+    scene
+}
+
+#[test]
+fn a_turn_in_full_swing() {
+    insta::assert_snapshot!("busy_80x24", busy_scene(80, 24).screen());
+    insta::assert_snapshot!("busy_120x40", busy_scene(120, 40).screen());
+    insta::assert_snapshot!("busy_40x12", busy_scene(40, 12).screen());
+}
+
+#[test]
+fn a_question() {
+    insta::assert_snapshot!("question_80x24", asking_scene(80, 24).screen());
+    insta::assert_snapshot!("question_120x40", asking_scene(120, 40).screen());
+    insta::assert_snapshot!("question_40x12", asking_scene(40, 12).screen());
+}
+
+#[test]
+fn suggestions_and_a_list_to_choose_from() {
+    let screen = |columns, rows| {
+        let mut scene = Scene::new(columns, rows);
+        scene.write("/st");
+        let suggestions = scene.screen();
+        let item = |name: &str| Item {
+            value: name.into(),
+            label: name.into(),
+            detail: "2026-11-15 · 4 messages".into(),
+        };
+        scene.host(FromHost::Choose(Choice {
+            command: &hermes_core::command::COMMANDS[1],
+            title: "Go on with".into(),
+            items: vec![item("fix the build"), item("write the docs")],
+        }));
+        scene.write("do");
+        format!("{suggestions}\n{}", scene.screen())
+    };
+    insta::assert_snapshot!("choosing_80x24", screen(80, 24));
+    insta::assert_snapshot!("choosing_40x12", screen(40, 12));
+}
+
+#[test]
+fn a_conversation_that_goes_on_shows_its_end() {
+    let mut scene = Scene::new(80, 24);
+    let past = (0..50).flat_map(|n| {
+        [
+            Message::user(format!("question {n}")),
+            Message::assistant(format!("answer *{n}*")),
+        ]
+    });
+    scene.host(FromHost::Opened(opened("s2", past.collect())));
+    let screen = scene.screen();
+    assert!(screen.contains("answer 49"), "{screen}");
+    let printed: String = scene.printed.iter().map(ToString::to_string).collect();
+    assert!(printed.contains("question 40") && !printed.contains("question 39"));
+}
+
+#[test]
+fn nothing_moves_when_nothing_happens() {
+    let mut scene = Scene::new(80, 24);
+    assert!(!scene.app.is_moving());
+    scene.begin("hi");
+    assert!(scene.app.is_moving());
+    scene.end(TurnEnd::Finished);
+    assert!(!scene.app.is_moving());
+}
+
+#[test]
+fn every_size_of_terminal_is_drawn_in() {
+    for columns in [1, 2, 10, 200] {
+        for rows in [1, 2, 3, 5, 9] {
+            busy_scene(columns, rows).screen();
+            asking_scene(columns, rows).screen();
+        }
+    }
+}
+
+#[test]
+fn what_is_sent_while_it_works_interrupts_queues_or_steers() {
+    let sent = |busy_input| {
+        let settings = Settings {
+            busy_input,
+            ..Settings::default()
+        };
+        let mut scene = Scene::with(settings, 80, 24);
+        scene.begin("one");
+        ops(scene.send("two"))
+    };
+    assert_eq!(sent(BusyInput::Interrupt), [Op::Interrupt, say("two")]);
+    assert_eq!(sent(BusyInput::Queue), [say("two")]);
+    assert_eq!(
+        sent(BusyInput::Steer),
+        [Op::Steer(UserMessage::text("two"))]
+    );
+}
+
+#[test]
+fn what_an_interrupt_forgets_comes_back_into_the_input() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("one");
+    scene.send("/queue two");
+    scene.send("/queue three");
+    scene.write("four");
+    assert_eq!(ops(wishes(scene.control('c'))), [Op::Interrupt]);
+    let notice = Notice::Forgotten { messages: 2 };
+    scene.event(Event::Notice { notice });
+    scene.end(TurnEnd::Interrupted);
+    assert_eq!(scene.app.draft(), "two\n\nthree\n\nfour");
+}
+
+#[test]
+fn a_waiting_message_is_printed_when_its_turn_begins() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("one");
+    scene.send("/queue two");
+    assert!(scene.screen().contains("waits: two"));
+    scene.event(Event::TurnEnded {
+        turn: "t".into(),
+        end: TurnEnd::Finished,
+    });
+    scene.event(Event::TurnStarted { turn: "t2".into() });
+    let screen = scene.screen();
+    assert!(
+        screen.contains("› two") && !screen.contains("waits"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn a_message_that_could_not_be_recorded_comes_back() {
+    let mut scene = Scene::new(80, 24);
+    scene.send("precious words");
+    scene.end(TurnEnd::Broken {
+        error: "the disk is full".into(),
+        hint: "make room".into(),
+    });
+    assert_eq!(scene.app.draft(), "precious words");
+}
+
+#[test]
+fn an_undo_brings_the_message_back_and_a_retry_says_it_again() {
+    let mut scene = Scene::new(80, 24);
+    let rewound = || Event::Rewound {
+        turns: 1,
+        said: "earlier words".into(),
+    };
+    scene.event(rewound());
+    scene.event(Event::Idle);
+    assert_eq!(scene.app.draft(), "earlier words");
+    scene.control('u');
+    scene.event(rewound());
+    scene.event(Event::TurnStarted { turn: "t".into() });
+    scene.event(Event::Idle);
+    assert_eq!(scene.app.draft(), "");
+    assert!(scene.screen().contains("› earlier words"));
+}
+
+#[test]
+fn letters_answer_a_question() {
+    let answered = |letter| {
+        let mut scene = asking_scene(80, 24);
+        let op = ops(wishes(scene.press(letter, KeyModifiers::NONE))).pop();
+        assert!(!scene.screen().contains("allow?"));
+        match op {
+            Some(Op::Answer { verdict, .. }) => verdict,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(answered(KeyCode::Char('y')), Verdict::Once);
+    assert_eq!(answered(KeyCode::Char('S')), Verdict::Session);
+    assert_eq!(answered(KeyCode::Char('n')), Verdict::Deny);
+    assert_eq!(answered(KeyCode::Esc), Verdict::Deny);
+}
+
+#[test]
+fn a_form_is_filled_in_field_by_field_and_the_draft_stays() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("go");
+    scene.write("draft");
+    scene.wait(2);
+    let field = |name: &str| {
+        let kind = FieldKind::Integer {
+            min: Some(1),
+            max: None,
+            default: None,
+        };
+        Field::new(name, kind)
+    };
+    scene.event(Event::Enquired(Enquiry {
+        id: "q1".into(),
+        call: "c1".into(),
+        tool: "book".into(),
+        asker: "the travel server".into(),
+        message: "How many?".into(),
+        wanted: Wanted::Form {
+            fields: vec![field("adults"), field("children")],
+        },
+        expires_in_ms: 60_000,
+    }));
+    scene.write("none");
+    assert!(wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE)).is_empty());
+    scene.control('u');
+    scene.write("2");
+    scene.press(KeyCode::Enter, KeyModifiers::NONE);
+    insta::assert_snapshot!("form_80x24", scene.screen());
+    let op = ops(wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE)));
+    let values = json!({"adults": 2}).as_object().unwrap().clone();
+    let response = Response::Accepted { values };
+    let enquiry = "q1".into();
+    assert_eq!(op, [Op::Respond { enquiry, response }]);
+    assert_eq!(scene.app.draft(), "draft");
+}
+
+#[test]
+fn who_is_typing_does_not_answer_by_accident() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("clean up");
+    scene.write("wh");
+    scene.event(Event::Asked(question()));
+    scene.write("y not");
+    assert_eq!(scene.app.draft(), "why not");
+    scene.wait(2);
+    let op = ops(wishes(scene.press(KeyCode::Char('n'), KeyModifiers::NONE)));
+    assert!(matches!(op[..], [Op::Answer { .. }]), "{op:?}");
+}
+
+#[test]
+fn ctrl_c_stops_then_leaves_and_never_loses_a_draft() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("go");
+    assert_eq!(ops(wishes(scene.control('c'))), [Op::Interrupt]);
+    assert!(matches!(wishes(scene.control('c'))[..], [ToHost::Leave]));
+    let mut scene = Scene::new(80, 24);
+    scene.write("a draft");
+    let effects = scene.control('c');
+    assert!(matches!(&effects[..], [Effect::Remember(text)] if text == "a draft"));
+    scene.press(KeyCode::Up, KeyModifiers::NONE);
+    assert_eq!(scene.app.draft(), "a draft");
+}
+
+#[test]
+fn ctrl_d_deletes_and_leaves_when_there_is_nothing_to_delete() {
+    let mut scene = Scene::new(80, 24);
+    scene.write("ab");
+    scene.control('a');
+    assert!(scene.control('d').is_empty());
+    assert_eq!(scene.app.draft(), "b");
+    scene.control('d');
+    assert!(matches!(wishes(scene.control('d'))[..], [ToHost::Leave]));
+}
+
+#[test]
+fn commands_go_to_the_program_and_a_wrong_one_stays_in_the_input() {
+    let mut scene = Scene::new(80, 24);
+    match &scene.send("/title  a name ")[..] {
+        [ToHost::Command { command, arguments }] => {
+            assert_eq!((command.verb, arguments.as_str()), (Verb::Title, "a name"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(scene.send("/titel x").is_empty());
+    assert_eq!(scene.app.draft(), "/titel x");
+    assert!(scene.screen().contains("did you mean /title?"));
+}
+
+#[test]
+fn a_command_that_has_to_wait_stays_in_the_input() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("go");
+    assert!(scene.send("/model other").is_empty());
+    assert_eq!(scene.app.draft(), "/model other");
+}
+
+#[test]
+fn nothing_a_model_says_reaches_the_terminal_as_an_order() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("go");
+    scene.text("a\u{1b}]0;owned\u{7}b\u{1b}[2J\u{202e}c\td\r");
+    scene.call("c1", "to\u{1b}[31mol", json!({"x": "\u{1b}[2J"}));
+    scene.event(Event::CallFinished {
+        call: "c1".into(),
+        tool: "to\u{1b}[31mol".into(),
+        status: ResultStatus::Failed,
+        text: "no\u{1b}[2J\u{9b}1m".into(),
+        elapsed_ms: 1,
+    });
+    scene.host(FromHost::Told("told\u{1b}[2J".into()));
+    scene.end(TurnEnd::Finished);
+    scene.screen();
+    let printed: String = scene.printed.iter().map(ToString::to_string).collect();
+    assert!(printed.contains("abc    d"), "{printed}");
+    assert!(!printed.contains(char::is_control), "{printed:?}");
+    assert!(!printed.contains('\u{202e}'));
+}

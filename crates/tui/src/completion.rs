@@ -1,0 +1,205 @@
+//! Suggestions while typing: commands behind a slash, files behind an `@`.
+
+use hermes_core::command::{self, Surface};
+use ratatui_core::text::{Line, Span};
+
+use crate::{fuzzy, theme, wrap};
+
+/// More suggestions than this are scrolled through.
+const SHOWN_MAX: usize = 7;
+/// Nobody looks further down.
+const FOUND_MAX: usize = 50;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Suggestion {
+    /// What takes the place of the word that is typed.
+    pub(crate) word: String,
+    label: String,
+    detail: String,
+    /// Nothing has to follow it: it can be sent at once.
+    pub(crate) is_complete: bool,
+}
+
+/// The word that suggestions are for: from `start` to the cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word<'a> {
+    pub(crate) start: usize,
+    pub(crate) kind: Kind,
+    /// Without its slash or `@`.
+    pub(crate) letters: &'a str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Command,
+    File,
+}
+
+/// Finds the word before the cursor that suggestions can be made for.
+pub(crate) fn word(before_cursor: &str) -> Option<Word<'_>> {
+    let start = before_cursor.rfind(char::is_whitespace).map_or(0, |at| {
+        at + before_cursor[at..].chars().next().map_or(1, char::len_utf8)
+    });
+    let word = &before_cursor[start..];
+    if start == 0
+        && let Some(letters) = word.strip_prefix('/')
+    {
+        let is_path = letters.contains('/');
+        return (!is_path).then_some(Word {
+            start,
+            kind: Kind::Command,
+            letters,
+        });
+    }
+    let letters = word.strip_prefix('@')?;
+    Some(Word {
+        start,
+        kind: Kind::File,
+        letters: letters.strip_prefix("file:").unwrap_or(letters),
+    })
+}
+
+pub(crate) fn suggestions(word: Word<'_>, files: &[String]) -> Vec<Suggestion> {
+    match word.kind {
+        Kind::Command => commands(word.letters),
+        Kind::File => paths(word.letters, files),
+    }
+}
+
+fn commands(letters: &str) -> Vec<Suggestion> {
+    let all: Vec<_> = command::of(Surface::Terminal).collect();
+    let mut fitting: Vec<_> = all
+        .iter()
+        .filter(|command| {
+            let mut names = std::iter::once(&command.name).chain(command.aliases);
+            names.any(|name| name.starts_with(letters))
+        })
+        .collect();
+    if fitting.is_empty() {
+        let names = all.iter().map(|command| command.name);
+        let near = fuzzy::matching(letters, names);
+        fitting = near.into_iter().map(|index| &all[index]).collect();
+    }
+    let suggestion = |command: &&&'static command::Command| Suggestion {
+        word: format!("/{}", command.name),
+        label: format!("/{} {}", command.name, command.arguments),
+        detail: command.help.into(),
+        is_complete: command.arguments.is_empty() || command.arguments.starts_with('['),
+    };
+    fitting.iter().map(suggestion).collect()
+}
+
+fn paths(letters: &str, files: &[String]) -> Vec<Suggestion> {
+    let found = fuzzy::matching(letters, files.iter().map(String::as_str));
+    let found = found.into_iter().take(FOUND_MAX);
+    found
+        .map(|index| {
+            let path = &files[index];
+            let kind = if path.ends_with('/') {
+                "folder"
+            } else {
+                "file"
+            };
+            let path_words = match path.contains(char::is_whitespace) {
+                true => format!("\"{path}\""),
+                false => path.clone(),
+            };
+            Suggestion {
+                word: format!("@{kind}:{path_words}"),
+                label: wrap::clean(path),
+                detail: String::new(),
+                is_complete: false,
+            }
+        })
+        .collect()
+}
+
+/// Suggestions on the screen, one of them selected.
+#[derive(Debug, Default)]
+pub(crate) struct Completion {
+    pub(crate) suggestions: Vec<Suggestion>,
+    selected: usize,
+}
+
+impl Completion {
+    pub(crate) fn new(suggestions: Vec<Suggestion>) -> Self {
+        Self {
+            suggestions,
+            selected: 0,
+        }
+    }
+
+    pub(crate) fn selected(&self) -> Option<&Suggestion> {
+        self.suggestions.get(self.selected)
+    }
+
+    pub(crate) fn up(&mut self) {
+        let count = self.suggestions.len().max(1);
+        self.selected = (self.selected + count - 1) % count;
+    }
+
+    pub(crate) fn down(&mut self) {
+        self.selected = (self.selected + 1) % self.suggestions.len().max(1);
+    }
+
+    pub(crate) fn rows(&self, columns: usize, rows_max: usize) -> Vec<Line<'static>> {
+        let shown = SHOWN_MAX.min(rows_max);
+        let first = self.selected.saturating_sub(shown.saturating_sub(1));
+        let labels = self.suggestions.iter().map(|one| wrap::width(&one.label));
+        let label_columns = labels.max().unwrap_or(0).min(columns / 2);
+        let rows = self.suggestions.iter().enumerate().skip(first).take(shown);
+        rows.map(|(index, suggestion)| {
+            let is_selected = index == self.selected;
+            let style = if is_selected {
+                theme::HEADING
+            } else {
+                theme::PLAIN
+            };
+            let gap = label_columns.saturating_sub(wrap::width(&suggestion.label));
+            let row = Line::from(vec![
+                Span::styled(if is_selected { "› " } else { "  " }, theme::ACCENT),
+                Span::styled(suggestion.label.clone(), style),
+                Span::raw(" ".repeat(gap + 2)),
+                Span::styled(suggestion.detail.clone(), theme::DIM),
+            ]);
+            wrap::cut(row, columns)
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_stand_first_and_files_anywhere() {
+        let kind = |text| word(text).map(|word| (word.kind, word.start, word.letters));
+        assert_eq!(kind("/mo"), Some((Kind::Command, 0, "mo")));
+        assert_eq!(kind("see @src/ma"), Some((Kind::File, 4, "src/ma")));
+        assert_eq!(kind("@file:a"), Some((Kind::File, 0, "a")));
+        assert_eq!(
+            [kind("/etc/ho"), kind("/model x"), kind("a /b"), kind("")],
+            [None; 4]
+        );
+    }
+
+    #[test]
+    fn names_that_begin_so_come_alone_and_near_ones_otherwise() {
+        let words = |letters| -> Vec<String> {
+            commands(letters).into_iter().map(|one| one.word).collect()
+        };
+        assert_eq!(words("st"), ["/stop", "/steer", "/status"]);
+        assert!(words("vrs").contains(&"/version".to_owned()));
+        assert_eq!(words("").len(), command::of(Surface::Terminal).count());
+    }
+
+    #[test]
+    fn files_become_references() {
+        let files = ["src/main.rs".into(), "my notes.md".into(), "src/".into()];
+        let words = |letters| paths(letters, &files)[0].word.clone();
+        assert_eq!(words("main"), "@file:src/main.rs");
+        assert_eq!(words("notes"), "@file:\"my notes.md\"");
+        assert_eq!(words("src/"), "@folder:src/");
+    }
+}

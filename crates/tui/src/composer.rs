@@ -1,0 +1,480 @@
+//! The input: an [`Editor`] with history, search in it, and suggestions.
+
+use ratatui_core::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::completion::{self, Completion};
+use crate::editor::{Edit, Editor};
+use crate::history::History;
+use crate::keymap::Key;
+use crate::screen::Position;
+use crate::{theme, wrap};
+
+/// A text of so many lines is not edited here, but in an editor: it is shown as a chip.
+const RECALLED_LINES_MAX: usize = 100;
+const PROMPT: &str = "› ";
+const INDENT: &str = "  ";
+const MARGIN_COLUMNS: usize = 2;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PasteLimits {
+    pub(crate) lines_max: usize,
+    pub(crate) chars_max: usize,
+}
+
+/// What became of a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Composed {
+    Done,
+    /// Not ours.
+    Passed,
+    Send,
+    /// The files of the folder are wanted, for suggestions.
+    WantsFiles,
+}
+
+#[derive(Debug)]
+pub(crate) struct Composer {
+    pub(crate) editor: Editor,
+    history: History,
+    /// What was written before the history was looked through.
+    draft: Option<Editor>,
+    search: Option<Search>,
+    completion: Option<Completion>,
+    /// The word whose suggestions were sent away.
+    dismissed: Option<usize>,
+    files: Vec<String>,
+    limits: PasteLimits,
+}
+
+#[derive(Debug, Default)]
+struct Search {
+    words: String,
+    found: Option<usize>,
+}
+
+impl Composer {
+    pub(crate) fn new(history: Vec<String>, limits: PasteLimits) -> Self {
+        Self {
+            editor: Editor::default(),
+            history: History::new(history),
+            draft: None,
+            search: None,
+            completion: None,
+            dismissed: None,
+            files: Vec::new(),
+            limits,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.editor.is_empty()
+    }
+
+    pub(crate) fn key(&mut self, key: Key) -> Composed {
+        if self.search.is_some() {
+            return self.search_key(key);
+        }
+        if let Some(composed) = self.completion_key(key) {
+            return composed;
+        }
+        match key {
+            Key::Edit(edit) => {
+                self.editor.apply(edit);
+                self.history.leave();
+                return self.suggest();
+            }
+            Key::Send => return Composed::Send,
+            Key::Up => self.up(),
+            Key::Down => self.down(),
+            Key::SearchHistory => self.search = Some(Search::default()),
+            _ => return Composed::Passed,
+        }
+        Composed::Done
+    }
+
+    /// Inserts pasted text; much of it as one chip.
+    pub(crate) fn paste(&mut self, text: &str) -> Composed {
+        let text = wrap::clean(&text.replace("\r\n", "\n").replace('\r', "\n"));
+        let PasteLimits {
+            lines_max,
+            chars_max,
+        } = self.limits;
+        match text.lines().count() > lines_max || text.chars().count() > chars_max {
+            true => self.editor.insert_chip(&text),
+            false => self.editor.insert(&text),
+        }
+        self.suggest()
+    }
+
+    /// Puts text before what is typed: it was taken back, or comes from a command.
+    pub(crate) fn give_back(&mut self, text: &str) {
+        let typed = self.editor.expanded();
+        let text = match typed.is_empty() {
+            true => text.to_owned(),
+            false => format!("{text}\n\n{typed}"),
+        };
+        self.replace(&text);
+    }
+
+    /// Replaces everything that is typed.
+    pub(crate) fn replace(&mut self, text: &str) {
+        self.completion = None;
+        match text.lines().count() > RECALLED_LINES_MAX {
+            true => {
+                self.editor.clear();
+                self.editor.insert_chip(text);
+            }
+            false => self.editor.set(text),
+        }
+    }
+
+    /// Empties the input. Returns what was in it if it should be remembered.
+    pub(crate) fn take(&mut self) -> Option<String> {
+        let text = self.editor.expanded();
+        self.editor.clear();
+        self.draft = None;
+        self.completion = None;
+        self.dismissed = None;
+        (!text.trim().is_empty() && self.history.add(&text)).then_some(text)
+    }
+
+    pub(crate) fn files(&mut self, files: Vec<String>) {
+        self.files = files;
+        self.suggest();
+    }
+
+    fn up(&mut self) {
+        if self.move_line(-1) {
+            return;
+        }
+        let is_own = !self.history.is_shown();
+        let Some(earlier) = self.history.earlier().map(str::to_owned) else {
+            return;
+        };
+        if is_own {
+            self.draft = Some(std::mem::take(&mut self.editor));
+        }
+        self.replace(&earlier);
+    }
+
+    fn down(&mut self) {
+        if self.move_line(1) || !self.history.is_shown() {
+            return;
+        }
+        match self.history.later().map(str::to_owned) {
+            Some(later) => self.replace(&later),
+            None => self.editor = self.draft.take().unwrap_or_default(),
+        }
+    }
+
+    /// Moves to the line above or below, if there is one.
+    fn move_line(&mut self, by: isize) -> bool {
+        let (text, cursor) = (self.editor.text(), self.editor.cursor());
+        let start = text[..cursor].rfind('\n').map_or(0, |at| at + 1);
+        let target_start = match by {
+            ..0 => match start.checked_sub(1) {
+                Some(end) => text[..end].rfind('\n').map_or(0, |at| at + 1),
+                None => return false,
+            },
+            _ => match text[cursor..].find('\n') {
+                Some(at) => cursor + at + 1,
+                None => return false,
+            },
+        };
+        let column = text[start..cursor].graphemes(true).count();
+        let line = text[target_start..].split('\n').next().unwrap_or_default();
+        let offset: usize = line.graphemes(true).take(column).map(str::len).sum();
+        self.editor.move_to(target_start + offset);
+        true
+    }
+
+    fn suggest(&mut self) -> Composed {
+        let before = &self.editor.text()[..self.editor.cursor()];
+        let Some(word) = completion::word(before) else {
+            self.completion = None;
+            self.dismissed = None;
+            return Composed::Done;
+        };
+        if self.dismissed == Some(word.start) {
+            return Composed::Done;
+        }
+        let is_new_file = word.kind == completion::Kind::File && word.letters.is_empty();
+        let suggestions = completion::suggestions(word, &self.files);
+        self.completion = (!suggestions.is_empty()).then(|| Completion::new(suggestions));
+        match is_new_file {
+            true => Composed::WantsFiles,
+            false => Composed::Done,
+        }
+    }
+
+    /// Keys that the suggestions take, when there are any.
+    fn completion_key(&mut self, key: Key) -> Option<Composed> {
+        let completion = self.completion.as_mut()?;
+        match key {
+            Key::Up => completion.up(),
+            Key::Down => completion.down(),
+            Key::Cancel => {
+                self.completion = None;
+                let before = &self.editor.text()[..self.editor.cursor()];
+                self.dismissed = completion::word(before).map(|word| word.start);
+            }
+            Key::Complete | Key::Send => return Some(self.accept(key)),
+            _ => return None,
+        }
+        Some(Composed::Done)
+    }
+
+    fn accept(&mut self, key: Key) -> Composed {
+        let before = &self.editor.text()[..self.editor.cursor()];
+        let chosen = self.completion.take();
+        let (Some(word), Some(chosen)) = (
+            completion::word(before),
+            chosen.as_ref().and_then(Completion::selected),
+        ) else {
+            return Composed::Done;
+        };
+        let is_whole = before[word.start..] == chosen.word;
+        let sends = key == Key::Send && (chosen.is_complete || is_whole);
+        let ending = if sends { "" } else { " " };
+        let text = format!("{}{ending}", chosen.word);
+        self.editor.replace_back_to(word.start, &text);
+        match sends {
+            true => Composed::Send,
+            false => Composed::Done,
+        }
+    }
+
+    fn search_key(&mut self, key: Key) -> Composed {
+        let Some(search) = &mut self.search else {
+            return Composed::Passed;
+        };
+        match key {
+            Key::Edit(Edit::Insert(c)) => {
+                search.words.push(c);
+                search.found = self.history.find(&search.words, None);
+            }
+            Key::Edit(Edit::Backspace) => {
+                search.words.pop();
+                search.found = self.history.find(&search.words, None);
+            }
+            Key::SearchHistory | Key::Up => {
+                let older = self.history.find(&search.words, search.found);
+                search.found = older.or(search.found);
+            }
+            Key::Cancel | Key::Interrupt | Key::OpenEditor => self.search = None,
+            _ => {
+                let found = search.found.and_then(|at| self.history.entry(at));
+                let found = found.map(str::to_owned);
+                self.search = None;
+                if let Some(found) = found {
+                    self.replace(&found);
+                }
+            }
+        }
+        Composed::Done
+    }
+
+    /// What is below the input: suggestions, or the search.
+    pub(crate) fn popup(&self, columns: usize, rows_max: usize) -> Vec<Line<'static>> {
+        if let Some(search) = &self.search {
+            let row = Line::from(vec![
+                Span::styled("search: ", theme::ACCENT),
+                Span::raw(search.words.clone()),
+                Span::styled("  Enter takes it, Ctrl-R goes back further", theme::DIM),
+            ]);
+            return vec![wrap::cut(row, columns)];
+        }
+        let completion = self.completion.as_ref();
+        completion.map_or(Vec::new(), |completion| completion.rows(columns, rows_max))
+    }
+
+    /// The rows of the input and where its cursor is, as many as fit around the cursor.
+    pub(crate) fn rows(&self, columns: usize, rows_max: usize) -> (Vec<Line<'static>>, Position) {
+        let found = self.search.as_ref().and_then(|search| search.found);
+        if let Some(found) = found.and_then(|at| self.history.entry(at)) {
+            let mut editor = Editor::default();
+            editor.set(hermes_core::text::head(found, 2_000));
+            return layout(&editor, columns, rows_max);
+        }
+        layout(&self.editor, columns, rows_max)
+    }
+}
+
+/// The rows of a text that is written, as many as fit around its cursor.
+pub(crate) fn layout(
+    editor: &Editor,
+    columns: usize,
+    rows_max: usize,
+) -> (Vec<Line<'static>>, Position) {
+    let room = columns.saturating_sub(MARGIN_COLUMNS).max(1);
+    let mut rows: Vec<Vec<Span<'static>>> = vec![Vec::new()];
+    let (mut column, mut cursor) = (0, None);
+    for (at, grapheme) in editor.text().grapheme_indices(true) {
+        if at == editor.cursor() {
+            cursor = Some((rows.len() - 1, column));
+        }
+        if grapheme == "\n" {
+            rows.push(Vec::new());
+            column = 0;
+            continue;
+        }
+        let span = shown(editor, grapheme);
+        if column + span.width() > room && column > 0 {
+            rows.push(Vec::new());
+            column = 0;
+        }
+        column += span.width();
+        if let Some(row) = rows.last_mut() {
+            push(row, span);
+        }
+    }
+    if column >= room {
+        rows.push(Vec::new());
+        column = 0;
+    }
+    let (cursor_row, cursor_column) = cursor.unwrap_or((rows.len() - 1, column));
+    let first = (cursor_row + 1).saturating_sub(rows_max.max(1));
+    let shown = rows
+        .into_iter()
+        .enumerate()
+        .skip(first)
+        .take(rows_max.max(1));
+    let lines = shown.map(|(index, row)| {
+        let margin = match index {
+            0 => Span::styled(PROMPT, theme::HEADING),
+            _ => Span::raw(INDENT),
+        };
+        Line::from_iter(std::iter::once(margin).chain(row))
+    });
+    let position = Position {
+        row: cursor_row - first,
+        column: (cursor_column + MARGIN_COLUMNS).min(columns.saturating_sub(1)),
+    };
+    (lines.collect(), position)
+}
+
+/// Joins what is written in one style.
+fn push(row: &mut Vec<Span<'static>>, span: Span<'static>) {
+    match row.last_mut() {
+        Some(last) if last.style == span.style => last.content.to_mut().push_str(&span.content),
+        _ => row.push(span),
+    }
+}
+
+fn shown(editor: &Editor, grapheme: &str) -> Span<'static> {
+    let mut chars = grapheme.chars();
+    let paste = chars.next().and_then(|c| editor.paste(c));
+    match paste {
+        Some(paste) => Span::styled(chip_label(paste), theme::ACCENT),
+        None => Span::raw(wrap::clean(grapheme)),
+    }
+}
+
+fn chip_label(paste: &str) -> String {
+    match paste.lines().count() {
+        0 | 1 => format!("[pasted {} characters]", paste.chars().count()),
+        lines => format!("[pasted {lines} lines]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn composer(history: &[&str]) -> Composer {
+        let history = history.iter().map(|text| (*text).to_owned()).collect();
+        let limits = PasteLimits {
+            lines_max: 5,
+            chars_max: 2_000,
+        };
+        Composer::new(history, limits)
+    }
+
+    fn type_in(composer: &mut Composer, text: &str) {
+        for c in text.chars() {
+            composer.key(Key::Edit(Edit::Insert(c)));
+        }
+    }
+
+    fn text(composer: &Composer) -> String {
+        composer.editor.expanded()
+    }
+
+    #[test]
+    fn a_draft_survives_a_look_into_the_history() {
+        let mut composer = composer(&["first", "second"]);
+        type_in(&mut composer, "draft");
+        composer.key(Key::Up);
+        composer.key(Key::Up);
+        assert_eq!(text(&composer), "first");
+        composer.key(Key::Down);
+        composer.key(Key::Down);
+        assert_eq!(text(&composer), "draft");
+    }
+
+    #[test]
+    fn a_search_shows_what_it_finds_and_takes_it() {
+        let mut composer = composer(&["cargo build", "ls", "cargo test"]);
+        composer.key(Key::SearchHistory);
+        type_in(&mut composer, "cargo");
+        composer.key(Key::SearchHistory);
+        assert_eq!(composer.rows(40, 5).0[0].to_string(), "› cargo build");
+        composer.key(Key::Send);
+        assert_eq!(text(&composer), "cargo build");
+    }
+
+    #[test]
+    fn a_long_paste_is_a_chip_and_a_short_one_is_text() {
+        let mut composer = composer(&[]);
+        composer.paste("a\r\nb");
+        assert_eq!(text(&composer), "a\nb");
+        composer.paste(&"line\n".repeat(5_000));
+        assert_eq!(
+            composer.rows(60, 5).0[1].to_string(),
+            "  b[pasted 5000 lines]"
+        );
+        assert_eq!(text(&composer).lines().count(), 5_001);
+    }
+
+    #[test]
+    fn enter_takes_a_suggestion_and_sends_what_needs_nothing_more() {
+        let mut composer = composer(&[]);
+        type_in(&mut composer, "/he");
+        assert_eq!(composer.key(Key::Send), Composed::Send);
+        assert_eq!(text(&composer), "/help");
+        composer.take();
+        type_in(&mut composer, "/stee");
+        assert_eq!(composer.key(Key::Send), Composed::Done);
+        assert_eq!(text(&composer), "/steer ");
+    }
+
+    #[test]
+    fn suggestions_that_were_sent_away_stay_away() {
+        let mut composer = composer(&[]);
+        type_in(&mut composer, "/st");
+        composer.key(Key::Cancel);
+        type_in(&mut composer, "a");
+        assert!(composer.popup(40, 5).is_empty());
+    }
+
+    #[test]
+    fn the_cursor_is_where_one_writes_also_in_narrow_terminals() {
+        let mut composer = composer(&[]);
+        type_in(&mut composer, "abcdefgh");
+        let (rows, cursor) = composer.rows(6, 5);
+        let rows: Vec<_> = rows.iter().map(ToString::to_string).collect();
+        assert_eq!(rows, ["› abcd", "  efgh", "  "]);
+        assert_eq!((cursor.row, cursor.column), (2, 2));
+        assert_eq!(composer.rows(6, 1).0.len(), 1);
+        assert_eq!(composer.rows(1, 1).1.column, 0);
+    }
+
+    #[test]
+    fn what_comes_back_goes_before_what_is_typed() {
+        let mut composer = composer(&[]);
+        type_in(&mut composer, "new");
+        composer.give_back("old");
+        assert_eq!(text(&composer), "old\n\nnew");
+    }
+}

@@ -1,0 +1,468 @@
+//! What happens in the conversation: events come in, finished items go out, the rest is live.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use hermes_core::{
+    CallId, Cost, Event, Message, Notice, Question, ResultStatus, Role, TurnEnd, wording,
+};
+use serde_json::Value;
+
+use crate::form::Form;
+use crate::host::{Opened, ShowReasoning};
+use crate::item::{FinishedCall, Item};
+use crate::markdown::{Piece, Stream};
+use crate::{theme, wrap};
+
+/// The latest output of a running call that is kept for the screen.
+const PROGRESS_LINES_MAX: usize = 8;
+/// What a model thinks is kept up to here while it thinks.
+const THOUGHT_BYTES_MAX: usize = 256 * 1024;
+/// A turn that took longer says so when it is over.
+const LONG_TURN: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    pub(crate) opened: Option<Opened>,
+    /// Since when something runs.
+    pub(crate) busy_since: Option<Duration>,
+    pub(crate) reply: Stream,
+    pub(crate) thought: Option<Thought>,
+    pub(crate) calls: Vec<RunningCall>,
+    pub(crate) questions: VecDeque<Asked>,
+    pub(crate) forms: VecDeque<Form>,
+    pub(crate) waiting: VecDeque<Waiting>,
+    pub(crate) spent: Spent,
+    /// Said, and not begun yet.
+    said: Option<String>,
+    /// Taken back; it is either said again at once or belongs into the input.
+    rewound: Option<String>,
+    /// How many of `waiting` an interrupt may have made the session forget.
+    at_risk: usize,
+    printed: Vec<Item>,
+    given_back: Vec<String>,
+    pub(crate) reasoning: ShowReasoning,
+    pub(crate) shows_output: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Thought {
+    pub(crate) text: String,
+    since: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct RunningCall {
+    id: CallId,
+    pub(crate) tool: String,
+    pub(crate) brief: String,
+    pub(crate) since: Duration,
+    pub(crate) progress: VecDeque<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) at: Duration,
+    is_printed: bool,
+}
+
+/// Words that were sent while a turn runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) text: String,
+    pub(crate) is_steering: bool,
+}
+
+/// What the conversation has cost, as far as it was watched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    pub(crate) context_tokens: u64,
+    pub(crate) micro_usd: u64,
+    /// Some of it has no known price.
+    pub(crate) is_partly_unknown: bool,
+}
+
+impl Conversation {
+    pub(crate) fn new(reasoning: ShowReasoning) -> Self {
+        Self {
+            reasoning,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy_since.is_some()
+    }
+
+    pub(crate) fn print(&mut self, item: Item) {
+        self.printed.push(item);
+    }
+
+    /// What is finished since the last call.
+    pub(crate) fn take_printed(&mut self) -> Vec<Item> {
+        let pieces = self.reply.take_finished();
+        self.printed.extend(pieces.into_iter().map(Item::Reply));
+        std::mem::take(&mut self.printed)
+    }
+
+    /// Texts that belong into the input again.
+    pub(crate) fn take_given_back(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.given_back)
+    }
+
+    /// Begins a conversation. The same one again, with another model say, is no news.
+    pub(crate) fn open(&mut self, opened: Opened, cwd: String, past_exchanges: usize) {
+        if let Some(current) = &mut self.opened
+            && current.id == opened.id
+        {
+            *current = Opened {
+                past: Vec::new(),
+                ..opened
+            };
+            return;
+        }
+        let past = &opened.past;
+        let is_user = |message: &Message| message.role == Role::User;
+        let users = (0..past.len()).rev().filter(|at| is_user(&past[*at]));
+        let first = users.take(past_exchanges).last().unwrap_or(past.len());
+        let shown: Vec<Item> = past[first..].iter().filter_map(past_item).collect();
+        *self = Self {
+            reasoning: self.reasoning,
+            shows_output: self.shows_output,
+            printed: std::mem::take(&mut self.printed),
+            given_back: std::mem::take(&mut self.given_back),
+            ..Self::default()
+        };
+        self.printed.push(Item::Greeting {
+            conversation: Opened {
+                past: opened.past.iter().take(1).cloned().collect(),
+                ..opened.clone()
+            },
+            cwd,
+        });
+        self.printed.extend(shown);
+        self.opened = Some(Opened {
+            past: Vec::new(),
+            ..opened
+        });
+    }
+
+    /// The person said something: now, or as soon as what runs has ended.
+    pub(crate) fn say(&mut self, text: &str, now: Duration) {
+        if self.is_busy() {
+            return self.waiting.push_back(Waiting {
+                text: text.to_owned(),
+                is_steering: false,
+            });
+        }
+        self.busy_since = Some(now);
+        self.said = Some(text.to_owned());
+        self.print(Item::User(text.to_owned()));
+    }
+
+    /// The person told the running turn something.
+    pub(crate) fn steer(&mut self, text: &str, now: Duration) {
+        if !self.is_busy() {
+            return self.say(text, now);
+        }
+        self.waiting.push_back(Waiting {
+            text: text.to_owned(),
+            is_steering: true,
+        });
+    }
+
+    /// The person wants the turn to stop, and with it everything that waits.
+    pub(crate) fn interrupt(&mut self) {
+        self.at_risk = self.waiting.len();
+    }
+
+    pub(crate) fn apply(&mut self, event: Event, now: Duration) {
+        match event {
+            Event::TurnStarted { .. } => self.begin_turn(now),
+            Event::TurnResumed { attempt, .. } => {
+                self.busy_since.get_or_insert(now);
+                let text =
+                    format!("going on where a crash cut this turn short (attempt {attempt})");
+                self.print(Item::note(theme::WARNING, text));
+            }
+            Event::Text { text } => {
+                self.end_thought(now);
+                self.reply.push(&wrap::clean(&text));
+            }
+            Event::Reasoning { text } => self.think(&text, now),
+            Event::TextDiscarded => self.reply.clear(),
+            Event::CallStarted {
+                call,
+                tool,
+                arguments,
+            } => self.start_call(call, tool, &arguments, now),
+            Event::CallProgress { call, text } => self.progress(&call, &text),
+            Event::CallFinished {
+                call,
+                tool,
+                status,
+                text,
+                elapsed_ms,
+            } => self.finish_call(&call, tool, status, text, elapsed_ms),
+            Event::Asked(question) => self.ask(question, now),
+            Event::Enquired(enquiry) => {
+                self.forms.push_back(Form::new(enquiry));
+                self.show_form();
+            }
+            Event::EnquiryClosed { enquiry } => {
+                self.forms.retain(|form| *form.id() != enquiry);
+                self.show_form();
+            }
+            Event::CallSpent { cost, .. } => self.spent.pay(cost),
+            Event::Notice { notice } => self.notice(&notice),
+            Event::ReplyFinished {
+                usage,
+                cost,
+                requests,
+                ..
+            } => {
+                self.end_reply(now);
+                self.spent
+                    .add(usage.total() / u64::from(requests.max(1)), cost);
+            }
+            Event::TurnEnded { end, .. } => self.end_turn(&end, now),
+            Event::Rewound { turns, said } => self.rewind(turns, said),
+            Event::Idle => self.rest(now),
+        }
+    }
+
+    fn begin_turn(&mut self, now: Duration) {
+        self.busy_since.get_or_insert(now);
+        if self.said.take().is_some() {
+            return;
+        }
+        if let Some(said) = self.rewound.take() {
+            return self.print(Item::User(said));
+        }
+        // What waited is begun.
+        if let Some(next) = self.waiting.pop_front() {
+            self.at_risk = self.at_risk.saturating_sub(1);
+            self.print(Item::User(next.text));
+        }
+    }
+
+    fn think(&mut self, text: &str, now: Duration) {
+        let thought = self.thought.get_or_insert_with(|| Thought {
+            text: String::new(),
+            since: now,
+        });
+        if thought.text.len() < THOUGHT_BYTES_MAX {
+            thought.text.push_str(&wrap::clean(text));
+        }
+    }
+
+    fn end_thought(&mut self, now: Duration) {
+        let Some(thought) = self.thought.take() else {
+            return;
+        };
+        let text = match self.reasoning {
+            ShowReasoning::Hidden => return,
+            ShowReasoning::Collapsed => None,
+            ShowReasoning::Full => Some(thought.text),
+        };
+        self.print(Item::Thought {
+            elapsed: now.saturating_sub(thought.since),
+            text,
+        });
+    }
+
+    fn end_reply(&mut self, now: Duration) {
+        self.end_thought(now);
+        let pieces = self.reply.take_finished();
+        self.printed.extend(pieces.into_iter().map(Item::Reply));
+        self.printed.extend(self.reply.finish().map(Item::Reply));
+    }
+
+    fn start_call(&mut self, id: CallId, tool: String, arguments: &Value, now: Duration) {
+        self.end_reply(now);
+        self.calls.push(RunningCall {
+            id,
+            tool,
+            brief: wording::brief(arguments),
+            since: now,
+            progress: VecDeque::new(),
+        });
+    }
+
+    fn progress(&mut self, id: &CallId, text: &str) {
+        let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) else {
+            return;
+        };
+        let text = wrap::clean(text);
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            if call.progress.len() == PROGRESS_LINES_MAX {
+                call.progress.pop_front();
+            }
+            // A row shows no more, whatever the terminal.
+            call.progress
+                .push_back(hermes_core::text::shorten(line, 500));
+        }
+    }
+
+    fn finish_call(
+        &mut self,
+        id: &CallId,
+        tool: String,
+        status: ResultStatus,
+        text: String,
+        elapsed_ms: u64,
+    ) {
+        self.questions.retain(|asked| asked.question.call != *id);
+        self.forms.retain(|form| form.call() != id);
+        let running = self.calls.iter().position(|call| call.id == *id);
+        let brief = running.map_or(String::new(), |at| self.calls.remove(at).brief);
+        self.print(Item::Call(FinishedCall {
+            tool,
+            brief,
+            status,
+            text,
+            elapsed: Duration::from_millis(elapsed_ms),
+            shows_output: self.shows_output,
+        }));
+        self.show_question();
+        self.show_form();
+    }
+
+    fn ask(&mut self, question: Question, now: Duration) {
+        self.questions.push_back(Asked {
+            question,
+            at: now,
+            is_printed: false,
+        });
+        self.show_question();
+    }
+
+    /// Takes the question that is answered off the screen.
+    pub(crate) fn answered(&mut self) -> Option<Question> {
+        let asked = self.questions.pop_front();
+        self.show_question();
+        asked.map(|asked| asked.question)
+    }
+
+    /// Prints the question that is to be answered now; all of it, however long.
+    fn show_question(&mut self) {
+        let Some(asked) = self.questions.front_mut() else {
+            return;
+        };
+        if !std::mem::replace(&mut asked.is_printed, true) {
+            let question = asked.question.clone();
+            self.print(Item::Question(question));
+        }
+    }
+
+    /// Takes the form that is filled in off the screen.
+    pub(crate) fn filled(&mut self) -> Option<Form> {
+        let form = self.forms.pop_front();
+        self.show_form();
+        form
+    }
+
+    fn show_form(&mut self) {
+        let Some(form) = self.forms.front_mut() else {
+            return;
+        };
+        if !std::mem::replace(&mut form.is_printed, true) {
+            let introduction = form.introduction();
+            self.print(Item::note(theme::WARNING, introduction));
+        }
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Forgotten { .. } => {
+                let count = self.at_risk.min(self.waiting.len());
+                let forgotten: Vec<_> = self.waiting.drain(..count).map(|one| one.text).collect();
+                self.given_back.push(forgotten.join("\n\n"));
+                self.at_risk = 0;
+                return;
+            }
+            Notice::NotTaken { .. } => {
+                let last = self.waiting.pop_back().map(|one| one.text);
+                self.given_back.extend(last.or(self.said.take()));
+            }
+            Notice::SteeringQueued => {
+                self.waiting
+                    .iter_mut()
+                    .for_each(|one| one.is_steering = false);
+            }
+            _ => {}
+        }
+        self.print(Item::note(theme::WARNING, wording::notice(notice)));
+    }
+
+    fn end_turn(&mut self, end: &TurnEnd, now: Duration) {
+        self.end_reply(now);
+        self.calls.clear();
+        self.questions.clear();
+        self.forms.clear();
+        self.waiting.retain(|one| !one.is_steering);
+        if matches!(end, TurnEnd::Broken { .. }) {
+            // It was not recorded, so it is not lost only if it is here.
+            self.given_back.extend(self.said.take());
+        }
+        let style = match end {
+            TurnEnd::Interrupted => theme::WARNING,
+            _ => theme::BAD,
+        };
+        if let Some(words) = wording::turn_end(end) {
+            self.print(Item::note(style, words));
+        }
+    }
+
+    fn rewind(&mut self, turns: u32, said: String) {
+        let words = match turns {
+            1 => "your last message is taken back".to_owned(),
+            turns => format!("your last {turns} messages are taken back"),
+        };
+        self.print(Item::note(theme::DIM, words));
+        self.rewound = Some(said);
+    }
+
+    fn rest(&mut self, now: Duration) {
+        self.given_back.extend(self.rewound.take());
+        self.waiting.clear();
+        self.at_risk = 0;
+        let Some(since) = self.busy_since.take() else {
+            return;
+        };
+        let elapsed = now.saturating_sub(since);
+        if elapsed >= LONG_TURN {
+            let text = format!("took {}", crate::item::spell(elapsed));
+            self.print(Item::note(theme::DIM, text));
+        }
+    }
+}
+
+impl Spent {
+    fn add(&mut self, context_tokens: u64, cost: Cost) {
+        self.context_tokens = context_tokens;
+        self.pay(cost);
+    }
+
+    fn pay(&mut self, cost: Cost) {
+        match cost.micro_usd() {
+            Some(micro_usd) => self.micro_usd = self.micro_usd.saturating_add(micro_usd),
+            None => self.is_partly_unknown = true,
+        }
+    }
+}
+
+/// A message of a conversation that goes on. Tool results say nothing that their calls do not.
+fn past_item(message: &Message) -> Option<Item> {
+    let text = message.text();
+    let is_empty = text.trim().is_empty();
+    match message.role {
+        Role::User if !is_empty => Some(Item::User(text.trim().to_owned())),
+        Role::Assistant if !is_empty => Some(Item::Reply(Piece {
+            source: wrap::clean(&text),
+            is_continued: false,
+        })),
+        _ => None,
+    }
+}

@@ -1,0 +1,139 @@
+//! What the interface and the program around it tell each other. The program opens conversations and answers commands;
+//! the interface shows and asks.
+
+use std::path::PathBuf;
+
+use hermes_core::command::Command;
+use hermes_core::{Event, Message, Op, SessionId};
+
+/// What the program tells the interface.
+#[derive(Debug)]
+pub enum FromHost {
+    /// From here on a conversation is talked in: a new one, or one that goes on.
+    Opened(Opened),
+    Event(Event),
+    /// The answer to a command, laid out as it is to be shown.
+    Told(String),
+    /// Something the person should know.
+    Warned(String),
+    /// Text for the input line, such as a message that was taken back. It goes before what is typed there.
+    Fill(String),
+    /// A list to choose from; the choice comes back as the arguments of its command.
+    Choose(Choice),
+    /// What came of [`ToHost::Edit`]: the text as the editor left it, or why there is none.
+    Edited(Result<String, String>),
+    BusyInput(BusyInput),
+    Reasoning(ShowReasoning),
+    /// The program is done: the interface gives the terminal back.
+    Leave,
+}
+
+/// What the interface asks of the program.
+#[derive(Debug)]
+pub enum ToHost {
+    Op(Op),
+    Command {
+        command: &'static Command,
+        arguments: String,
+    },
+    /// The person wants this text in their own editor. The terminal is theirs until [`FromHost::Edited`].
+    Edit(String),
+    /// The person leaves.
+    Leave,
+}
+
+/// A conversation as the interface sees it.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    pub id: SessionId,
+    pub title: Option<String>,
+    pub model: String,
+    /// Tokens that fit into one request and its answer.
+    pub context_window: u64,
+    pub cwd: PathBuf,
+    /// What was said before, when it goes on.
+    pub past: Vec<Message>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// What is run with the value of the item that is chosen.
+    pub command: &'static Command,
+    pub title: String,
+    pub items: Vec<Item>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Item {
+    pub value: String,
+    pub label: String,
+    /// Shown dimly behind the label, and searched like it.
+    pub detail: String,
+}
+
+/// What a line does that is sent while a turn runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BusyInput {
+    /// Stops the turn and is the next one.
+    #[default]
+    Interrupt,
+    /// Waits for the end of the turn.
+    Queue,
+    /// Is told to the turn that runs.
+    Steer,
+}
+
+/// How much of what a model thinks is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ShowReasoning {
+    Hidden,
+    /// The latest words while it thinks, one line when it is done.
+    #[default]
+    Collapsed,
+    Full,
+}
+
+/// What the interface needs to know before it starts.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub is_coloured: bool,
+    pub busy_input: BusyInput,
+    pub reasoning: ShowReasoning,
+    pub shows_cost: bool,
+    pub rings_bell: bool,
+    /// A paste of more lines, or of more characters, becomes one chip.
+    pub paste_lines_max: usize,
+    pub paste_chars_max: usize,
+    /// How many exchanges of a conversation that goes on are shown.
+    pub past_exchanges: usize,
+    /// Where what was sent is remembered; nowhere without it.
+    pub history_file: Option<PathBuf>,
+    /// Shortened to `~` where folders are shown.
+    pub user_home: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            is_coloured: true,
+            busy_input: BusyInput::default(),
+            reasoning: ShowReasoning::default(),
+            shows_cost: true,
+            rings_bell: false,
+            paste_lines_max: 5,
+            paste_chars_max: 2_000,
+            past_exchanges: 10,
+            history_file: None,
+            user_home: None,
+        }
+    }
+}
+
+/// Why the interface ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// The person left, or the program ended the conversation.
+    Asked,
+    /// The terminal is gone.
+    Closed,
+}

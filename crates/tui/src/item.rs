@@ -1,0 +1,339 @@
+//! What is printed for good: one item after the other, into the terminal's own scrollback.
+
+use std::time::Duration;
+
+use hermes_core::text::escaped;
+use hermes_core::{Question, ResultStatus};
+use ratatui_core::style::Style;
+use ratatui_core::text::{Line, Span};
+
+use crate::markdown::{self, Piece};
+use crate::wrap::{self, Margin};
+use crate::{host::Opened, theme};
+
+/// Rows of a call's output that are shown when details are wanted.
+const DETAIL_ROWS_MAX: usize = 12;
+
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// The first lines of a conversation.
+    Greeting {
+        conversation: Opened,
+        cwd: String,
+    },
+    User(String),
+    Reply(Piece),
+    Thought {
+        elapsed: Duration,
+        /// The whole of it, where it is wanted.
+        text: Option<String>,
+    },
+    Call(FinishedCall),
+    Question(Question),
+    /// A command's answer.
+    Told(String),
+    Note {
+        style: Style,
+        text: String,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct FinishedCall {
+    pub(crate) tool: String,
+    pub(crate) brief: String,
+    pub(crate) status: ResultStatus,
+    pub(crate) text: String,
+    pub(crate) elapsed: Duration,
+    pub(crate) shows_output: bool,
+}
+
+impl Item {
+    pub(crate) fn note(style: Style, text: impl Into<String>) -> Self {
+        Self::Note {
+            style,
+            text: text.into(),
+        }
+    }
+
+    /// Whether a blank line separates it from what was printed before it.
+    pub(crate) fn stands_apart_from(&self, before: &Self) -> bool {
+        match (before, self) {
+            (_, Self::Reply(piece)) => !piece.is_continued,
+            (Self::Call(_) | Self::Thought { .. }, Self::Call(_) | Self::Thought { .. }) => false,
+            (Self::Call(_) | Self::Question(_) | Self::Note { .. }, Self::Note { .. }) => false,
+            (Self::Note { .. } | Self::Question(_), Self::Call(_)) => false,
+            _ => true,
+        }
+    }
+
+    pub(crate) fn rows(&self, columns: usize) -> Vec<Line<'static>> {
+        match self {
+            Self::Greeting { conversation, cwd } => greeting(conversation, cwd, columns),
+            Self::User(text) => user(text, columns),
+            Self::Reply(piece) => markdown::render(piece, columns),
+            Self::Thought { elapsed, text } => thought(*elapsed, text.as_deref(), columns),
+            Self::Call(call) => call.rows(columns),
+            Self::Question(question) => asked(question, columns),
+            // Laid out already; what is too wide is the terminal's to break.
+            Self::Told(text) => wrap::clean(text)
+                .lines()
+                .map(|line| Line::raw(format!("  {line}")))
+                .collect(),
+            Self::Note { style, text } => note(*style, text, columns),
+        }
+    }
+}
+
+fn greeting(conversation: &Opened, cwd: &str, columns: usize) -> Vec<Line<'static>> {
+    let about = format!(" · {} · {cwd}", wrap::clean(&conversation.model));
+    let mut rows = vec![wrap::cut(
+        Line::from(vec![
+            Span::styled("☤ Hermes", theme::HEADING),
+            Span::styled(about, theme::DIM),
+        ]),
+        columns,
+    )];
+    let help = match &conversation.title {
+        Some(title) if !conversation.past.is_empty() => {
+            format!("going on with “{}”", wrap::clean(title))
+        }
+        _ if !conversation.past.is_empty() => "going on where you stopped".to_owned(),
+        _ => "/help shows what you can do".to_owned(),
+    };
+    rows.push(wrap::cut(
+        Line::styled(format!("  {help}"), theme::DIM),
+        columns,
+    ));
+    rows
+}
+
+fn user(text: &str, columns: usize) -> Vec<Line<'static>> {
+    let text = wrap::clean(text);
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let first = match rows.is_empty() {
+            true => Span::styled("› ", theme::HEADING),
+            false => Span::raw("  "),
+        };
+        let margin = Margin {
+            first: vec![first],
+            rest: vec![Span::raw("  ")],
+        };
+        rows.extend(wrap::words(
+            &[Span::styled(line.to_owned(), theme::BOLD)],
+            columns,
+            &margin,
+        ));
+    }
+    rows
+}
+
+fn thought(elapsed: Duration, text: Option<&str>, columns: usize) -> Vec<Line<'static>> {
+    let mut rows = vec![Line::styled(
+        format!("  thought for {}", spell(elapsed)),
+        theme::DIM,
+    )];
+    for line in text.unwrap_or_default().trim().lines() {
+        rows.extend(note(theme::COMMENT, line, columns));
+    }
+    rows
+}
+
+fn note(style: Style, text: &str, columns: usize) -> Vec<Line<'static>> {
+    let text = wrap::clean(text);
+    let lines = text.lines();
+    lines
+        .flat_map(|line| {
+            let line = Span::styled(line.to_owned(), style);
+            wrap::words(&[line], columns, &Margin::indent(2))
+        })
+        .collect()
+}
+
+/// Exactly what would run: what cannot be seen is spelt out, so that nothing can hide.
+fn asked(question: &Question, columns: usize) -> Vec<Line<'static>> {
+    let bar = || Span::styled("▎ ", theme::WARNING);
+    let mut rows = wrap::words(
+        &[
+            Span::styled(escaped(&question.tool), theme::BOLD),
+            Span::raw(" wants to run:"),
+        ],
+        columns,
+        &Margin::same(vec![bar()]),
+    );
+    for line in escaped(&question.what).replace('\t', "    ").lines() {
+        let line = Line::styled(line.to_owned(), theme::BOLD);
+        for row in wrap::hard(&with_span_style(line), columns.saturating_sub(4).max(1)) {
+            let margin = [bar(), Span::raw("  ")];
+            rows.push(Line::from_iter(margin.into_iter().chain(row.spans)));
+        }
+    }
+    let reason = Span::styled(escaped(&question.reason), theme::WARNING);
+    rows.extend(wrap::words(&[reason], columns, &Margin::same(vec![bar()])));
+    rows
+}
+
+fn with_span_style(line: Line<'static>) -> Line<'static> {
+    let style = line.style;
+    Line::from_iter(line.spans.into_iter().map(|span| span.patch_style(style)))
+}
+
+impl FinishedCall {
+    fn rows(&self, columns: usize) -> Vec<Line<'static>> {
+        let (mark, style) = match self.status {
+            ResultStatus::Ok => ("✓", theme::GOOD),
+            ResultStatus::Failed => ("✗", theme::BAD),
+            ResultStatus::NotRun => ("–", theme::WARNING),
+            ResultStatus::OutcomeUnknown => ("?", theme::WARNING),
+        };
+        let mark = Span::styled(format!("{mark} "), style);
+        let mut rows = vec![call_row(
+            mark,
+            &self.tool,
+            &self.brief,
+            self.elapsed,
+            columns,
+        )];
+        let output = wrap::clean(&self.text);
+        if self.shows_output {
+            rows.extend(detail(&output, columns));
+        } else if self.status != ResultStatus::Ok {
+            let mut lines = output.lines().rev().filter(|line| !line.trim().is_empty());
+            let why = lines.next().unwrap_or_default().trim();
+            rows.push(wrap::cut(
+                Line::styled(format!("    {why}"), style),
+                columns,
+            ));
+        }
+        rows
+    }
+}
+
+fn detail(output: &str, columns: usize) -> Vec<Line<'static>> {
+    let count = output.lines().count();
+    let shown = output.lines().take(DETAIL_ROWS_MAX);
+    let mut rows: Vec<_> = shown
+        .map(|line| wrap::cut(Line::styled(format!("    {line}"), theme::DIM), columns))
+        .collect();
+    if count > DETAIL_ROWS_MAX {
+        let rest = count - DETAIL_ROWS_MAX;
+        rows.push(Line::styled(format!("    … {rest} more lines"), theme::DIM));
+    }
+    rows
+}
+
+/// A call in one row: a mark, the tool, what it is about, and how long it took. What it is about is cut first.
+pub(crate) fn call_row(
+    mark: Span<'static>,
+    tool: &str,
+    brief: &str,
+    elapsed: Duration,
+    columns: usize,
+) -> Line<'static> {
+    /// Shorter than this is not worth a word.
+    const WORTH_TELLING: Duration = Duration::from_millis(100);
+    let time = match elapsed {
+        elapsed if elapsed < WORTH_TELLING => String::new(),
+        elapsed => format!("  {}", spell(elapsed)),
+    };
+    let head = Line::from(vec![
+        Span::raw("  "),
+        mark,
+        Span::styled(wrap::clean(tool), theme::BOLD),
+        Span::raw(" "),
+        Span::styled(wrap::clean(brief), theme::DIM),
+    ]);
+    let room = columns.saturating_sub(wrap::width(&time));
+    let mut row = wrap::cut(head, room);
+    row.push_span(Span::styled(time, theme::DIM));
+    wrap::cut(row, columns)
+}
+
+/// `0.4 s`, `12 s`, `3 m 05 s`, `2 h 10 m`.
+pub(crate) fn spell(elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs();
+    match seconds {
+        0..10 => format!("{:.1} s", elapsed.as_secs_f64()),
+        10..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} m {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} m", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(item: &Item, columns: usize) -> String {
+        let rows = item.rows(columns);
+        let rows: Vec<_> = rows.iter().map(ToString::to_string).collect();
+        rows.join("\n")
+    }
+
+    fn call(status: ResultStatus, text: &str) -> Item {
+        Item::Call(FinishedCall {
+            tool: "terminal".into(),
+            brief: "cargo test --workspace".into(),
+            status,
+            text: text.into(),
+            elapsed: Duration::from_millis(12_345),
+            shows_output: false,
+        })
+    }
+
+    #[test]
+    fn a_call_is_one_row_and_says_why_it_failed() {
+        assert_eq!(
+            text(&call(ResultStatus::Ok, "fine"), 41),
+            "  ✓ terminal cargo test --workspace  12 s"
+        );
+        let failed = call(ResultStatus::Failed, "a\nexit code 1\n\n");
+        assert_eq!(
+            text(&failed, 30),
+            "  ✗ terminal cargo test…  12 s\n    exit code 1"
+        );
+    }
+
+    #[test]
+    fn a_question_shows_what_would_hide() {
+        let question = Question {
+            call: "c".into(),
+            tool: "terminal".into(),
+            what: "rm -rf x\u{1b}[2K\rls".into(),
+            reason: "deletes".into(),
+            expires_in_ms: 1,
+        };
+        let shown = text(&Item::Question(question), 60);
+        assert_eq!(
+            shown,
+            "▎ terminal wants to run:\n▎   rm -rf x\\x1b[2K\\rls\n▎ deletes"
+        );
+    }
+
+    #[test]
+    fn times_are_spelt_as_people_say_them() {
+        let spelt = |millis| spell(Duration::from_millis(millis));
+        assert_eq!(
+            [spelt(420), spelt(12_000), spelt(185_000), spelt(7_800_000)],
+            ["0.4 s", "12 s", "3 m 05 s", "2 h 10 m"]
+        );
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_terminal() {
+        for columns in [1, 10, 25] {
+            for item in [
+                call(ResultStatus::Failed, &"x".repeat(99)),
+                Item::User("some words".into()),
+            ] {
+                assert!(
+                    item.rows(columns)
+                        .iter()
+                        .all(|row| row.width() <= columns.max(3)),
+                    "{columns}"
+                );
+            }
+        }
+    }
+}

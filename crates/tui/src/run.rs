@@ -1,0 +1,272 @@
+//! The rim: reads keys and words of the program, feeds them to the [`App`], and does what it says.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
+use futures_util::StreamExt as _;
+use ratatui_core::text::Line;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::app::{App, Effect, Input};
+use crate::host::{FromHost, Leave, Settings, ToHost};
+use crate::screen::{Screen, View};
+use crate::terminal::{PanicGuard, RawTerminal};
+use crate::{files, history};
+
+/// At most 60 frames a second: more nobody sees.
+const FRAME: Duration = Duration::from_millis(16);
+/// How often things that move by themselves are drawn.
+const TICK: Duration = Duration::from_millis(100);
+/// Words of the program that are taken before the next frame, so that keys are not kept waiting.
+const BATCH_MAX: usize = 512;
+
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    #[error("cannot take over the terminal")]
+    Terminal(#[source] io::Error),
+}
+
+impl TuiError {
+    pub fn hint(&self) -> &'static str {
+        "`hermes --plain` talks in plain lines, which every terminal can do"
+    }
+}
+
+/// Runs the interface until the person or the program leaves. Dropping the future gives the terminal back.
+pub async fn run(
+    settings: Settings,
+    mut from_host: mpsc::Receiver<FromHost>,
+    to_host: mpsc::Sender<ToHost>,
+) -> Result<Leave, TuiError> {
+    let _guard = PanicGuard::install();
+    let mut rim = Rim::new(settings, to_host).map_err(TuiError::Terminal)?;
+    Ok(rim.follow(&mut from_host).await)
+}
+
+struct Rim {
+    app: App,
+    settings: Settings,
+    to_host: mpsc::Sender<ToHost>,
+    /// What the program has no room for yet. Waiting for it would keep the program waiting for us.
+    outbox: VecDeque<ToHost>,
+    /// None while the terminal is somebody else's.
+    terminal: Option<(RawTerminal, EventStream)>,
+    screen: Screen,
+    listing: JoinSet<Vec<String>>,
+    started: Instant,
+    drawn: Instant,
+    is_dirty: bool,
+}
+
+impl Rim {
+    fn new(settings: Settings, to_host: mpsc::Sender<ToHost>) -> io::Result<Self> {
+        let terminal = RawTerminal::enter()?;
+        let (columns, _) = terminal.size();
+        let history = settings.history_file.as_deref().map(history::load);
+        let now = Instant::now();
+        Ok(Self {
+            app: App::new(settings.clone(), history.unwrap_or_default()),
+            screen: Screen::new(settings.is_coloured, columns),
+            settings,
+            to_host,
+            outbox: VecDeque::new(),
+            terminal: Some((terminal, EventStream::new())),
+            listing: JoinSet::new(),
+            started: now,
+            drawn: now.checked_sub(FRAME).unwrap_or(now),
+            is_dirty: true,
+        })
+    }
+
+    async fn follow(&mut self, from_host: &mut mpsc::Receiver<FromHost>) -> Leave {
+        let mut told = Vec::new();
+        loop {
+            let frame = self.next_frame();
+            let inputs: Vec<Input> = tokio::select! {
+                biased;
+                event = next_event(&mut self.terminal) => match event {
+                    Some(event) => input_of(event).into_iter().collect(),
+                    None => return Leave::Closed,
+                },
+                room = self.to_host.reserve(), if !self.outbox.is_empty() => match (room, self.outbox.pop_front()) {
+                    (Ok(room), Some(told)) => {
+                        room.send(told);
+                        continue;
+                    }
+                    _ => return Leave::Asked,
+                },
+                Some(listed) = self.listing.join_next() => listed.ok().map(Input::Files).into_iter().collect(),
+                () = sleep_until(frame.unwrap_or(self.drawn)), if frame.is_some() => match self.is_dirty {
+                    true => Vec::new(),
+                    false => vec![Input::Tick],
+                },
+                count = from_host.recv_many(&mut told, BATCH_MAX) => match count {
+                    0 => return Leave::Asked,
+                    _ => told.drain(..).map(Input::Host).collect(),
+                },
+            };
+            for input in inputs {
+                if let Some(leave) = self.take(input) {
+                    return leave;
+                }
+            }
+            if self.draw_if_due().is_err() {
+                return Leave::Closed;
+            }
+        }
+    }
+
+    /// When to draw next, if there is anything to draw.
+    fn next_frame(&self) -> Option<Instant> {
+        self.terminal.as_ref()?;
+        match (self.is_dirty, self.app.is_moving()) {
+            (true, _) => Some(self.drawn + FRAME),
+            (false, true) => Some(self.drawn + TICK),
+            (false, false) => None,
+        }
+    }
+
+    fn take(&mut self, input: Input) -> Option<Leave> {
+        self.is_dirty = true;
+        if matches!(input, Input::Host(FromHost::Edited(_))) && self.retake().is_err() {
+            return Some(Leave::Closed);
+        }
+        let effects = self.app.update(input, self.started.elapsed());
+        for effect in effects {
+            if let Some(leave) = self.act(effect) {
+                return Some(leave);
+            }
+        }
+        None
+    }
+
+    fn act(&mut self, effect: Effect) -> Option<Leave> {
+        match effect {
+            Effect::Send(told) => {
+                if matches!(told, ToHost::Edit(_)) {
+                    self.release();
+                }
+                self.outbox.push_back(told);
+            }
+            Effect::Remember(text) => self.remember(&text),
+            Effect::ListFiles(folder) => {
+                self.listing.spawn_blocking(move || files::list(&folder));
+            }
+            Effect::Ring => self.write("\x07"),
+            Effect::ClearScreen => {
+                let clear = self.screen.clear();
+                self.write(&clear);
+            }
+            Effect::Suspend => {
+                self.release();
+                suspend();
+                if self.retake().is_err() {
+                    return Some(Leave::Closed);
+                }
+            }
+            Effect::Leave => return Some(Leave::Asked),
+        }
+        None
+    }
+
+    /// Nothing depends on the history: a full disk must not stop the conversation.
+    fn remember(&self, text: &str) {
+        if let Some(path) = &self.settings.history_file {
+            let _ = history::append(path, text);
+        }
+    }
+
+    /// A terminal that cannot be written to is found out by the next frame.
+    fn write(&self, text: &str) {
+        if let Some((terminal, _)) = &self.terminal {
+            let _ = terminal.write(text);
+        }
+    }
+
+    fn draw_if_due(&mut self) -> io::Result<()> {
+        let is_due = self.is_dirty && self.drawn.elapsed() >= FRAME;
+        match is_due {
+            true => self.draw(),
+            false => Ok(()),
+        }
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let Some((terminal, _)) = &self.terminal else {
+            return Ok(());
+        };
+        let (columns, rows) = terminal.size();
+        let finished = self.app.take_finished(columns);
+        let view = self.app.view(columns, rows);
+        let frame = self.screen.draw(&finished, view, columns);
+        self.drawn = Instant::now();
+        self.is_dirty = false;
+        match frame.is_empty() {
+            true => Ok(()),
+            false => terminal.write(&frame),
+        }
+    }
+
+    /// Gives the terminal to somebody else for a while.
+    fn release(&mut self) {
+        let erase = self.screen.erase();
+        self.write(&erase);
+        self.terminal = None;
+    }
+
+    fn retake(&mut self) -> io::Result<()> {
+        if self.terminal.is_none() {
+            self.terminal = Some((RawTerminal::enter()?, EventStream::new()));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Rim {
+    /// Prints what is still to be printed and removes the rest, however it ends. What was typed and not sent can be
+    /// found in the history.
+    fn drop(&mut self) {
+        let draft = self.app.draft();
+        if !draft.trim().is_empty() {
+            self.remember(&draft);
+        }
+        let Some((terminal, _)) = &self.terminal else {
+            return;
+        };
+        let (columns, _) = terminal.size();
+        let mut finished = self.app.take_finished(columns);
+        finished.push(Line::default());
+        let mut last = self.screen.draw(&finished, View::default(), columns);
+        last.push_str(&self.screen.erase());
+        let _ = terminal.write(&last);
+    }
+}
+
+/// Waits for the terminal; for ever while it is somebody else's.
+async fn next_event(terminal: &mut Option<(RawTerminal, EventStream)>) -> Option<TerminalEvent> {
+    match terminal {
+        Some((_, events)) => events.next().await?.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+fn input_of(event: TerminalEvent) -> Option<Input> {
+    match event {
+        TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => Some(Input::Key(key)),
+        TerminalEvent::Paste(text) => Some(Input::Paste(text)),
+        TerminalEvent::Resize(..) => Some(Input::Tick),
+        _ => None,
+    }
+}
+
+/// Stops the program, as Ctrl-Z does everywhere, until the shell lets it go on.
+fn suspend() {
+    let _ = rustix::process::kill_process_group(
+        rustix::process::getpgrp(),
+        rustix::process::Signal::TSTP,
+    );
+}

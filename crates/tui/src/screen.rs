@@ -1,0 +1,335 @@
+//! Draws below what the terminal already shows: finished lines go into its own scrollback, the live rows under them are
+//! redrawn in place. Moves are relative, so the terminal is never asked where its cursor is. Pure: it makes bytes.
+
+use std::fmt::Write as _;
+
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::text::Line;
+
+/// From here on the terminal shows nothing until [`END`]: no half-drawn frame is ever seen.
+const BEGIN: &str = "\x1b[?2026h\x1b[?25l";
+const END: &str = "\x1b[?2026l";
+const CLEAR_BELOW: &str = "\x1b[J";
+/// A row is cleared as a whole before it is written: a row that is cleared in part counts as full when a terminal breaks
+/// its rows anew.
+const CLEAR_ROW: &str = "\x1b[2K";
+const CLEAR_TO_END: &str = "\x1b[K";
+/// Live rows are cut, not wrapped: a character whose width we misjudge must not push the others down.
+const NO_WRAP: &str = "\x1b[?7l";
+const WRAP: &str = "\x1b[?7h";
+const SHOW_CURSOR: &str = "\x1b[?25h";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+}
+
+/// The part of the screen that is drawn again and again.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct View {
+    pub(crate) rows: Vec<Line<'static>>,
+    /// Where the person types; hidden without it.
+    pub(crate) cursor: Option<Position>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Screen {
+    is_coloured: bool,
+    columns: usize,
+    drawn: View,
+    /// The row of `drawn` that the terminal's cursor is in.
+    at_row: usize,
+}
+
+impl Screen {
+    pub(crate) fn new(is_coloured: bool, columns: usize) -> Self {
+        Self {
+            is_coloured,
+            columns,
+            drawn: View::default(),
+            at_row: 0,
+        }
+    }
+
+    /// Returns what to write so that `finished` is printed for good and `view` stands below it.
+    pub(crate) fn draw(&mut self, finished: &[Line<'_>], view: View, columns: usize) -> String {
+        let is_resized = self.columns != columns;
+        if finished.is_empty() && !is_resized && view == self.drawn {
+            return String::new();
+        }
+        let mut out = String::from(BEGIN);
+        if is_resized {
+            self.at_row = self.reflowed_row(columns);
+            self.columns = columns;
+        }
+        if !finished.is_empty() || is_resized {
+            self.print(&mut out, finished);
+        }
+        self.draw_rows(&mut out, &view);
+        self.place_cursor(&mut out, &view);
+        self.drawn = view;
+        out.push_str(END);
+        out
+    }
+
+    /// Returns what removes the live rows, so that whatever comes next starts in their place.
+    pub(crate) fn erase(&mut self) -> String {
+        let mut out = String::from(BEGIN);
+        self.print(&mut out, &[]);
+        out.push_str(SHOW_CURSOR);
+        out.push_str(END);
+        out
+    }
+
+    /// Returns what empties the screen; the scrollback stays.
+    pub(crate) fn clear(&mut self) -> String {
+        self.drawn = View::default();
+        self.at_row = 0;
+        "\x1b[H\x1b[2J".into()
+    }
+
+    /// Replaces the live rows by lines that stay.
+    fn print(&mut self, out: &mut String, lines: &[Line<'_>]) {
+        move_up(out, self.at_row);
+        out.push('\r');
+        for line in lines {
+            out.push_str(CLEAR_ROW);
+            self.encode(out, line);
+            self.clear_after(out, line);
+            out.push_str("\r\n");
+        }
+        // Only now: tmux takes a screen that is cleared from its first cell for one worth keeping.
+        out.push_str(CLEAR_BELOW);
+        self.drawn = View::default();
+        self.at_row = 0;
+    }
+
+    /// Writes the rows that differ from those on the screen.
+    fn draw_rows(&mut self, out: &mut String, view: &View) {
+        out.push_str(NO_WRAP);
+        for (row, line) in view.rows.iter().enumerate() {
+            if self.drawn.rows.get(row) == Some(line) {
+                continue;
+            }
+            self.go_to(out, row);
+            out.push_str(CLEAR_ROW);
+            self.encode(out, line);
+        }
+        if view.rows.len() < self.drawn.rows.len() {
+            self.go_to(out, view.rows.len());
+            out.push_str(CLEAR_BELOW);
+        }
+        out.push_str(WRAP);
+    }
+
+    /// Clears what an earlier row left behind the end of a line that the terminal breaks. Behind a full row there is
+    /// nothing, and the cursor is still on its last character.
+    fn clear_after(&self, out: &mut String, line: &Line<'_>) {
+        let (width, columns) = (line.width(), self.columns.max(1));
+        if width > columns && !width.is_multiple_of(columns) {
+            out.push_str(CLEAR_TO_END);
+        }
+    }
+
+    /// Moves to the start of a live row; line feeds make rows that are not there yet.
+    fn go_to(&mut self, out: &mut String, row: usize) {
+        move_up(out, self.at_row.saturating_sub(row));
+        for _ in self.at_row..row {
+            out.push('\n');
+        }
+        out.push('\r');
+        self.at_row = row;
+    }
+
+    fn place_cursor(&mut self, out: &mut String, view: &View) {
+        let Some(cursor) = view.cursor else {
+            return;
+        };
+        self.go_to(out, cursor.row);
+        if cursor.column > 0 {
+            _ = write!(out, "\x1b[{}C", cursor.column);
+        }
+        out.push_str(SHOW_CURSOR);
+    }
+
+    /// Where the cursor's row is after the terminal broke the rows above it anew for another width.
+    fn reflowed_row(&self, columns: usize) -> usize {
+        let above = self.drawn.rows.iter().take(self.at_row);
+        let rows = above.map(|row| row.width().div_ceil(columns.max(1)).max(1));
+        let before = rows.sum::<usize>();
+        let column = self.drawn.cursor.map_or(0, |cursor| cursor.column);
+        before + column / columns.max(1)
+    }
+
+    fn encode(&self, out: &mut String, line: &Line<'_>) {
+        let mut is_styled = false;
+        for span in &line.spans {
+            let style = line.style.patch(span.style);
+            let codes = codes(style, self.is_coloured);
+            if is_styled || !codes.is_empty() {
+                _ = write!(out, "\x1b[0{codes}m");
+            }
+            is_styled = !codes.is_empty();
+            out.push_str(&span.content);
+        }
+        if is_styled {
+            out.push_str("\x1b[0m");
+        }
+    }
+}
+
+fn move_up(out: &mut String, rows: usize) {
+    if rows > 0 {
+        _ = write!(out, "\x1b[{rows}A");
+    }
+}
+
+/// The parameters that select a style after a reset, each behind a semicolon.
+fn codes(style: Style, is_coloured: bool) -> String {
+    const MODIFIERS: [(Modifier, &str); 6] = [
+        (Modifier::BOLD, ";1"),
+        (Modifier::DIM, ";2"),
+        (Modifier::ITALIC, ";3"),
+        (Modifier::UNDERLINED, ";4"),
+        (Modifier::REVERSED, ";7"),
+        (Modifier::CROSSED_OUT, ";9"),
+    ];
+    let mut codes = String::new();
+    for (modifier, code) in MODIFIERS {
+        if style.add_modifier.contains(modifier) {
+            codes.push_str(code);
+        }
+    }
+    if let Some(number) = style.fg.filter(|_| is_coloured).and_then(palette_number) {
+        _ = write!(codes, ";{}", 30 + number);
+    }
+    codes
+}
+
+/// The number of a colour among the eight that every terminal has; the theme uses no others.
+fn palette_number(colour: Color) -> Option<u8> {
+    Some(match colour {
+        Color::Black => 0,
+        Color::Red => 1,
+        Color::Green => 2,
+        Color::Yellow => 3,
+        Color::Blue => 4,
+        Color::Magenta => 5,
+        Color::Cyan => 6,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theme;
+
+    /// A screen and the terminal that shows it.
+    struct Shown {
+        screen: Screen,
+        terminal: vt100::Parser,
+    }
+
+    impl Shown {
+        fn new(rows: u16, columns: u16) -> Self {
+            Self {
+                screen: Screen::new(true, columns.into()),
+                terminal: vt100::Parser::new(rows, columns, 100),
+            }
+        }
+
+        fn draw(&mut self, finished: &[&str], live: &[&str]) {
+            let lines = |texts: &[&str]| {
+                texts
+                    .iter()
+                    .map(|text| Line::raw((*text).to_owned()))
+                    .collect()
+            };
+            let finished: Vec<_> = lines(finished);
+            let view = View {
+                rows: lines(live),
+                cursor: Some(Position {
+                    row: live.len() - 1,
+                    column: 1,
+                }),
+            };
+            let (_, columns) = self.terminal.screen().size();
+            let bytes = self.screen.draw(&finished, view, columns.into());
+            self.terminal.process(bytes.as_bytes());
+        }
+
+        fn text(&self) -> String {
+            self.terminal.screen().contents()
+        }
+
+        fn scrolled_back(&mut self, rows: usize) -> String {
+            self.terminal.screen_mut().set_scrollback(rows);
+            let text = self.text();
+            self.terminal.screen_mut().set_scrollback(0);
+            text
+        }
+    }
+
+    #[test]
+    fn live_rows_are_replaced_and_finished_lines_stay() {
+        let mut shown = Shown::new(10, 20);
+        shown.draw(&[], &["working", "> "]);
+        assert_eq!(shown.text(), "working\n> ");
+        shown.draw(&["done one"], &["more", "rows", "> x"]);
+        assert_eq!(shown.text(), "done one\nmore\nrows\n> x");
+        shown.draw(&[], &["> y"]);
+        assert_eq!(shown.text(), "done one\n> y");
+        assert_eq!(shown.terminal.screen().cursor_position(), (1, 1));
+    }
+
+    #[test]
+    fn finished_lines_end_up_in_the_scrollback_in_order_and_once() {
+        let mut shown = Shown::new(4, 20);
+        let lines: Vec<_> = (1..=8).map(|n| format!("line {n}")).collect();
+        for line in &lines {
+            shown.draw(&[line], &["spinner", "> "]);
+        }
+        assert_eq!(shown.text(), "line 7\nline 8\nspinner\n> ");
+        assert_eq!(shown.scrolled_back(6), "line 1\nline 2\nline 3\nline 4");
+    }
+
+    #[test]
+    fn an_unchanged_view_writes_nothing_and_a_changed_one_only_what_changed() {
+        let mut screen = Screen::new(true, 20);
+        let view = |last: &'static str| View {
+            rows: vec![Line::raw("same"), Line::raw(last)],
+            cursor: None,
+        };
+        screen.draw(&[], view("a"), 20);
+        assert_eq!(screen.draw(&[], view("a"), 20), "");
+        let changed = screen.draw(&[], view("b"), 20);
+        assert!(
+            changed.contains('b') && !changed.contains("same"),
+            "{changed:?}"
+        );
+    }
+
+    #[test]
+    fn a_narrower_terminal_leaves_no_remains_of_wider_rows() {
+        let mut shown = Shown::new(10, 20);
+        shown.draw(&["kept"], &["────────────────────", "> "]);
+        // The emulator does not break rows anew, so this does what a terminal that does would: the rule takes two rows.
+        shown
+            .terminal
+            .process(b"\r\x1b[A\x1b[J----------\r\n----------\r\n> \x1b[D");
+        shown.terminal.screen_mut().set_size(10, 10);
+        shown.draw(&[], &["──────────", "> "]);
+        assert_eq!(shown.text(), "kept\n──────────\n> ");
+    }
+
+    #[test]
+    fn without_colour_only_weight_remains() {
+        let line = Line::styled("x", theme::HEADING);
+        let mut out = String::new();
+        Screen::new(false, 10).encode(&mut out, &line);
+        // A line's own style is joined with that of its spans.
+        assert_eq!(out, "\x1b[0;1mx\x1b[0m");
+    }
+}

@@ -1,0 +1,80 @@
+//! The terminal's own settings: taken over at the start, given back however the interface ends.
+
+use std::io::{self, Write as _};
+
+use crossterm::event::{
+    DisableBracketedPaste, EnableBracketedPaste, KeyboardEnhancementFlags,
+    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+};
+use crossterm::{execute, queue, terminal};
+
+/// The terminal in raw mode. Dropping it gives the terminal back.
+pub(crate) struct RawTerminal {
+    _private: (),
+}
+
+impl RawTerminal {
+    pub(crate) fn enter() -> io::Result<Self> {
+        terminal::enable_raw_mode()?;
+        let terminal = Self { _private: () };
+        // Terminals that do not know the second one ignore it; it tells Shift-Enter from Enter.
+        let keys = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+        execute!(
+            io::stdout(),
+            EnableBracketedPaste,
+            PushKeyboardEnhancementFlags(keys)
+        )?;
+        Ok(terminal)
+    }
+
+    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()
+    }
+
+    /// Columns and rows; a terminal that does not know is an ordinary one.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        match terminal::size() {
+            Ok((columns @ 1.., rows @ 1..)) => (columns.into(), rows.into()),
+            _ => (80, 24),
+        }
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back. Nothing can be done about a terminal that is gone.
+pub(crate) fn restore() {
+    let mut stdout = io::stdout();
+    let _ = queue!(stdout, PopKeyboardEnhancementFlags, DisableBracketedPaste);
+    let _ = stdout.write_all(b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h");
+    let _ = stdout.flush();
+    let _ = terminal::disable_raw_mode();
+}
+
+/// As long as it lives, a panic gives the terminal back before it is reported.
+pub(crate) struct PanicGuard;
+
+impl PanicGuard {
+    pub(crate) fn install() -> Self {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            restore();
+            report(panic);
+        }));
+        Self
+    }
+}
+
+impl Drop for PanicGuard {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::panic::take_hook();
+        }
+    }
+}
