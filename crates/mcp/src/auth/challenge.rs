@@ -1,4 +1,37 @@
-//! Reads `WWW-Authenticate`, as far as it concerns what a token allows.
+//! `WWW-Authenticate`: where to find out how to log in, and what a token lacks.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use serde_json::json;
+
+use super::http::{Web, exchange};
+
+/// Asks a server for something harmless, without a token, and returns how it refuses.
+///
+/// Many servers refuse only what clients really send, so it is a message. One that cannot be asked gives no challenge:
+/// the usual places are looked at then.
+pub(super) async fn challenge(url: &str, web: &Web) -> Option<String> {
+    let client = web.client(url).await.ok()?;
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    let request = client
+        .post(url)
+        .header(ACCEPT, "application/json, text/event-stream")
+        .header(CONTENT_TYPE, "application/json")
+        .body(ping.to_string());
+    let answer = exchange(&client, request.build().ok()?).await.ok()?;
+    (answer.status() == 401).then(|| best(answer.headers()))?
+}
+
+/// Chooses among several challenges the one that leads further.
+fn best(headers: &HeaderMap) -> Option<String> {
+    let challenges = headers.get_all(WWW_AUTHENTICATE).iter();
+    let challenges: Vec<&str> = challenges.filter_map(|value| value.to_str().ok()).collect();
+    let leads_further = |challenge: &&&str| parameter(challenge, "resource_metadata").is_some();
+    let chosen = challenges.iter().find(leads_further);
+    chosen
+        .or(challenges.first())
+        .map(|challenge| (*challenge).to_owned())
+}
 
 /// Returns the scope that a challenge asks for, if the token lacks it.
 pub(crate) fn missing_scope(challenge: &str) -> Option<String> {

@@ -87,7 +87,7 @@ async fn read(mut response: Response) -> Result<LibraryResponse, HttpFailure> {
 
 /// Gives the library our HTTP, and remembers the last failure: the library's errors do not tell it.
 pub(super) struct LibraryHttp {
-    web: Web,
+    pub(super) web: Web,
     last_failure: Mutex<Option<String>>,
 }
 

@@ -17,6 +17,7 @@ use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
 use super::answer::Answer;
+use super::challenge::challenge;
 use super::client::{Client, Metadata};
 use super::http::{LibraryHttp, Web};
 use super::keeper::blocking;
@@ -83,7 +84,7 @@ impl Login {
         let Resource { url, settings, web } = Resource::of(server, ports)?;
         let store = Store::new(&ports.token_folder, &server.name);
         let (mut manager, http) = manager(url, web).await?;
-        let found = resolve(&mut manager, &http).await?;
+        let found = resolve(url, &mut manager, &http).await?;
         let scopes = wanted_scopes(&manager, &found, settings, &store, scopes).await?;
         let registrar = Registrar {
             settings,
@@ -174,7 +175,7 @@ pub async fn forget_login(server: &ServerSettings, ports: &McpPorts) -> Result<(
 /// Finds out where tokens for a resource are renewed.
 pub(super) async fn discover(url: &str, web: Web) -> Result<Metadata, LoginError> {
     let (mut manager, http) = manager(url, web).await?;
-    let found = resolve(&mut manager, &http).await?;
+    let found = resolve(url, &mut manager, &http).await?;
     as_metadata(&found)
 }
 
@@ -189,10 +190,14 @@ async fn manager(
 }
 
 async fn resolve(
+    url: &str,
     manager: &mut AuthorizationManager,
     http: &LibraryHttp,
 ) -> Result<AuthorizationMetadata, LoginError> {
-    let resolved = manager.resolve_metadata().await;
+    let challenge = challenge(url, &http.web).await;
+    let resolved = manager
+        .resolve_metadata_from_challenge(challenge.as_deref())
+        .await;
     let resolved = resolved.map_err(|error| LoginError::Undiscovered {
         reason: explain(&error, http),
     })?;

@@ -3,6 +3,8 @@
 //! Knows no scenario. It connects as a session would, through the same supervisor, and uses everything that is offered
 //! once: the suite watches what goes over the wire. `scripts/conformance` runs it.
 
+mod visitor;
+
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +13,8 @@ use hermes_core::{
     CallId, CancellationToken, Person, Progress, Random, SessionId, Spending, Tool, ToolContext,
     ToolError,
 };
-use hermes_mcp::{Mcp, ServerSettings, ServerState};
-use serde_json::{Map, Value, json};
+use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState};
+use serde_json::{Value, json};
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
@@ -27,15 +29,64 @@ const CONTEXT: &str = "MCP_CONFORMANCE_CONTEXT";
 
 const SERVER: &str = "peer";
 
+/// Where the suite's authorisation servers find out who we are, if they want to.
+const CLIENT_METADATA_URL: &str = "https://conformance-test.local/client-metadata.json";
+
+/// A server that is not content after so many logins never will be.
+const LOGINS_MAX: usize = 3;
+
 pub(super) async fn run(base: &Base, url: &str) -> Outcome<()> {
     let context = variable(base, CONTEXT).and_then(|text| serde_json::from_str(&text).ok());
     let context: Value = context.unwrap_or_default();
-    let settings = ServerSettings::parse(SERVER, &section(url, &context))
-        .map_err(|error| Failure::usage(error.to_string()))?;
-    let mcp = Mcp::start(vec![settings], ports(base, Arc::new(Random::from_system())));
-    let result = use_everything(base, &mcp, &context).await;
+    let ports = McpPorts {
+        // Scenarios run beside each other, and each is a stranger.
+        token_folder: base.home.mcp_tokens().join(std::process::id().to_string()),
+        ..ports(base, Arc::new(Random::from_system()))
+    };
+    let mcp = Mcp::start(vec![settings(&json!({ "url": url }))?], ports.clone());
+    let mut result = use_everything(base, &mcp, &context).await;
+    for _ in 0..LOGINS_MAX {
+        let Err(Stopped::NeedsLogin { scopes }) = &result else {
+            break;
+        };
+        let server = settings(&with_login(url, &context))?;
+        visitor::log_in(&server, &ports, scopes).await?;
+        mcp.reload(vec![server]).await;
+        mcp.reconnect(SERVER).await.ok();
+        result = use_everything(base, &mcp, &context).await;
+    }
     mcp.shutdown().await;
-    result
+    result.map_err(|stopped| match stopped {
+        Stopped::NeedsLogin { .. } => Failure::new("another login would be one too many"),
+        Stopped::Failed(failure) => failure,
+    })
+}
+
+/// Why not everything could be used.
+enum Stopped {
+    /// A person would be told to log in, and for what.
+    NeedsLogin {
+        scopes: Vec<String>,
+    },
+    Failed(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Finds the advice to log in for more.
+fn missing_scopes(text: &str) -> Option<Vec<String>> {
+    let (_, advice) = text.split_once("run `hermes mcp login ")?;
+    let command = advice.split('`').next()?;
+    let scopes = command.split(" --scope ").skip(1).map(str::to_owned);
+    Some(scopes.collect())
+}
+
+fn settings(section: &Value) -> Outcome<ServerSettings> {
+    ServerSettings::parse(SERVER, section).map_err(|error| Failure::usage(error.to_string()))
 }
 
 fn variable(base: &Base, name: &str) -> Option<String> {
@@ -44,27 +95,27 @@ fn variable(base: &Base, name: &str) -> Option<String> {
     Some(value.to_str()?.to_owned())
 }
 
-fn section(url: &str, context: &Value) -> Value {
-    let mut section = json!({ "url": url });
-    let known = |key: &str| Some((key.to_owned(), context.get(key)?.clone()));
-    let client: Map<_, _> = ["client_id", "client_secret"]
-        .into_iter()
-        .filter_map(known)
-        .collect();
-    if !client.is_empty() {
-        section["oauth"] = Value::Object(client);
+fn with_login(url: &str, context: &Value) -> Value {
+    let mut section = json!({ "url": url, "auth": "oauth", "oauth": { "client_metadata_url": CLIENT_METADATA_URL } });
+    for key in ["client_id", "client_secret"] {
+        if let Some(value) = context.get(key) {
+            section["oauth"][key] = value.clone();
+        }
     }
     section
 }
 
-async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Outcome<()> {
+async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Result<(), Stopped> {
     let tools = mcp.tools(CONNECT_WAIT).await;
     let status = mcp.status().remove(0);
+    if let ServerState::NeedsAuth { .. } = status.state {
+        return Err(Stopped::NeedsLogin { scopes: Vec::new() });
+    }
     if status.state != ServerState::Ready {
         let error = status
             .last_error
             .unwrap_or_else(|| status.state.to_string());
-        return Err(Failure::new(format!("not connected: {error}")));
+        return Err(Failure::new(format!("not connected: {error}")).into());
     }
     for (tool, arguments) in calls(&tools, context) {
         let name = &tool.spec().name;
@@ -74,9 +125,13 @@ async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Outcome<()> 
                 println(&format!("{name}: {}", output.text))?;
                 follow(base, &tools, name, &output.text).await?;
             }
+            Err(ToolError::Answer(text)) if missing_scopes(&text).is_some() => {
+                let scopes = missing_scopes(&text).unwrap_or_default();
+                return Err(Stopped::NeedsLogin { scopes });
+            }
             // What a tool says no to is the scenario's own affair.
             Err(ToolError::Answer(text)) => println(&format!("{name}: {text}"))?,
-            Err(error) => return Err(Failure::new(format!("{name}: {error}"))),
+            Err(error) => return Err(Failure::new(format!("{name}: {error}")).into()),
         }
     }
     Ok(())
