@@ -52,7 +52,7 @@ fn told(setting: &Setting) -> String {
 async fn a_form_is_asked_field_by_field_until_the_answers_fit() {
     let script = Script::new([form(), Answer::text("booked")]);
     let (setting, _server) = setting(script).await;
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("book\n");
     terminal.expect("MCP server `tickets` asks: Which \\x1b[2Ktickets?", SOON);
@@ -79,7 +79,7 @@ async fn a_form_is_asked_field_by_field_until_the_answers_fit() {
 async fn a_form_can_be_declined() {
     let script = Script::new([form(), Answer::text("never mind")]);
     let (setting, _server) = setting(script).await;
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("book\n");
     terminal.expect("How many seats:", SOON);

@@ -159,7 +159,7 @@ async fn a_chat_shows_reconnects_and_reloads_its_servers_and_keeps_its_prompt() 
         assert_eq!(added.code, Some(0), "{added:?}");
     };
     add("old", &old);
-    let mut terminal = setting.hermes.spawn_in_terminal();
+    let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("hello\n");
     terminal.expect("an answer", SOON);
