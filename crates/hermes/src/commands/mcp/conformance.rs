@@ -1,7 +1,8 @@
 //! `hermes mcp conformance-client`: what the official conformance suite runs against its own servers.
 //!
 //! Knows no scenario. It connects as a session would, through the same supervisor, and uses everything that is offered
-//! once: the suite watches what goes over the wire. `scripts/conformance` runs it.
+//! once: the suite watches what goes over the wire. Told to log in, it does; asked something, it takes what is proposed.
+//! `scripts/conformance` runs it.
 
 mod visitor;
 
@@ -10,11 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    CallId, CancellationToken, Person, Progress, Random, SessionId, Spending, Tool, ToolContext,
-    ToolError,
+    Asked, CallId, CancellationToken, Field, Person, Progress, Random, Response, SessionId,
+    Spending, Tool, ToolContext, ToolError, Wanted,
 };
 use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState};
 use serde_json::{Value, json};
+use tokio::sync::mpsc::Receiver;
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
@@ -41,6 +43,7 @@ pub(super) async fn run(base: &Base, url: &str) -> Outcome<()> {
     let ports = McpPorts {
         // Scenarios run beside each other, and each is a stranger.
         token_folder: base.home.mcp_tokens().join(std::process::id().to_string()),
+        is_attended: true,
         ..ports(base, Arc::new(Random::from_system()))
     };
     let mcp = Mcp::start(vec![settings(&json!({ "url": url }))?], ports.clone());
@@ -119,8 +122,13 @@ async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Result<(), S
     }
     for (tool, arguments) in calls(&tools, context) {
         let name = &tool.spec().name;
-        let cx = context_of(base, name);
-        match tool.run(arguments, &cx).await {
+        let (person, enquiries) = Person::reachable();
+        let cx = ToolContext {
+            person,
+            ..context_of(base, name)
+        };
+        let run = with_answers(tool.run(arguments, &cx), enquiries);
+        match run.await {
             Ok(output) => {
                 println(&format!("{name}: {}", output.text))?;
                 follow(base, &tools, name, &output.text).await?;
@@ -135,6 +143,27 @@ async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Result<(), S
         }
     }
     Ok(())
+}
+
+/// Runs a call for a person who presses Enter at whatever they are asked.
+async fn with_answers<T>(call: impl Future<Output = T>, mut enquiries: Receiver<Asked>) -> T {
+    let answer = async {
+        while let Some(asked) = enquiries.recv().await {
+            let fields = match asked.ask.wanted {
+                Wanted::Form { fields } => fields,
+                Wanted::Visit { .. } => Vec::new(),
+            };
+            let value = |field: Field| Some((field.name.clone(), field.default()?));
+            let values = fields.into_iter().filter_map(value).collect();
+            // A call that has ended needs no answer.
+            let _ = asked.response.send(Response::Accepted { values });
+        }
+        std::future::pending::<T>().await
+    };
+    tokio::select! {
+        result = call => result,
+        never = answer => never,
+    }
 }
 
 /// Reads the first resource of a list, and gets its first prompt.
