@@ -39,7 +39,8 @@ signal_all() {
 
 end() {
     signal_all TERM
-    for i in 1 2 3 4; do
+    # A second to clean up in, on a machine that may be busy; whoever is done sooner is not waited for.
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
         kill -0 -- "-$command" 2>/dev/null || break
         sleep 0.05
     done
