@@ -187,11 +187,7 @@ pub fn ports(base: &Base, random: Arc<Random>) -> McpPorts {
         token_folder: base.home.mcp_tokens(),
         cache_folder: base.home.cache(),
         media_folder: base.home.media(),
-        models: None,
-        folders: Vec::new(),
-        is_attended: false,
-        random,
-        clock: Arc::new(SystemClock),
         environment: base.environment.iter().filter_map(text).collect(),
+        ..McpPorts::alone_in(base.home.directory(), random, Arc::new(SystemClock))
     }
 }

@@ -1,7 +1,7 @@
 //! All servers together: start, look, change, stop.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -54,6 +54,22 @@ pub struct McpPorts {
 }
 
 impl McpPorts {
+    /// Ports of a process that has nobody to ask, neither a person nor a model, and keeps its files below one folder.
+    pub fn alone_in(folder: &Path, random: Arc<Random>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            log_folder: folder.join("logs"),
+            token_folder: folder.join("mcp-tokens"),
+            cache_folder: folder.join("cache"),
+            media_folder: folder.join("cache/media"),
+            models: None,
+            folders: Vec::new(),
+            is_attended: false,
+            random,
+            clock,
+            environment: Vec::new(),
+        }
+    }
+
     pub(crate) fn means(&self) -> Means {
         Means {
             models: self.models.clone(),

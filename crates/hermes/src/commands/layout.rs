@@ -1,6 +1,6 @@
 //! How things are laid out for people: columns, ages, sizes, and text that cannot disturb the terminal.
 
-use hermes_core::{Timestamp, text};
+use hermes_core::{Timestamp, Usage, text};
 use serde_json::Value;
 
 use crate::failure::Outcome;
@@ -106,6 +106,21 @@ pub(crate) fn size(bytes: u64) -> String {
         unit += 1;
     }
     format!("{amount:.1} {}", UNITS[unit])
+}
+
+/// What went to a model, of which so much was cached.
+pub(crate) fn tokens_in(usage: &Usage) -> String {
+    let Usage {
+        input,
+        cache_read,
+        cache_write,
+        ..
+    } = usage;
+    format!("{input} ({cache_read} from cache, {cache_write} to cache)")
+}
+
+pub(crate) fn tokens_out(usage: &Usage) -> String {
+    format!("{} ({} thinking)", usage.output, usage.reasoning)
 }
 
 /// `1 session`, `2 sessions`.

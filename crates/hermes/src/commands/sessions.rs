@@ -17,7 +17,7 @@ use hermes_store::SqliteStore;
 use serde_json::json;
 
 use super::confirm::{Enter, confirm, is_anybody_there};
-use super::layout::{Table, count, one_line, print_json, size};
+use super::layout::{Table, count, one_line, print_json, size, tokens_in, tokens_out};
 use crate::args::{JsonFlag, RunFlags, SessionsArgs, SessionsCommand};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
@@ -157,24 +157,14 @@ async fn stats(base: &Base, json: &JsonFlag) -> Outcome<()> {
     if json.json {
         return print_json(&json!(stats));
     }
-    let usage = stats.usage;
     let mut table = Table::without_heading();
     let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
     row("sessions", stats.sessions.to_string());
     row("messages", stats.messages.to_string());
     row("tool calls", stats.calls.to_string());
     row("unfinished turns", stats.unfinished_turns.to_string());
-    row(
-        "tokens in",
-        format!(
-            "{} ({} from cache, {} to cache)",
-            usage.input, usage.cache_read, usage.cache_write
-        ),
-    );
-    row(
-        "tokens out",
-        format!("{} ({} thinking)", usage.output, usage.reasoning),
-    );
+    row("tokens in", tokens_in(&stats.usage));
+    row("tokens out", tokens_out(&stats.usage));
     row("database", size(stats.database_bytes));
     table.print(Style::PLAIN)
 }

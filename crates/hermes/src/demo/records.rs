@@ -34,16 +34,9 @@ impl Records {
         let settings = ServerSettings::parse("records", &section)
             .map_err(|error| Failure::new(error.to_string()))?;
         let ports = McpPorts {
-            log_folder: home.join("logs"),
-            token_folder: home.join("mcp-tokens"),
-            cache_folder: home.join("cache"),
-            media_folder: home.join("cache/media"),
-            models: None,
             folders: vec![home.to_owned()],
-            is_attended: false,
-            random: Arc::new(Random::from_system()),
-            clock: Arc::new(SystemClock),
             environment,
+            ..McpPorts::alone_in(home, Arc::new(Random::from_system()), Arc::new(SystemClock))
         };
         Ok(Self {
             mcp: Mcp::start(vec![settings], ports),

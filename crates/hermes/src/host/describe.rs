@@ -8,7 +8,7 @@ use hermes_mcp::{Reloaded, ServerStatus};
 
 use super::Here;
 use crate::base::Base;
-use crate::commands::layout::{Table, one_line};
+use crate::commands::layout::{Table, one_line, tokens_in, tokens_out};
 use crate::commands::mcp::status_table;
 use crate::wiring::Wired;
 
@@ -104,21 +104,11 @@ pub(super) fn status(wired: &Wired, here: &Here, record: Option<&SessionRecord>)
 }
 
 pub(super) fn usage(record: &SessionRecord) -> String {
-    let usage = record.usage;
     let mut table = Table::without_heading();
     let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
     row("requests", record.requests.to_string());
-    row(
-        "tokens in",
-        format!(
-            "{} ({} from cache, {} to cache)",
-            usage.input, usage.cache_read, usage.cache_write
-        ),
-    );
-    row(
-        "tokens out",
-        format!("{} ({} thinking)", usage.output, usage.reasoning),
-    );
+    row("tokens in", tokens_in(&record.usage));
+    row("tokens out", tokens_out(&record.usage));
     row("tool calls", record.calls.to_string());
     let cost = match record.cost_micro_usd {
         Some(micro_usd) => format!("${:.4}", micro_usd as f64 / 1e6),

@@ -8,17 +8,15 @@
 mod idle;
 mod overhead;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use hermes_core::{
-    CallId, CancellationToken, Person, Progress, Random, SessionId, Spending, Tool, ToolContext,
-    ToolError,
-};
+use hermes_core::{Random, Tool, ToolError};
 use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState};
 use hermes_testkit::TestClock;
+use hermes_testkit::contract::tool as tool_contract;
 use hermes_testkit::mcp::{Fault, FaultyMcp, Rule, SessionLoss};
 use serde_json::{Value, json};
 
@@ -117,18 +115,8 @@ async fn connected(url: &str) -> Mcp {
 async fn start(sections: &[(String, Value)]) -> Mcp {
     let parse = |(name, section): &(String, Value)| ServerSettings::parse(name, section).unwrap();
     let folder = std::env::temp_dir();
-    let ports = McpPorts {
-        log_folder: folder.clone(),
-        cache_folder: folder,
-        token_folder: "/proc/nowhere".into(),
-        media_folder: "/proc/nowhere".into(),
-        models: None,
-        folders: Vec::new(),
-        is_attended: false,
-        random: Arc::new(Random::seeded(1)),
-        clock: Arc::new(TestClock::default()),
-        environment: Vec::new(),
-    };
+    let (random, clock) = (Random::seeded(1), TestClock::default());
+    let ports = McpPorts::alone_in(&folder, Arc::new(random), Arc::new(clock));
     let mcp = Mcp::start(sections.iter().map(parse).collect(), ports);
     mcp.tools(Duration::from_secs(30)).await;
     for status in mcp.status() {
@@ -145,16 +133,7 @@ async fn tool(mcp: &Mcp, name: &str) -> Arc<dyn Tool> {
 }
 
 async fn run(tool: &Arc<dyn Tool>, arguments: Value) -> Result<String, ToolError> {
-    let context = ToolContext {
-        session: SessionId::from("s"),
-        call: CallId::from("c"),
-        cwd: PathBuf::from("/"),
-        stop: CancellationToken::new(),
-        progress: Progress::default(),
-        person: Person::default(),
-        spending: Spending::default(),
-        previous: None,
-    };
+    let context = tool_contract::context(Path::new("/"));
     tool.run(arguments, &context)
         .await
         .map(|output| output.text)

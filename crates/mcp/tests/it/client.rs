@@ -1,15 +1,13 @@
 //! A client with one server, as the agent would use it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{
-    CallId, CancellationToken, Clock, Person, Progress, Random, SessionId, Spending, Tool,
-    ToolContext, ToolError,
-};
+use hermes_core::{Clock, Random, Tool, ToolContext, ToolError};
 use hermes_mcp::{Mcp, McpPorts, Models, ServerSettings, ServerState, ServerStatus};
 use hermes_testkit::TestClock;
+use hermes_testkit::contract::tool;
 use hermes_testkit::mcp::FaultyMcp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -63,19 +61,20 @@ impl Client {
         let parse =
             |(name, section): &(&str, &Value)| ServerSettings::parse(name, section).unwrap();
         let ports = McpPorts {
-            token_folder: logs.path().join("mcp-tokens"),
             log_folder: logs.path().to_owned(),
-            cache_folder: logs.path().join("cache"),
             media_folder: logs.path().join("media"),
             models,
             folders: vec![PathBuf::from("/")],
             is_attended: true,
-            random: Arc::new(Random::seeded(7)),
-            clock: Arc::clone(&clock) as Arc<dyn Clock>,
             environment: variables
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
+            ..McpPorts::alone_in(
+                logs.path(),
+                Arc::new(Random::seeded(7)),
+                Arc::clone(&clock) as Arc<dyn Clock>,
+            )
         };
         Self {
             clock,
@@ -131,16 +130,7 @@ impl Client {
 }
 
 pub(crate) fn context() -> ToolContext {
-    ToolContext {
-        session: SessionId::from("s"),
-        call: CallId::from("c"),
-        cwd: PathBuf::from("/"),
-        stop: CancellationToken::new(),
-        progress: Progress::default(),
-        person: Person::default(),
-        spending: Spending::default(),
-        previous: None,
-    }
+    tool::context(Path::new("/"))
 }
 
 /// Waits until something is so, and fails loudly if it never is.

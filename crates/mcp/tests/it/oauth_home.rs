@@ -31,14 +31,11 @@ impl Home {
         McpPorts {
             log_folder: self.folder.path().to_owned(),
             token_folder: self.tokens(),
-            cache_folder: self.folder.path().join("cache"),
-            media_folder: self.folder.path().join("media"),
-            models: None,
-            folders: Vec::new(),
-            is_attended: false,
-            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            random: Arc::new(Random::seeded(7)),
-            environment: Vec::new(),
+            ..McpPorts::alone_in(
+                self.folder.path(),
+                Arc::new(Random::seeded(7)),
+                Arc::clone(&self.clock) as Arc<dyn Clock>,
+            )
         }
     }
 

@@ -59,18 +59,11 @@ impl Home {
     }
 
     fn ports(&self) -> McpPorts {
-        McpPorts {
-            log_folder: self.folder.path().to_owned(),
-            token_folder: self.folder.path().join("mcp-tokens"),
-            cache_folder: self.folder.path().join("cache"),
-            media_folder: self.folder.path().join("media"),
-            models: None,
-            folders: Vec::new(),
-            is_attended: false,
-            random: Arc::new(Random::seeded(3)),
-            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            environment: Vec::new(),
-        }
+        McpPorts::alone_in(
+            self.folder.path(),
+            Arc::new(Random::seeded(3)),
+            Arc::clone(&self.clock) as Arc<dyn Clock>,
+        )
     }
 
     /// Connects, as a process of its own would.

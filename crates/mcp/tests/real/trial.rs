@@ -1,15 +1,14 @@
 //! A live client of one real server, to which something happens between two calls.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{
-    CallId, CancellationToken, Person, Progress, Random, SessionId, Spending, Tool, ToolContext,
-};
+use hermes_core::{Random, Tool, ToolContext};
 use hermes_mcp::{BreakerStatus, Mcp, McpPorts, ServerSettings};
 use hermes_testkit::TestClock;
+use hermes_testkit::contract::tool;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -30,19 +29,15 @@ impl Trial {
     pub(crate) fn new(name: &str, folder: TempDir, tool: &'static str, section: &Value) -> Self {
         let settings = ServerSettings::parse("real", section).unwrap();
         let ports = McpPorts {
-            log_folder: folder.path().to_owned(),
-            cache_folder: folder.path().join("cache"),
-            token_folder: "/proc/nowhere".into(),
-            media_folder: "/proc/nowhere".into(),
-            models: None,
-            folders: Vec::new(),
-            is_attended: false,
-            random: Arc::new(Random::seeded(3)),
-            clock: Arc::new(TestClock::default()),
             environment: ["PATH", "HOME"]
                 .into_iter()
                 .filter_map(|name| Some((name.to_owned(), variable(name)?)))
                 .collect(),
+            ..McpPorts::alone_in(
+                folder.path(),
+                Arc::new(Random::seeded(3)),
+                Arc::new(TestClock::default()),
+            )
         };
         Self {
             name: name.to_owned(),
@@ -110,14 +105,5 @@ pub(crate) fn ledger(folder: &TempDir) -> PathBuf {
 }
 
 pub(crate) fn context() -> ToolContext {
-    ToolContext {
-        session: SessionId::from("s"),
-        call: CallId::from("c"),
-        cwd: PathBuf::from("/"),
-        stop: CancellationToken::new(),
-        progress: Progress::default(),
-        person: Person::default(),
-        spending: Spending::default(),
-        previous: None,
-    }
+    tool::context(Path::new("/"))
 }
