@@ -75,8 +75,9 @@ impl Interview {
 
     /// Asks for something nobody else should see: dots appear in its place.
     pub(super) fn secret(&mut self, question: &str) -> Outcome<String> {
-        prompt(&format!("{question}: "))?;
+        // Before the question is seen: nobody's first key may meet a terminal that still shows what is typed.
         let _hidden = Hidden::begin()?;
+        prompt(&format!("{question}: "))?;
         let mut typed: Vec<u8> = Vec::new();
         for byte in io::stdin().lock().bytes() {
             match byte.map_err(unreadable)? {
