@@ -24,19 +24,23 @@ pub struct Terminal {
     child: Child,
     pty: Arc<Pty>,
     screen: Arc<Screen>,
-    /// Rows and columns.
-    size: (u16, u16),
     /// How much of the output earlier calls of [`Terminal::expect`] have used up, in bytes.
     seen_bytes: usize,
     /// Keeps the home as long as the process runs.
     _folder: Arc<TempDir>,
 }
 
-/// Everything the process has written, escape sequences included.
-#[derive(Default)]
+/// What the process has written, filled in by a thread that reads along.
 struct Screen {
-    output: Mutex<Vec<u8>>,
+    written: Mutex<Written>,
     has_changed: Condvar,
+}
+
+struct Written {
+    /// Everything, escape sequences included.
+    output: Vec<u8>,
+    /// What a person sees of it.
+    emulator: vt100::Parser,
 }
 
 impl Terminal {
@@ -45,7 +49,7 @@ impl Terminal {
         pty.resize(Size::new(ROWS, COLUMNS))?;
         let child = blocking::Command::from(command).spawn(pts)?;
         let pty = Arc::new(pty);
-        let screen = Arc::new(Screen::default());
+        let screen = Arc::new(Screen::new());
         thread::spawn({
             let (pty, screen) = (Arc::clone(&pty), Arc::clone(&screen));
             move || screen.fill_from(&pty)
@@ -54,7 +58,6 @@ impl Terminal {
             child,
             pty,
             screen,
-            size: (ROWS, COLUMNS),
             seen_bytes: 0,
             _folder: folder,
         })
@@ -73,8 +76,9 @@ impl Terminal {
     ///
     /// # Panics
     /// If the terminal is gone.
-    pub fn resize(&mut self, rows: u16, columns: u16) {
-        self.size = (rows, columns);
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let mut written = self.screen.written();
+        written.emulator.screen_mut().set_size(rows, columns);
         let resized = self.pty.resize(Size::new(rows, columns));
         resized.expect("a terminal can be resized");
     }
@@ -85,18 +89,18 @@ impl Terminal {
     /// If that does not happen in time.
     pub fn expect(&mut self, text: &str, timeout: Duration) {
         let deadline = Instant::now() + timeout;
-        let mut output = self.screen.output();
+        let mut written = self.screen.written();
         loop {
-            if let Some(start) = find(&output[self.seen_bytes..], text.as_bytes()) {
+            if let Some(start) = find(&written.output[self.seen_bytes..], text.as_bytes()) {
                 self.seen_bytes += start + text.len();
                 return;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let shown = String::from_utf8_lossy(&output);
+                let shown = String::from_utf8_lossy(&written.output);
                 panic!("no `{text}` within {timeout:?}; the terminal shows\n{shown}");
             }
-            output = self.screen.wait(output, left);
+            written = self.screen.wait(written, left);
         }
     }
 
@@ -106,9 +110,9 @@ impl Terminal {
     /// If that does not happen in time.
     pub fn expect_screen(&self, text: &str, timeout: Duration) {
         let deadline = Instant::now() + timeout;
-        let mut output = self.screen.output();
+        let mut written = self.screen.written();
         loop {
-            let shown = self.shown(&output);
+            let shown = written.emulator.screen().contents();
             if shown.contains(text) {
                 return;
             }
@@ -116,25 +120,18 @@ impl Terminal {
             if left.is_zero() {
                 panic!("no `{text}` within {timeout:?}; the terminal shows\n{shown}");
             }
-            output = self.screen.wait(output, left);
+            written = self.screen.wait(written, left);
         }
     }
 
     /// Returns what a person sees: the rows of the screen as it is now.
     pub fn screen(&self) -> String {
-        self.shown(&self.screen.output())
-    }
-
-    fn shown(&self, output: &[u8]) -> String {
-        let (rows, columns) = self.size;
-        let mut emulator = vt100::Parser::new(rows, columns, 0);
-        emulator.process(output);
-        emulator.screen().contents()
+        self.screen.written().emulator.screen().contents()
     }
 
     /// Returns everything written so far, escape sequences included.
     pub fn output(&self) -> String {
-        String::from_utf8_lossy(&self.screen.output()).into_owned()
+        String::from_utf8_lossy(&self.screen.written().output).into_owned()
     }
 
     /// The process, for sending it signals.
@@ -176,25 +173,37 @@ impl Drop for Terminal {
 }
 
 impl Screen {
+    fn new() -> Self {
+        Self {
+            written: Mutex::new(Written {
+                output: Vec::new(),
+                emulator: vt100::Parser::new(ROWS, COLUMNS, 0),
+            }),
+            has_changed: Condvar::new(),
+        }
+    }
+
     /// Reads until the process has closed its side, which reads as an error on Linux.
     fn fill_from(&self, mut pty: &Pty) {
         let mut bytes = [0; 4096];
         while let Ok(count @ 1..) = pty.read(&mut bytes) {
-            self.output().extend_from_slice(&bytes[..count]);
+            let mut written = self.written();
+            written.output.extend_from_slice(&bytes[..count]);
+            written.emulator.process(&bytes[..count]);
             self.has_changed.notify_all();
         }
     }
 
-    fn output(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait<'a>(
         &self,
-        output: MutexGuard<'a, Vec<u8>>,
+        written: MutexGuard<'a, Written>,
         timeout: Duration,
-    ) -> MutexGuard<'a, Vec<u8>> {
-        let waited = self.has_changed.wait_timeout(output, timeout);
+    ) -> MutexGuard<'a, Written> {
+        let waited = self.has_changed.wait_timeout(written, timeout);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
