@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,6 +39,12 @@ pub trait Tool: Send + Sync {
     /// What a person must agree to before this call runs. Most calls need nobody.
     fn consent(&self, _arguments: &Value) -> Consent {
         Consent::NotNeeded
+    }
+
+    /// The call that this one only passes on, if it does: the tool that is really meant, and its arguments. Everything
+    /// that is decided, asked and recorded is then about that call.
+    fn stands_for(&self, _arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
+        None
     }
 
     /// Paths the call touches, so that context files beside them can be shown. None for most tools.

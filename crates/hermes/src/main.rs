@@ -19,6 +19,7 @@ mod keyboard;
 mod logging;
 mod mcp;
 mod model_settings;
+mod offer;
 mod oneshot;
 mod output;
 mod prepare;

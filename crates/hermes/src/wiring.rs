@@ -17,6 +17,7 @@ use crate::base::Base;
 use crate::failure::Outcome;
 use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
+use crate::offer::{Disclosure, Offer};
 use crate::terminals::Terminals;
 use crate::toolsets::Toolsets;
 
@@ -56,8 +57,7 @@ pub struct Wired {
     /// Things the user should know before the first answer.
     pub warnings: Vec<String>,
     pub servers: Servers,
-    /// So many of the tools are built in; those of servers follow.
-    built_in_tools: usize,
+    offer: Offer,
     pub processes: Arc<dyn Processes>,
     /// Whether background processes outlive us.
     processes_run_on: bool,
@@ -82,9 +82,8 @@ impl Wired {
         };
         let servers = Servers::start(base, &chosen, random.clone(), company);
         let tool_ports = tool_ports(base)?;
-        let mut tools = chosen.built_in(&tool_ports);
-        let built_in_tools = tools.len();
-        tools.extend(servers.tools(base).await?);
+        let mut offer = Offer::new(chosen.built_in(&tool_ports), Disclosure::read(base)?);
+        offer.set_of_servers(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(servers.warnings.iter().cloned());
@@ -96,7 +95,7 @@ impl Wired {
             store: archive.clone(),
             clock: Arc::new(SystemClock),
             random,
-            tools,
+            tools: offer.callable(),
         };
         Ok(Self {
             ports,
@@ -105,7 +104,7 @@ impl Wired {
             inputs,
             warnings,
             servers,
-            built_in_tools,
+            offer,
             processes: tool_ports.processes,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
         })
@@ -132,18 +131,13 @@ impl Wired {
 
     /// Takes the tools that servers offer by now, for the next session.
     pub async fn refresh_tools(&mut self) {
-        self.ports.tools.truncate(self.built_in_tools);
-        self.ports.tools.extend(self.servers.tools_now().await);
+        self.offer.set_of_servers(self.servers.tools_now().await);
+        self.ports.tools = self.offer.callable();
     }
 
     /// The prefix of a new session.
     pub fn prefix(&self) -> Prefix {
-        let tools: Vec<_> = self
-            .ports
-            .tools
-            .iter()
-            .map(|tool| tool.spec().clone())
-            .collect();
+        let tools = self.offer.listed(self.ports.model.context_window());
         let system = prompt::assemble(
             &self.inputs,
             &tools,

@@ -17,6 +17,7 @@ pub struct TestTool {
     parallel: Parallel,
     behaviour: Behaviour,
     consent: Consent,
+    real: Option<Arc<dyn Tool>>,
     runs: Arc<AtomicUsize>,
 }
 
@@ -56,6 +57,7 @@ impl TestTool {
             parallel: Parallel::Never,
             behaviour: Behaviour::Echo,
             consent: Consent::NotNeeded,
+            real: None,
             runs: Arc::default(),
         }
     }
@@ -80,6 +82,12 @@ impl TestTool {
         self
     }
 
+    /// Passes every call on to another tool, which gets the same arguments.
+    pub fn stands_for(mut self, real: impl Tool + 'static) -> Self {
+        self.real = Some(Arc::new(real));
+        self
+    }
+
     /// How often the tool ran; stays valid after the tool is given away.
     pub fn runs(&self) -> Arc<AtomicUsize> {
         self.runs.clone()
@@ -101,6 +109,10 @@ impl Tool for TestTool {
 
     fn consent(&self, _: &Value) -> Consent {
         self.consent.clone()
+    }
+
+    fn stands_for(&self, arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
+        Some((self.real.clone()?, arguments.clone()))
     }
 
     fn run<'a>(

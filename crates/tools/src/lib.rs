@@ -1,7 +1,8 @@
 //! The tools that are built in.
 //!
 //! Each tool is one file with its schema, description, effect class, parallel safety, limits and code; [`BUILT_IN`] is
-//! the one list of them, and `toolset` groups them by name. File tools share `paths` (what a path means), `guard`
+//! the one list of them, and `toolset` groups them by name. [`tool_search`] lets a model find tools that would be too
+//! many to list. File tools share `paths` (what a path means), `guard`
 //! (which files are out of bounds), `ledger` (what a session has read, who writes), `target`, `folder` and `atomic` (how a
 //! file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
 //! `shell` makes of them.
@@ -18,6 +19,7 @@ mod read_file;
 mod search_files;
 mod terminal;
 mod todo;
+mod tool_search;
 mod write_file;
 
 mod toolset;
@@ -38,6 +40,7 @@ mod syntax;
 mod target;
 
 pub use ledger::FileLedger;
+pub use tool_search::{SearchLimits, tool_search};
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, select};
 
 /// Makes one tool out of what the binary gives it.

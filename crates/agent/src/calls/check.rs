@@ -23,14 +23,21 @@ pub(super) fn check(call: &ToolCall, tools: &[Arc<dyn Tool>]) -> Checked {
         Arguments::Json(arguments) => arguments.clone(),
         Arguments::Malformed(text) => return Checked::Fails(malformed(text)),
     };
+    match fitted(tool.clone(), arguments) {
+        Checked::Runs { tool, arguments } => match tool.stands_for(&arguments) {
+            Some((real, arguments)) => fitted(real, arguments),
+            None => Checked::Runs { tool, arguments },
+        },
+        fails @ Checked::Fails(_) => fails,
+    }
+}
+
+fn fitted(tool: Arc<dyn Tool>, arguments: Value) -> Checked {
     let schema = &tool.spec().parameters;
     let arguments = coerce(arguments, schema);
     let problems = schema::problems(&arguments, schema);
     if problems.is_empty() {
-        return Checked::Runs {
-            tool: tool.clone(),
-            arguments,
-        };
+        return Checked::Runs { tool, arguments };
     }
     Checked::Fails(format!(
         "The arguments of `{}` do not fit: {}. Call it again.",

@@ -152,7 +152,7 @@ async fn run_segment(
         cx.recorder.add(Entry::CallIntended {
             turn: cx.turn.clone(),
             call: ready.call.id.clone(),
-            tool: ready.call.name.clone(),
+            tool: ready.tool.spec().name.clone(),
             effect: ready.effect,
             arguments: ready.arguments.clone(),
         });
@@ -190,7 +190,7 @@ async fn may_start(cx: &TurnContext<'_>, ready: &Ready) -> Result<(), ToolResult
     }
     cx.tell(Event::CallStarted {
         call: ready.call.id.clone(),
-        tool: ready.call.name.clone(),
+        tool: ready.tool.spec().name.clone(),
         arguments: ready.arguments.clone(),
     })
     .await;

@@ -14,6 +14,7 @@ mod read_file;
 mod search_files;
 mod search_speed;
 mod terminal;
+mod tool_search;
 mod write_file;
 
 use std::path::{Path, PathBuf};
