@@ -23,6 +23,7 @@ pub enum Verb {
     Yolo,
     Busy,
     Tools,
+    Toolsets,
     Mcp,
     ReloadMcp,
     Status,
@@ -240,7 +241,8 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Yolo, "yolo", Settings, "run everything without asking, or ask again").takes("[on|off]"),
     command(Verb::Busy, "busy", Settings, "what a line does that you send while it works").takes("[queue|steer|interrupt]").in_terminals().any_time(),
 
-    command(Verb::Tools, "tools", Tools, "list the tools of this conversation").any_time(),
+    command(Verb::Tools, "tools", Tools, "list the tools of this conversation, or switch toolsets for the next").takes("[enable|disable NAME]").any_time(),
+    command(Verb::Toolsets, "toolsets", Tools, "list the toolsets, and which of them are on").any_time(),
     command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are, or connect one anew").takes("[reconnect NAME|all]").any_time(),
     command(Verb::ReloadMcp, "reload-mcp", Tools, "read the MCP servers of the settings again").any_time(),
 

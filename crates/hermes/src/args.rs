@@ -126,6 +126,8 @@ pub enum Command {
     Insights(InsightsArgs),
     /// Read and change settings
     Config(ConfigArgs),
+    /// Choose which tools models are offered
+    Tools(ToolsArgs),
     /// Add, remove and try MCP servers
     Mcp(McpArgs),
     /// Show what is configured and what is going on
@@ -232,6 +234,49 @@ pub enum ModelCommand {
         #[arg(long)]
         provider: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct ToolsArgs {
+    #[command(subcommand)]
+    pub command: Option<ToolsCommand>,
+
+    /// Say in one line what is on
+    #[arg(long)]
+    pub summary: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ToolsCommand {
+    /// List the toolsets, and which of them are on
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        platform: PlatformFlag,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Offer toolsets, or single tools of MCP servers (`server:tool`)
+    Enable {
+        #[arg(required = true)]
+        names: Vec<String>,
+        #[command(flatten)]
+        platform: PlatformFlag,
+    },
+    /// Offer them no more
+    Disable {
+        #[arg(required = true)]
+        names: Vec<String>,
+        #[command(flatten)]
+        platform: PlatformFlag,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct PlatformFlag {
+    /// Where: `cli` is the terminal
+    #[arg(long, value_name = "NAME", default_value = "cli")]
+    pub platform: String,
 }
 
 #[derive(Debug, Args)]

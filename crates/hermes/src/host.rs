@@ -19,6 +19,7 @@ use crate::base::Base;
 use crate::commands;
 use crate::failure::{Failure, Outcome};
 use crate::prepare::Prepared;
+use crate::toolsets::{TERMINAL, Toolsets};
 use crate::wiring;
 
 /// Turns that one `/undo` takes back at most: more is a slip of the finger.
@@ -143,7 +144,10 @@ impl<'a> Host<'a> {
             Verb::Reasoning => reasoning(arguments)?,
             Verb::Yolo => self.yolo(arguments, here).await?,
             Verb::Busy => busy(arguments)?,
-            Verb::Tools => Done::told(describe::tools(&self.prepared.wired.ports.tools)),
+            Verb::Tools => Done::told(self.tools(arguments)?),
+            Verb::Toolsets => Done::told(commands::tools::overview(
+                &self.base.with_flags(&self.flags)?,
+            )?),
             Verb::Mcp => Done::told(self.servers(arguments).await?),
             Verb::ReloadMcp => Done::told(self.reload_servers().await?),
             Verb::Status => Done::told(self.status(here).await?),
@@ -176,6 +180,28 @@ impl<'a> Host<'a> {
             self.prepared.wired.settings.cwd = folder;
         }
         Ok(Done::open(SessionStart::Resume(session)))
+    }
+
+    /// Shows the tools, or switches toolsets: a conversation keeps the tools it began with.
+    fn tools(&mut self, arguments: &str) -> Outcome<String> {
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        let (names, is_on) = match words.as_slice() {
+            [] | ["list"] => return Ok(describe::tools(&self.prepared.wired.ports.tools)),
+            ["enable", names @ ..] if !names.is_empty() => (names, true),
+            ["disable", names @ ..] if !names.is_empty() => (names, false),
+            _ => {
+                return Err(Failure::usage("/tools does not know these words").hint(
+                    "/tools, /tools enable NAME or /tools disable NAME; /toolsets lists the names",
+                ));
+            }
+        };
+        let base = self.base.with_flags(&self.flags)?;
+        let saved = commands::tools::switch_toolsets(&base, TERMINAL, names, is_on)?;
+        let base = self.base.with_flags(&self.flags)?;
+        self.prepared
+            .wired
+            .choose_tools(Toolsets::chosen(&base, &self.flags)?);
+        Ok(saved)
     }
 
     /// Shows the MCP servers, after connecting some of them anew.

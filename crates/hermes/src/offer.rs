@@ -9,12 +9,15 @@ use serde_json::{Value, json};
 
 use crate::base::Base;
 use crate::failure::Outcome;
+use crate::toolsets::Toolsets;
 
 /// English text and JSON have about this many characters to a token.
 const CHARS_PER_TOKEN: u64 = 4;
 
 pub struct Offer {
+    /// Those that are built in, chosen or not.
     built_in: Vec<Arc<dyn Tool>>,
+    chosen: Toolsets,
     of_servers: Vec<Arc<dyn Tool>>,
     /// The tools that find those of servers; none where there is nothing to find.
     finders: Vec<Arc<dyn Tool>>,
@@ -22,13 +25,19 @@ pub struct Offer {
 }
 
 impl Offer {
-    pub fn new(built_in: Vec<Arc<dyn Tool>>, disclosure: Disclosure) -> Self {
+    pub fn new(built_in: Vec<Arc<dyn Tool>>, chosen: Toolsets, disclosure: Disclosure) -> Self {
         Self {
             built_in,
+            chosen,
             of_servers: Vec::new(),
             finders: Vec::new(),
             disclosure,
         }
+    }
+
+    /// Chooses other built-in tools for the next session.
+    pub fn choose(&mut self, chosen: Toolsets) {
+        self.chosen = chosen;
     }
 
     pub fn set_of_servers(&mut self, tools: Vec<Arc<dyn Tool>>) {
@@ -41,18 +50,15 @@ impl Offer {
 
     /// Every tool that can be called, listed or not: what an earlier session listed is called by its name.
     pub fn callable(&self) -> Vec<Arc<dyn Tool>> {
-        let all = self
-            .built_in
-            .iter()
-            .chain(&self.finders)
-            .chain(&self.of_servers);
-        all.cloned().collect()
+        let mut all = self.chosen.of(&self.built_in);
+        all.extend(self.finders.iter().chain(&self.of_servers).cloned());
+        all
     }
 
     /// What a new session tells a model with this many tokens of context.
     pub fn listed(&self, context_window: u64) -> Vec<ToolSpec> {
         let of_servers: Vec<ToolSpec> = specs(&self.of_servers);
-        let mut listed = specs(&self.built_in);
+        let mut listed = specs(&self.chosen.of(&self.built_in));
         if !self.finders.is_empty() && self.disclosure.hides(&of_servers, context_window) {
             listed.extend(specs(&self.finders));
         } else {

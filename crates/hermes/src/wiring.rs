@@ -82,7 +82,8 @@ impl Wired {
         };
         let servers = Servers::start(base, &chosen, random.clone(), company);
         let tool_ports = tool_ports(base)?;
-        let mut offer = Offer::new(chosen.built_in(&tool_ports), Disclosure::read(base)?);
+        let built_in = hermes_tools::built_in(&tool_ports);
+        let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?);
         offer.set_of_servers(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
@@ -129,7 +130,12 @@ impl Wired {
         Ok(reloaded)
     }
 
-    /// Takes the tools that servers offer by now, for the next session.
+    /// Chooses other toolsets for the next session.
+    pub fn choose_tools(&mut self, chosen: Toolsets) {
+        self.offer.choose(chosen);
+    }
+
+    /// Takes the tools that are chosen, and that servers offer by now, for the next session.
     pub async fn refresh_tools(&mut self) {
         self.offer.set_of_servers(self.servers.tools_now().await);
         self.ports.tools = self.offer.callable();
@@ -209,7 +215,8 @@ async fn local_model() -> Option<(ModelChoice, String)> {
 
 /// The built-in tools a new session would offer.
 pub fn built_in_tools(base: &Base, flags: &RunFlags) -> Outcome<Vec<Arc<dyn Tool>>> {
-    Ok(Toolsets::chosen(base, flags)?.built_in(&tool_ports(base)?))
+    let every = hermes_tools::built_in(&tool_ports(base)?);
+    Ok(Toolsets::chosen(base, flags)?.of(&every))
 }
 
 pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {

@@ -41,7 +41,7 @@ mod target;
 
 pub use ledger::FileLedger;
 pub use tool_search::{SearchLimits, tool_search};
-pub use toolset::{TOOLSETS, Toolset, UnknownToolset, select};
+pub use toolset::{TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
 
 /// Makes one tool out of what the binary gives it.
 type Make = fn(&ToolPorts) -> Arc<dyn Tool>;

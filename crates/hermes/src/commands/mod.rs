@@ -12,7 +12,9 @@ pub(crate) mod prompt_size;
 pub(crate) mod sessions;
 pub(crate) mod setup;
 pub(crate) mod status;
+pub(crate) mod tools;
 
+mod checklist;
 mod chosen_model;
 mod confirm;
 
