@@ -62,7 +62,9 @@ impl CheckpointError {
             Self::Busy => "try again in a moment",
             Self::NotFound { .. } => "`hermes checkpoints list` shows what there is",
             Self::Outside { .. } => "name a file of this project",
-            Self::Failed { .. } => "nothing was lost; `hermes doctor` and the log may say more",
+            Self::Failed { .. } => {
+                "your files are as they were; `hermes checkpoints prune` tidies the store"
+            }
         }
     }
 }

@@ -64,8 +64,9 @@ impl CheckpointStore {
         }
         let made = format!("cannot make `{}`", self.folder().display());
         private_folder(&self.indexes()).map_err(failed(&made))?;
-        let draft = self.folder().join(format!("new.{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&draft);
+        let draft = self
+            .folder()
+            .join(format!("new.{:016x}", self.random.next_u64()));
         let text = draft.to_string_lossy();
         let mut git = self.git();
         git.environment.retain(|(name, _)| name != "GIT_DIR");

@@ -289,6 +289,7 @@ impl Stage {
             clock: Arc::new(SystemClock),
             random: Arc::new(Random::from_system()),
             tools: [hermes_tools::built_in(&ports), more_tools].concat(),
+            checkpoints: None,
         };
         let start = match resume {
             Some(session) => SessionStart::Resume(session),
