@@ -33,7 +33,7 @@ fn ports(world: &World) -> Ports {
         clock: world.clock.clone(),
         random: world.random.clone(),
         tools: world.tools.clone(),
-        checkpoints: None,
+        checkpoints: world.checkpoints.clone(),
     }
 }
 

@@ -101,6 +101,7 @@ impl Scene {
     fn disturb_git(&mut self, script: &str) {
         let bin = self.folder.path().join("bin");
         fs::create_dir_all(&bin).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a test finds its git")]
         let found = Command::new("sh").args(["-c", "command -v git"]).output();
         let git = String::from_utf8(found.unwrap().stdout).unwrap();
         let script = format!("#!/bin/sh\nGIT={git}{script}\nexec \"$GIT\" \"$@\"\n");
@@ -142,6 +143,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 fn git(folder: &Path, args: &[&str]) {
+    #[expect(clippy::disallowed_methods, reason = "a test prepares a repository")]
     let output = Command::new("git")
         .args(args)
         .current_dir(folder)
