@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use hermes_core::{Change, Event, Notice, TurnId, text, wording};
+use hermes_core::{Change, Event, Notice, StoreError, TurnId, text, wording};
 
 use super::Ready;
 use crate::turn::TurnContext;
@@ -43,9 +43,9 @@ impl Kept {
 }
 
 /// Keeps the projects that these calls may change. Work goes on without a copy when there can be none.
-pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) {
+pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result<(), StoreError> {
     let Some(checkpoints) = &cx.ports.checkpoints else {
-        return;
+        return Ok(());
     };
     let (session, cwd) = (cx.recorder.session(), &cx.settings.cwd);
     let mut changes: BTreeMap<PathBuf, Change> = BTreeMap::new();
@@ -66,9 +66,11 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) {
         if !cx.kept.is_first(&cx.turn, &project) {
             continue;
         }
+        // A copy takes its time, and what the model said is not to be lost meanwhile.
+        cx.recorder.commit().await?;
         let kept = tokio::select! {
             kept = checkpoints.keep(&project, &change) => kept,
-            () = cx.stop.cancelled() => return,
+            () = cx.stop.cancelled() => return Ok(()),
         };
         let Err(error) = kept else { continue };
         let reason = format!("{error}; {}", error.hint());
@@ -77,6 +79,7 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) {
             cx.tell(Event::Notice { notice }).await;
         }
     }
+    Ok(())
 }
 
 fn reason(ready: &Ready) -> String {

@@ -151,7 +151,7 @@ async fn run_segment(
             }
         }
     }
-    keep::keep_before(cx, &allowed).await;
+    keep::keep_before(cx, &allowed).await?;
     for ready in &allowed {
         cx.recorder.add(Entry::CallIntended {
             turn: cx.turn.clone(),

@@ -1,6 +1,6 @@
 //! Makes a copy of a project as it is now.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -40,10 +40,11 @@ impl CheckpointStore {
         always: Vec<PathBuf>,
     ) -> Result<String, CheckpointError> {
         self.create().await?;
-        let files = self.files(project, always).await?;
         let index = self.index_of(project);
         let git = self.git_in(project, index.path());
-        update(&git, &files).await?;
+        let listed = git.run(&["ls-files", "-z"], &[]);
+        let (files, known) = tokio::try_join!(self.files(project, always), listed)?;
+        update(&git, &files, &known).await?;
         let tree = git.line(&["write-tree"], &[]).await?;
         index.publish()?;
         Ok(tree)
@@ -119,12 +120,9 @@ struct Kept {
     list_is_too_long: bool,
 }
 
-/// Brings an index to exactly these files; git reads those whose size or time changed.
-async fn update(git: &Git, files: &BTreeSet<PathBuf>) -> Result<(), CheckpointError> {
-    let listed = git.run(&["ls-files", "-z"], &[]).await?;
-    let known: HashSet<&Path> = paths(&listed).collect();
-    let gone = known.iter().filter(|path| !files.contains(**path));
-    let gone = lines(gone.copied());
+/// Brings an index from the known files to exactly these; git reads those whose size or time changed.
+async fn update(git: &Git, files: &BTreeSet<PathBuf>, known: &[u8]) -> Result<(), CheckpointError> {
+    let gone = lines(paths(known).filter(|path| !files.contains(*path)));
     if !gone.is_empty() {
         let args = ["update-index", "-z", "--force-remove", "--stdin"];
         git.run(&args, &gone).await?;
