@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, CallId, CancellationToken, Claim, Clock, EnquiryId, Entry, Event, Message, Model,
-    NewSession, Notice, Op, OpenTurn, Part, Prefix, Random, Response, ResultStatus, Role,
-    SessionId, SessionRecord, Store, StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage,
-    Verdict,
+    BoxFuture, CallId, CancellationToken, Checkpoints, Claim, Clock, EnquiryId, Entry, Event,
+    Message, Model, NewSession, Notice, Op, OpenTurn, Part, Prefix, Random, Response, ResultStatus,
+    Role, SessionId, SessionRecord, Store, StoreError, Tool, ToolResult, TurnEnd, TurnId,
+    UserMessage, Verdict,
 };
 use tokio::sync::mpsc;
 
+use crate::calls::Kept;
 use crate::consent::{Approvals, ConsentPolicy};
 use crate::enquiries::Enquiries;
 use crate::history::History;
@@ -38,6 +39,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<Random>,
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Where projects are kept before a turn changes them, when they are.
+    pub checkpoints: Option<Arc<dyn Checkpoints>>,
 }
 
 #[derive(Debug, Clone)]
@@ -187,6 +190,7 @@ struct SessionTask {
     approvals: Approvals,
     enquiries: Enquiries,
     nested: NestedContext,
+    kept: Kept,
     /// The store refused something: what is in memory may be ahead of it.
     is_stale: bool,
 }
@@ -211,6 +215,7 @@ impl SessionTask {
             steering: Steering::default(),
             approvals: Approvals::default(),
             enquiries: Enquiries::default(),
+            kept: Kept::default(),
             is_stale: false,
             ports,
             settings,
@@ -462,6 +467,7 @@ impl SessionTask {
             approvals: &self.approvals,
             enquiries: &self.enquiries,
             nested: &self.nested,
+            kept: &self.kept,
         };
         let running = run_turn(&cx, &mut self.history, start);
         tokio::pin!(running);

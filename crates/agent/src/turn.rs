@@ -4,7 +4,7 @@ use hermes_core::{CancellationToken, Effect, Event, StoreError, TurnEnd, TurnId}
 use tokio::sync::mpsc;
 
 use crate::ask::{Asked, ask, last_words};
-use crate::calls::{self, Answered};
+use crate::calls::{self, Answered, Kept};
 use crate::consent::Approvals;
 use crate::enquiries::Enquiries;
 use crate::history::History;
@@ -27,6 +27,7 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) approvals: &'a Approvals,
     pub(crate) enquiries: &'a Enquiries,
     pub(crate) nested: &'a NestedContext,
+    pub(crate) kept: &'a Kept,
 }
 
 /// Where a turn starts: afresh, or where a crash left it.

@@ -14,6 +14,7 @@ pub enum Verb {
     Branch,
     Retry,
     Undo,
+    Rollback,
     Stop,
     Steer,
     Queue,
@@ -230,6 +231,7 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Branch, "branch", Conversation, "go on in a copy of this conversation").also(&["fork"]).takes("[TITLE]"),
     command(Verb::Retry, "retry", Conversation, "take back the last answer and ask again"),
     command(Verb::Undo, "undo", Conversation, "take back your last message, or the last N").takes("[N]"),
+    command(Verb::Rollback, "rollback", Conversation, "bring files back to a checkpoint, or list them").takes("[N [FILE]|diff N]"),
 
     command(Verb::Stop, "stop", Turn, "stop it, and forget what waits").any_time(),
     command(Verb::Steer, "steer", Turn, "tell it something while it works").takes("WORDS").any_time(),

@@ -2,7 +2,7 @@
 //!
 //! Nothing here does I/O. Start at [`session`] for what goes into the agent ([`Op`]) and what comes out
 //! ([`Event`]), then [`message`] for what a conversation is made of, then the ports: [`model`], [`tool`], [`store`],
-//! [`terminal`], [`clock`].
+//! [`terminal`], [`checkpoint`], [`clock`].
 
 pub mod command;
 pub mod session;
@@ -12,6 +12,7 @@ pub mod id;
 pub mod interview;
 pub mod message;
 
+pub mod checkpoint;
 pub mod clock;
 pub mod model;
 pub mod process;
@@ -30,6 +31,7 @@ pub mod secret;
 pub mod text;
 pub mod wording;
 
+pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
 pub use effect::Effect;
 pub use enquiry::{

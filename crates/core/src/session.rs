@@ -174,6 +174,10 @@ pub enum Notice {
         asker: String,
         message: String,
     },
+    /// What this turn changes cannot be taken back with a rollback.
+    NoCheckpoint {
+        reason: String,
+    },
     /// An interrupt made the session forget messages that waited.
     Forgotten {
         messages: usize,

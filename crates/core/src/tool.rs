@@ -51,6 +51,12 @@ pub trait Tool: Send + Sync {
     fn touched(&self, _arguments: &Value, _cwd: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
+
+    /// Files and folders on this machine that the call may change, so that a checkpoint is kept first. None for most
+    /// tools.
+    fn changes(&self, _arguments: &Value, _session: &SessionId, _cwd: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
 }
 
 /// What the model is told about a tool.

@@ -52,6 +52,9 @@ pub fn notice(notice: &Notice) -> String {
         Notice::NotEnquired { asker, message } => {
             format!("{asker} asked, and nobody is here to answer: {message}")
         }
+        Notice::NoCheckpoint { reason } => {
+            format!("no checkpoint, so /rollback cannot take this turn back: {reason}")
+        }
         Notice::Forgotten { messages } => format!("{messages} waiting messages were dropped"),
         Notice::SteeringQueued => {
             "your words came too late for this turn; they are the next one".into()

@@ -4,7 +4,7 @@
 //! `remote`, which is for every place that is reached by a line. `shell` is what all of them run, and [`Background`]
 //! stands on any of them. Every command is a process group of its own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed
 //! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes:
-//! an editor, a browser, `git`.
+//! an editor, a browser, `git`. [`CheckpointStore`] keeps copies of projects, with git as its store.
 //!
 //! Deliberately absent: a sandbox. A local command can do what the user can; consent is asked for before it gets here.
 
@@ -23,10 +23,14 @@ mod group;
 mod mark;
 mod watchdog;
 
+mod checkpoints;
 mod environment;
 mod program;
 
 pub use background::{Background, ProcessFolder};
+pub use checkpoints::{
+    Checkpoint, CheckpointLimits, CheckpointSettings, CheckpointStore, Restored, Tidied,
+};
 pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::child_environment;
 pub use local::Local;

@@ -22,7 +22,9 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::capture::Capture;
 use crate::group::ProcessGroup;
 use crate::mark::new_mark;
-use crate::shell::{Invocation, Left, file_name, invocation, missing_folder, with_pty};
+use crate::shell::{
+    Invocation, Left, file_name, folder_left, invocation, missing_folder, with_pty,
+};
 use crate::watchdog::Watchdog;
 
 /// Tried in order. Models write bash; a machine without it still has a POSIX shell.
@@ -219,6 +221,15 @@ impl Local {
 impl Terminal for Local {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         Box::pin(self.run(command))
+    }
+
+    fn folder_here(&self, session: &SessionId, cwd: &Path) -> Option<PathBuf> {
+        let state = std::fs::read_to_string(self.shells.join(file_name(session)));
+        let left = state.ok().and_then(|state| folder_left(&state));
+        Some(
+            left.filter(|folder| folder.is_dir())
+                .unwrap_or(cwd.to_owned()),
+        )
     }
 }
 

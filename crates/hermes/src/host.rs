@@ -4,6 +4,7 @@
 
 mod describe;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use hermes_store::SqliteStore;
 
 use crate::args::RunFlags;
 use crate::base::Base;
+use crate::checkpoints::{self, Checkpoints};
 use crate::commands;
 use crate::failure::{Failure, Outcome};
 use crate::prepare::Prepared;
@@ -136,6 +138,7 @@ impl<'a> Host<'a> {
             Verb::Undo => Done::send(Op::Rewind {
                 turns: undo_count(arguments)?,
             }),
+            Verb::Rollback => Done::told(self.rollback(arguments, here).await?),
             Verb::Stop => Done::send(Op::Interrupt),
             Verb::Steer => Done::send(Op::Steer(said(arguments, "/steer use tabs")?)),
             Verb::Queue => Done::send(Op::Say(said(arguments, "/queue and then the tests")?)),
@@ -349,6 +352,26 @@ impl<'a> Host<'a> {
             told: Some(told.into()),
             then: Then::Open(self.same_session(here).await?),
         })
+    }
+
+    /// Lists the checkpoints around the session's folder, shows what changed since one, or brings one back.
+    async fn rollback(&self, arguments: &str, here: &Here) -> Outcome<String> {
+        let around = &self.prepared.wired.settings.cwd;
+        let checkpoints = Checkpoints::around(&self.base.with_flags(&self.flags)?, around)?;
+        let (first, rest) = match arguments.split_once(char::is_whitespace) {
+            Some((first, rest)) => (first, rest.trim()),
+            None => (arguments, ""),
+        };
+        match (first, rest) {
+            ("" | "list", "") => checkpoints.list("/rollback").await,
+            ("diff", "") => checkpoints.diff("1").await,
+            ("diff", name) => checkpoints.diff(name).await,
+            (name, file) => {
+                let file = (!file.is_empty()).then(|| Path::new(file));
+                let restored = checkpoints.restore(name, file, &here.session).await?;
+                Ok(checkpoints::told(&restored.0, &restored.1, "/rollback"))
+            }
+        }
     }
 
     async fn status(&self, here: &Here) -> Outcome<String> {

@@ -8,6 +8,7 @@
 mod args;
 mod base;
 mod chat;
+mod checkpoints;
 mod choose_session;
 mod commands;
 mod demo;
@@ -114,6 +115,10 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
         Some(Command::Insights(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::insights::run(&base, args))
+        }
+        Some(Command::Checkpoints(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::checkpoints::run(&base, args))
         }
         Some(Command::Sessions(args)) => {
             let base = begin(profile, &flags)?;

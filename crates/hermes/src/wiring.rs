@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
-use hermes_core::{Clock, Prefix, Processes, Random, Timestamp, Tool};
+use hermes_core::{Checkpoints, Clock, Prefix, Processes, Random, Timestamp, Tool};
+use hermes_exec::CheckpointStore;
 use hermes_llm::{ModelChoice, ResolveError};
 use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
 use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
+use tokio::task::JoinSet;
 
 use crate::args::RunFlags;
 use crate::base::Base;
+use crate::checkpoints;
 use crate::failure::Outcome;
 use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
@@ -61,6 +64,8 @@ pub struct Wired {
     pub processes: Arc<dyn Processes>,
     /// Whether background processes outlive us.
     processes_run_on: bool,
+    /// Work that nobody waits for; it ends with us.
+    _housekeeping: JoinSet<()>,
 }
 
 impl Wired {
@@ -90,6 +95,7 @@ impl Wired {
         warnings.extend(servers.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = agent_settings(base, flags, audience, cwd)?;
+        let (checkpoints, housekeeping) = checkpoints(base)?;
         let archive = Arc::new(store);
         let ports = Ports {
             model,
@@ -97,6 +103,7 @@ impl Wired {
             clock: Arc::new(SystemClock),
             random,
             tools: offer.callable(),
+            checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
         };
         Ok(Self {
             ports,
@@ -108,6 +115,7 @@ impl Wired {
             offer,
             processes: tool_ports.processes,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
+            _housekeeping: housekeeping,
         })
     }
 
@@ -242,6 +250,24 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         protected: vec![home.config_yaml(), home.database()],
         files: FileLedger::default(),
     })
+}
+
+/// Where checkpoints are kept, when the settings want any, and a task that keeps the old ones few.
+fn checkpoints(base: &Base) -> Outcome<(Option<CheckpointStore>, JoinSet<()>)> {
+    let mut housekeeping = JoinSet::new();
+    if !base.settings.bool("checkpoints.enabled")? {
+        return Ok((None, housekeeping));
+    }
+    let store = checkpoints::store(base)?;
+    if base.settings.bool("checkpoints.auto_prune")? {
+        let store = store.clone();
+        housekeeping.spawn(async move {
+            if let Err(error) = store.prune_when_due().await {
+                tracing::warn!("checkpoints were not pruned: {error}");
+            }
+        });
+    }
+    Ok((Some(store), housekeeping))
 }
 
 pub fn prompt_inputs(

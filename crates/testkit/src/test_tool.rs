@@ -1,12 +1,13 @@
 //! Tools for tests of the loop: they do what they are told and count how often.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    Ask, BoxFuture, Consent, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Ask, BoxFuture, Consent, Effect, Parallel, SessionId, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -18,6 +19,7 @@ pub struct TestTool {
     behaviour: Behaviour,
     consent: Consent,
     real: Option<Arc<dyn Tool>>,
+    changes: Vec<PathBuf>,
     runs: Arc<AtomicUsize>,
 }
 
@@ -58,6 +60,7 @@ impl TestTool {
             behaviour: Behaviour::Echo,
             consent: Consent::NotNeeded,
             real: None,
+            changes: Vec::new(),
             runs: Arc::default(),
         }
     }
@@ -88,6 +91,12 @@ impl TestTool {
         self
     }
 
+    /// Says that its calls may change this file or folder.
+    pub fn changes(mut self, path: impl Into<PathBuf>) -> Self {
+        self.changes.push(path.into());
+        self
+    }
+
     /// How often the tool ran; stays valid after the tool is given away.
     pub fn runs(&self) -> Arc<AtomicUsize> {
         self.runs.clone()
@@ -105,6 +114,10 @@ impl Tool for TestTool {
 
     fn parallel(&self, _: &Value, _: &Path) -> Parallel {
         self.parallel.clone()
+    }
+
+    fn changes(&self, _: &Value, _: &SessionId, _: &Path) -> Vec<PathBuf> {
+        self.changes.clone()
     }
 
     fn consent(&self, _: &Value) -> Consent {

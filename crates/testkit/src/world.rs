@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Random, Tool};
+use hermes_core::{Checkpoints, Random, Tool};
 use tempfile::TempDir;
 
 use crate::clock::TestClock;
@@ -15,6 +15,7 @@ pub struct World {
     pub clock: Arc<TestClock>,
     pub random: Arc<Random>,
     pub tools: Vec<Arc<dyn Tool>>,
+    pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// The working directory; gone with the world.
     pub folder: TempDir,
 }
@@ -28,6 +29,7 @@ impl World {
             clock: Arc::default(),
             random: Arc::new(Random::seeded(1)),
             tools: Vec::new(),
+            checkpoints: None,
             folder: tempfile::tempdir().expect("a temporary folder"),
         }
     }

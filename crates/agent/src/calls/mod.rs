@@ -2,6 +2,7 @@
 
 mod check;
 mod coerce;
+mod keep;
 mod plan;
 mod run;
 mod schema;
@@ -22,6 +23,8 @@ use crate::spill::{TurnBudget, fit};
 use crate::steering;
 use crate::turn::TurnContext;
 use check::Checked;
+
+pub(crate) use keep::Kept;
 
 pub(crate) enum Answered {
     GoOn,
@@ -148,6 +151,7 @@ async fn run_segment(
             }
         }
     }
+    keep::keep_before(cx, &allowed).await?;
     for ready in &allowed {
         cx.recorder.add(Entry::CallIntended {
             turn: cx.turn.clone(),

@@ -33,6 +33,7 @@ fn ports(world: &World) -> Ports {
         clock: world.clock.clone(),
         random: world.random.clone(),
         tools: world.tools.clone(),
+        checkpoints: world.checkpoints.clone(),
     }
 }
 

@@ -14,22 +14,27 @@ use hermes_core::{
     Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _,
     StoreError, Terminal, Tool,
 };
-use hermes_exec::{Background, Local, ProcessFolder, child_environment};
+use hermes_exec::{
+    Background, CheckpointLimits, CheckpointSettings, CheckpointStore, Local, ProcessFolder,
+    child_environment,
+};
 use hermes_store::SqliteStore;
 use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
 
 use crate::args::DemoArgs;
+use crate::checkpoints::told;
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
 use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::wiring::SystemClock;
 use records::Records;
-use script::{CRASHED, DemoModel, FIRST, INTERRUPTED, RECORDS};
+use script::{CRASHED, DemoModel, FIRST, INTERRUPTED, PATCHED, RECORDS};
 
 const NOTES: &str = "Monday\n- book the train to Delphi (open)\n- return the sandals (done)\n\
      Tuesday\n- water the laurel (open)\n- answer Penelope (open)\n";
+const PLAN: &str = "laurel: on Tuesdays\n";
 /// How long the child may take to get into the middle of its call.
 const CHILD_START_MAX: Duration = Duration::from_secs(20);
 
@@ -87,9 +92,11 @@ impl Stage {
         self.interrupt_act().await?;
         self.title("3", "It survives kill -9")?;
         self.kill_act().await?;
-        self.title("4", "It keeps its MCP tools")?;
+        self.title("4", "What it changes can be taken back")?;
+        self.rollback_act().await?;
+        self.title("5", "It keeps its MCP tools")?;
         self.records_act().await?;
-        self.title("5", "It remembers")?;
+        self.title("6", "It remembers")?;
         self.search_act().await?;
         let fate = if args.keep {
             "kept"
@@ -186,6 +193,29 @@ impl Stage {
             () = mid_call => Ok(()),
             ended = child => Err(Failure::new(format!("the child process ended too early: {ended:?}"))),
         }
+    }
+
+    /// Has a file patched, and brings back what it was before.
+    async fn rollback_act(&self) -> Outcome<()> {
+        let checkpoints = self.checkpoints();
+        let garden = self.home.join("garden");
+        self.user(PATCHED)?;
+        let opened = self.open(&self.store()?, None).await?;
+        opened.session.say(PATCHED).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        let Some(checkpoint) = checkpoints.list(&garden).await?.into_iter().next() else {
+            return self.say(
+                "Here is no git, so no checkpoint was kept. With one, this could be taken back.",
+            );
+        };
+        self.say("The folder was kept before the patch. On second thoughts:")?;
+        self.say("$ hermes checkpoints restore 1")?;
+        let session = SessionId::from("demo");
+        let restored = checkpoints.restore(&garden, &checkpoint, None, &session);
+        let restored = restored.await?;
+        self.say(&told(&checkpoint, &restored, "hermes checkpoints restore"))?;
+        let plan = std::fs::read_to_string(garden.join("plan.md")).unwrap_or_default();
+        self.say(&format!("plan.md: {}", plan.trim_end()))
     }
 
     /// Kills an MCP server between two calls of one turn.
@@ -289,6 +319,7 @@ impl Stage {
             clock: Arc::new(SystemClock),
             random: Arc::new(Random::from_system()),
             tools: [hermes_tools::built_in(&ports), more_tools].concat(),
+            checkpoints: Some(Arc::new(self.checkpoints())),
         };
         let start = match resume {
             Some(session) => SessionStart::Resume(session),
@@ -357,6 +388,16 @@ impl Stage {
         )?))
     }
 
+    fn checkpoints(&self) -> CheckpointStore {
+        let settings = CheckpointSettings {
+            home: self.home.clone(),
+            user_home: self.environment.user_home(),
+            environment: self.child_environment(),
+            limits: CheckpointLimits::default(),
+        };
+        CheckpointStore::new(settings, Arc::new(SystemClock))
+    }
+
     fn child_environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
         child_environment(
             self.environment
@@ -398,6 +439,8 @@ fn make_home() -> Outcome<PathBuf> {
         use std::os::unix::fs::DirBuilderExt as _;
         std::fs::DirBuilder::new().mode(0o700).create(folder)?;
         std::fs::create_dir(folder.join("locks"))?;
+        std::fs::create_dir(folder.join("garden"))?;
+        std::fs::write(folder.join("garden/plan.md"), PLAN)?;
         std::fs::write(folder.join("notes.txt"), NOTES)
     };
     fill(&folder).map_err(|error| {

@@ -20,6 +20,7 @@ pub struct DemoModel {
 pub const FIRST: &str = "Read notes.txt, put the open tasks into tasks.md, and count them.";
 pub const INTERRUPTED: &str = "Wait for the build to finish.";
 pub const CRASHED: &str = "Send the release announcement.";
+pub const PATCHED: &str = "The laurel in garden/plan.md wants water every day.";
 pub const RECORDS: &str = "Look up in the records what we talked about, twice to be sure.";
 
 enum Line {
@@ -63,6 +64,11 @@ fn line(said: &str, step: usize, last_result: &str) -> Line {
             "The crash left it open whether the announcement went out. I looked: outbox.txt has it, once, so I did not send it again.",
         ),
         (CRASHED, _) => Line::Text("The announcement did not go out."),
+        (PATCHED, 0) => Line::Calls(vec![(
+            "patch",
+            json!({ "path": "garden/plan.md", "old_string": "laurel: on Tuesdays", "new_string": "laurel: every day" }),
+        )]),
+        (PATCHED, _) => Line::Text("The plan says so now."),
         (RECORDS, 0 | 1) => Line::Calls(vec![(
             "mcp__records__conversations_list",
             json!({ "limit": 2 }),
@@ -162,7 +168,14 @@ mod tests {
         let model = DemoModel {
             pause: Duration::ZERO,
         };
-        for said in [FIRST, INTERRUPTED, CRASHED, RECORDS, "something else"] {
+        for said in [
+            FIRST,
+            INTERRUPTED,
+            CRASHED,
+            PATCHED,
+            RECORDS,
+            "something else",
+        ] {
             let mut messages = vec![Message::user(said)];
             let reason = loop {
                 let told = tell(&model, &messages).await;

@@ -17,6 +17,8 @@ fn the_demo_shows_every_act_and_touches_nothing() {
         "going on where a crash cut this turn short",
         "outcome_unknown",
         "so I did not send it again",
+        "back to checkpoint",
+        "plan.md: laurel: on Tuesdays",
         "Both times the records say the same",
         "1 reconnect, no failed call",
         "hits in",

@@ -8,6 +8,7 @@
 mod asking;
 mod bad_input;
 mod chat;
+mod checkpoints;
 mod commands;
 mod demo;
 mod face;
