@@ -10,6 +10,7 @@ mod base;
 mod chat;
 mod choose_session;
 mod commands;
+mod delegation;
 mod demo;
 mod editor;
 mod face;

@@ -14,6 +14,7 @@ use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
 
 use crate::args::RunFlags;
 use crate::base::Base;
+use crate::delegation;
 use crate::failure::Outcome;
 use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
@@ -97,6 +98,7 @@ impl Wired {
             clock: Arc::new(SystemClock),
             random,
             tools,
+            subagent_model: delegation::model(base)?,
         };
         Ok(Self {
             ports,
@@ -234,6 +236,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
             line_chars_max: limit("tool_output.max_line_length")?,
             output_bytes_max: limit("tool_output.max_bytes")?,
             command_timeout: base.settings.seconds("terminal.timeout")?,
+            subagents_max: delegation::settings(base)?.subagents_max,
             ..ToolLimits::default()
         },
         home: base.environment.user_home(),
@@ -304,6 +307,7 @@ fn agent_settings(
             ..Limits::default()
         },
         nested_context: !flags.ignores_rules(),
+        delegation: delegation::settings(base)?,
     })
 }
 

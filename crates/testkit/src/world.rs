@@ -15,6 +15,8 @@ pub struct World {
     pub clock: Arc<TestClock>,
     pub random: Arc<Random>,
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Who answers subagents, if not the model.
+    pub subagent_model: Option<Arc<ScriptedModel>>,
     /// The working directory; gone with the world.
     pub folder: TempDir,
 }
@@ -28,12 +30,19 @@ impl World {
             clock: Arc::default(),
             random: Arc::new(Random::seeded(1)),
             tools: Vec::new(),
+            subagent_model: None,
             folder: tempfile::tempdir().expect("a temporary folder"),
         }
     }
 
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Subagents get a model of their own, which says these things.
+    pub fn subagents(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
+        self.subagent_model = Some(Arc::new(ScriptedModel::new(steps)));
         self
     }
 
