@@ -172,7 +172,7 @@ mod tests {
             id: "c".into(),
             name: tool.to_owned(),
             arguments: Arguments::Json(json!({})),
-            signature: None,
+            signatures: Vec::new(),
         };
         Message::result(ToolResult::new(&call, ResultStatus::Ok, text))
     }

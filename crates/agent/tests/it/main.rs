@@ -1,6 +1,7 @@
 //! The agent at its boundary: ops in, events and a step log out.
 
 mod calls;
+mod delegation;
 mod enquiries;
 mod recovery;
 mod replies;

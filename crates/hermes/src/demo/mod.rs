@@ -28,7 +28,7 @@ use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::wiring::SystemClock;
 use records::Records;
-use script::{CRASHED, DemoModel, FIRST, INTERRUPTED, RECORDS};
+use script::{CRASHED, DELEGATED, DemoModel, FIRST, INTERRUPTED, RECORDS};
 
 const NOTES: &str = "Monday\n- book the train to Delphi (open)\n- return the sandals (done)\n\
      Tuesday\n- water the laurel (open)\n- answer Penelope (open)\n";
@@ -91,7 +91,9 @@ impl Stage {
         self.kill_act().await?;
         self.title("4", "It keeps its MCP tools")?;
         self.records_act().await?;
-        self.title("5", "It remembers")?;
+        self.title("5", "It delegates")?;
+        self.subagents_act().await?;
+        self.title("6", "It remembers")?;
         self.search_act().await?;
         let fate = if args.keep {
             "kept"
@@ -223,6 +225,21 @@ impl Stage {
         self.say(&format!(
             "Its process was killed after the first call. Nobody noticed: {reconnects} reconnect, no failed call."
         ))
+    }
+
+    /// Has two subagents answer halves of a question.
+    async fn subagents_act(&self) -> Outcome<()> {
+        self.user(DELEGATED)?;
+        let store = self.store()?;
+        let opened = self.open(&store, None).await?;
+        let session = opened.session.id().clone();
+        opened.session.say(DELEGATED).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        self.say("Each had a session of its own, which a restart would have found again:")?;
+        for subagent in store.subagents(&session).await? {
+            self.say(&format!("  {}  {}", subagent.id, subagent.preview))?;
+        }
+        Ok(())
     }
 
     async fn search_act(&self) -> Outcome<()> {

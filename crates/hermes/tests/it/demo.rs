@@ -19,6 +19,8 @@ fn the_demo_shows_every_act_and_touches_nothing() {
         "so I did not send it again",
         "Both times the records say the same",
         "1 reconnect, no failed call",
+        "Three tasks are open, over two days",
+        "Count the days in notes.txt.",
         "hits in",
         "hermes.db",
     ] {

@@ -9,6 +9,7 @@ mod asking;
 mod bad_input;
 mod chat;
 mod commands;
+mod delegation;
 mod demo;
 mod face;
 mod golden;
