@@ -27,9 +27,6 @@ pub(crate) use background::{Background, Launch, Report};
 use subagent::Subagent;
 use watch::Watch;
 
-/// Who asks the person decides when silence is a no; this only has to be longer.
-const CONSENT_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// What subagents may do, and how many of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelegationSettings {
@@ -254,10 +251,7 @@ fn child_settings(parent: &AgentSettings, can_ask: bool) -> AgentSettings {
     let can_ask = can_ask && parent.is_attended;
     let consent = match parent.consent {
         _ if delegation.allows_everything => ConsentPolicy::Allow,
-        ConsentPolicy::Ask { .. } if can_ask => ConsentPolicy::Ask {
-            timeout: CONSENT_TIME_MAX,
-        },
-        ConsentPolicy::Ask { .. } => ConsentPolicy::Refuse,
+        ConsentPolicy::Ask { .. } if !can_ask => ConsentPolicy::Refuse,
         decided => decided,
     };
     AgentSettings {

@@ -11,8 +11,6 @@ use tokio::sync::mpsc;
 
 /// One row of a terminal, more or less.
 const LINE_CHARS_MAX: usize = 120;
-/// How long a person may think about what a subagent wants to do.
-const CONSENT_TIME: Duration = Duration::from_secs(5 * 60);
 const DECISION: &str = "decision";
 
 /// The parent's ear.
@@ -94,7 +92,7 @@ impl Watch {
             wanted: Wanted::Form {
                 fields: vec![decision()],
             },
-            timeout: CONSENT_TIME,
+            timeout: Duration::from_millis(question.expires_in_ms),
         };
         Box::pin(async move {
             Op::Answer {
