@@ -9,6 +9,7 @@ mod turn;
 mod ask;
 mod calls;
 mod consent;
+mod delegation;
 mod enquiries;
 mod history;
 mod nested;
@@ -22,4 +23,5 @@ mod steering;
 pub mod prompt;
 
 pub use consent::ConsentPolicy;
+pub use delegation::DelegationSettings;
 pub use session::{AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart};

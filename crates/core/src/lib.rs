@@ -7,6 +7,7 @@
 pub mod command;
 pub mod session;
 
+pub mod delegation;
 pub mod enquiry;
 pub mod id;
 pub mod interview;
@@ -33,6 +34,10 @@ pub mod wording;
 
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
+pub use delegation::{
+    Delegated, Delegates, Delegation, Dispatched, Errand, ErrandReport, ErrandRole, ErrandStatus,
+    ErrandTokens, Manner, TracedCall,
+};
 pub use effect::Effect;
 pub use enquiry::{
     Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::delegation::Delegates;
 use crate::effect::Effect;
 use crate::enquiry::Person;
 use crate::id::{CallId, SessionId};
@@ -103,6 +104,8 @@ pub struct ToolContext {
     pub progress: Progress,
     /// Whoever this is done for, to be asked what only they know.
     pub person: Person,
+    /// Others who can be given work.
+    pub delegates: Delegates,
     /// Where to tell what the call itself spent on models.
     pub spending: Spending,
     /// The text of this tool's last successful result in this session: state that lives in the history.

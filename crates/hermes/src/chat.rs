@@ -158,7 +158,10 @@ impl<'a, 'b> Chat<'a, 'b> {
             let wanted = self.until_idle(&session, &mut events).await?;
             let next = match wanted {
                 Some(next) => next,
-                None => self.prompt(&session).await?,
+                None => match self.prompt(&session, &mut events).await? {
+                    Some(next) => next,
+                    None => continue,
+                },
             };
             match next {
                 Next::Do(op) => {
@@ -181,8 +184,12 @@ impl<'a, 'b> Chat<'a, 'b> {
         Ok(start)
     }
 
-    /// Asks the user for something to do.
-    async fn prompt(&mut self, session: &Session) -> Outcome<Next> {
+    /// Asks the user for something to do. Returns nothing when the session begins a turn by itself.
+    async fn prompt(
+        &mut self,
+        session: &Session,
+        events: &mut mpsc::Receiver<Event>,
+    ) -> Outcome<Option<Next>> {
         self.signals.reset();
         loop {
             if !matches!(self.renderer, Renderer::Json) {
@@ -194,7 +201,11 @@ impl<'a, 'b> Chat<'a, 'b> {
                 _ = self.signals.interrupted() => Typed::End,
                 notice = processes.notice(session.id()) => {
                     note(&self.err.dim(printable(&notice)));
-                    return Ok(Next::Do(Op::Say(UserMessage::text(notice))));
+                    return Ok(Some(Next::Do(Op::Say(UserMessage::text(notice)))));
+                }
+                event = turn_begins(events) => {
+                    self.renderer.show(&event.ok_or_else(|| gone(session))?)?;
+                    return Ok(None);
                 }
             };
             if self.signals.was_terminated() {
@@ -204,14 +215,14 @@ impl<'a, 'b> Chat<'a, 'b> {
                 });
             }
             let Some(line) = self.line(typed) else {
-                return Ok(Next::Leave);
+                return Ok(Some(Next::Leave));
             };
             let here = Here {
                 session: session.id().clone(),
                 is_busy: false,
             };
             if let Some(next) = self.next(&line, here).await {
-                return Ok(next);
+                return Ok(Some(next));
             }
         }
     }
@@ -486,6 +497,17 @@ impl<'a, 'b> Chat<'a, 'b> {
             };
             let words = text::shorten(&printable(message.text().trim()), 400);
             note(&self.err.dim(format!("{who}: {words}")));
+        }
+    }
+}
+
+/// Waits for a turn that nobody typed: subagents in the background have come to rest. What they do before that would
+/// only disturb who is typing.
+async fn turn_begins(events: &mut mpsc::Receiver<Event>) -> Option<Event> {
+    loop {
+        let event = events.recv().await?;
+        if matches!(event, Event::Notice { .. } | Event::TurnStarted { .. }) {
+            return Some(event);
         }
     }
 }

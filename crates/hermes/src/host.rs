@@ -385,7 +385,10 @@ impl<'a> Host<'a> {
 
     async fn usage(&self, here: &Here) -> Outcome<String> {
         Ok(match self.record(here).await? {
-            Some(record) => describe::usage(&record),
+            Some(record) => {
+                let subagents = self.archive().subagents(&record.id).await?;
+                describe::usage(&record, &subagents)
+            }
             None => "nothing was used yet".into(),
         })
     }

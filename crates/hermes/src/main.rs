@@ -11,6 +11,7 @@ mod chat;
 mod checkpoints;
 mod choose_session;
 mod commands;
+mod delegation;
 mod demo;
 mod editor;
 mod face;

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::checkpoints;
+use crate::delegation;
 use crate::failure::Outcome;
 use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
@@ -104,6 +105,7 @@ impl Wired {
             random,
             tools: offer.callable(),
             checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
+            subagent_model: delegation::model(base)?,
         };
         Ok(Self {
             ports,
@@ -243,6 +245,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
             line_chars_max: limit("tool_output.max_line_length")?,
             output_bytes_max: limit("tool_output.max_bytes")?,
             command_timeout: base.settings.seconds("terminal.timeout")?,
+            subagents_max: delegation::settings(base)?.subagents_max,
             ..ToolLimits::default()
         },
         home: base.environment.user_home(),
@@ -331,6 +334,7 @@ fn agent_settings(
             ..Limits::default()
         },
         nested_context: !flags.ignores_rules(),
+        delegation: delegation::settings(base)?,
     })
 }
 

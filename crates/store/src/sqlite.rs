@@ -161,6 +161,21 @@ impl Store for SqliteStore {
     }
 }
 
+impl SqliteStore {
+    async fn delete_alone(&self, session: SessionId) -> Result<(), StoreError> {
+        let side = self.write_side()?;
+        // Nobody may be writing into it, and nobody may begin to.
+        let _lock = self.lock(&session).await?;
+        loop {
+            let session = session.clone();
+            let delete = move |conn: &_| sessions::delete_some(conn, &session);
+            if side.writer.run(delete).await? == Left::Nothing {
+                return Ok(());
+            }
+        }
+    }
+}
+
 impl Archive for SqliteStore {
     fn list(&self, filter: SessionFilter) -> BoxFuture<'_, Result<Vec<SessionRecord>, StoreError>> {
         Box::pin(self.readers.run(move |conn| sessions::list(conn, &filter)))
@@ -169,6 +184,15 @@ impl Archive for SqliteStore {
     fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>> {
         let session = session.clone();
         let read = move |conn: &_| sessions::read_record(conn, &session);
+        Box::pin(self.readers.run(read))
+    }
+
+    fn subagents(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Vec<SessionRecord>, StoreError>> {
+        let session = session.clone();
+        let read = move |conn: &_| sessions::subagents(conn, &session);
         Box::pin(self.readers.run(read))
     }
 
@@ -214,16 +238,11 @@ impl Archive for SqliteStore {
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
         Box::pin(async move {
-            let side = self.write_side()?;
-            // Nobody may be writing into it, and nobody may begin to.
-            let _lock = self.lock(&session).await?;
-            loop {
-                let session = session.clone();
-                let delete = move |conn: &_| sessions::delete_some(conn, &session);
-                if side.writer.run(delete).await? == Left::Nothing {
-                    return Ok(());
-                }
+            // Its subagents worked for nobody else. They go first: a crash on the way leaves nobody without a parent.
+            for subagent in self.subagents(&session).await? {
+                self.delete_alone(subagent.id).await?;
             }
+            self.delete_alone(session).await
         })
     }
 

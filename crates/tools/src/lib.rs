@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use hermes_core::{Processes, Terminal, Tool};
 
+mod delegate_task;
 pub mod patch;
 mod process;
 mod read_file;
@@ -48,6 +49,7 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[(&str, Make)] = &[
+    ("delegate_task", delegate_task::make),
     ("patch", patch::make),
     ("process", process::make),
     ("read_file", read_file::make),
@@ -91,6 +93,8 @@ pub struct ToolLimits {
     pub output_bytes_max: usize,
     /// `terminal.timeout`: for commands that name none.
     pub command_timeout: Duration,
+    /// `delegation.max_concurrent_children`
+    pub subagents_max: usize,
     /// The longest a command may ask for: a turn should not hang for an hour.
     pub command_timeout_max: Duration,
 }
@@ -103,6 +107,7 @@ impl Default for ToolLimits {
             line_chars_max: 2000,
             output_bytes_max: 50_000,
             command_timeout: Duration::from_secs(180),
+            subagents_max: 3,
             command_timeout_max: Duration::from_secs(600),
         }
     }

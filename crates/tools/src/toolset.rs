@@ -18,6 +18,13 @@ pub struct Toolset {
 /// Every group that is not everything.
 pub const TOOLSETS: &[Toolset] = &[
     Toolset {
+        name: "delegation",
+        legacy_name: None,
+        purpose: "give errands to subagents",
+        tools: &["delegate_task"],
+        includes: &[],
+    },
+    Toolset {
         name: "file",
         legacy_name: Some("file_tools"),
         purpose: "read, write, change and search files",
@@ -55,7 +62,6 @@ const ELSEWHERE: &[&str] = &[
     "computer_use",
     "context_engine",
     "cronjob",
-    "delegation",
     "discord",
     "discord_admin",
     "feishu_doc",
@@ -198,7 +204,7 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: file, terminal, todo, debugging, hermes-cli, all, *"
+            "there is no toolset `zzz`; known: delegation, file, terminal, todo, debugging, hermes-cli, all, *"
         );
     }
 }

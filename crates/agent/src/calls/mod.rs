@@ -165,7 +165,10 @@ async fn run_segment(
 
     let mut running: FuturesUnordered<_> = allowed
         .iter()
-        .map(|ready| run::run(cx, ready, history.previous_result(&ready.call.name)))
+        .map(|ready| {
+            let place = history.place_of(&ready.call.id);
+            run::run(cx, ready, place, history.previous_result(&ready.call.name))
+        })
         .collect();
     while let Some((ready, mut result, elapsed_ms)) = running.next().await {
         let warning = repeats.note(&ready.call, &result);

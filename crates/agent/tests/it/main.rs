@@ -2,6 +2,7 @@
 
 mod calls;
 mod checkpoints;
+mod delegation;
 mod enquiries;
 mod recovery;
 mod replies;

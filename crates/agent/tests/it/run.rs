@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Opened, Ports, Session, SessionStart};
+use hermes_agent::{
+    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Session, SessionStart,
+};
 use hermes_core::{Event, Message, Op, Prefix, SessionId, Store as _, TurnEnd};
 use hermes_testkit::World;
 use tokio::task::JoinSet;
@@ -23,6 +25,7 @@ pub(crate) fn settings(world: &World) -> AgentSettings {
         is_attended: true,
         limits: Limits::default(),
         nested_context: true,
+        delegation: DelegationSettings::default(),
     }
 }
 
@@ -34,6 +37,7 @@ fn ports(world: &World) -> Ports {
         random: world.random.clone(),
         tools: world.tools.clone(),
         checkpoints: world.checkpoints.clone(),
+        subagent_model: world.subagent_model.clone().map(|model| model as _),
     }
 }
 

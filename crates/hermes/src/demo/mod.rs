@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
-use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Opened, Ports, Session, SessionStart};
+use hermes_agent::{
+    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Session, SessionStart,
+};
 use hermes_config::Environment;
 use hermes_core::{
     Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _,
@@ -30,7 +32,7 @@ use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::wiring::SystemClock;
 use records::Records;
-use script::{CRASHED, DemoModel, FIRST, INTERRUPTED, PATCHED, RECORDS};
+use script::{CRASHED, DELEGATED, DemoModel, FIRST, INTERRUPTED, PATCHED, RECORDS};
 
 const NOTES: &str = "Monday\n- book the train to Delphi (open)\n- return the sandals (done)\n\
      Tuesday\n- water the laurel (open)\n- answer Penelope (open)\n";
@@ -96,7 +98,9 @@ impl Stage {
         self.rollback_act().await?;
         self.title("5", "It keeps its MCP tools")?;
         self.records_act().await?;
-        self.title("6", "It remembers")?;
+        self.title("6", "It delegates")?;
+        self.subagents_act().await?;
+        self.title("7", "It remembers")?;
         self.search_act().await?;
         let fate = if args.keep {
             "kept"
@@ -253,6 +257,21 @@ impl Stage {
         ))
     }
 
+    /// Has two subagents answer halves of a question.
+    async fn subagents_act(&self) -> Outcome<()> {
+        self.user(DELEGATED)?;
+        let store = self.store()?;
+        let opened = self.open(&store, None).await?;
+        let session = opened.session.id().clone();
+        opened.session.say(DELEGATED).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        self.say("Each had a session of its own, which a restart would have found again:")?;
+        for subagent in store.subagents(&session).await? {
+            self.say(&format!("  {}  {}", subagent.id, subagent.preview))?;
+        }
+        Ok(())
+    }
+
     async fn search_act(&self) -> Outcome<()> {
         self.say("$ hermes sessions search laurel")?;
         let store = self.store()?;
@@ -320,6 +339,7 @@ impl Stage {
             random: Arc::new(Random::from_system()),
             tools: [hermes_tools::built_in(&ports), more_tools].concat(),
             checkpoints: Some(Arc::new(self.checkpoints())),
+            subagent_model: None,
         };
         let start = match resume {
             Some(session) => SessionStart::Resume(session),
@@ -336,6 +356,7 @@ impl Stage {
             is_attended: false,
             limits: Limits::default(),
             nested_context: true,
+            delegation: DelegationSettings::default(),
         };
         Ok(Session::open(ports, settings, start).await?)
     }

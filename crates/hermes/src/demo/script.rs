@@ -23,6 +23,11 @@ pub const CRASHED: &str = "Send the release announcement.";
 pub const PATCHED: &str = "The laurel in garden/plan.md wants water every day.";
 pub const RECORDS: &str = "Look up in the records what we talked about, twice to be sure.";
 
+pub const DELEGATED: &str = "How many tasks are open in notes.txt, and over how many days?";
+/// What its two subagents are told.
+const COUNT_TASKS: &str = "Count the open tasks in notes.txt.";
+const COUNT_DAYS: &str = "Count the days in notes.txt.";
+
 enum Line {
     Text(&'static str),
     Calls(Vec<(&'static str, Value)>),
@@ -73,6 +78,23 @@ fn line(said: &str, step: usize, last_result: &str) -> Line {
             "mcp__records__conversations_list",
             json!({ "limit": 2 }),
         )]),
+        (DELEGATED, 0) => Line::Calls(vec![(
+            "delegate_task",
+            json!({ "tasks": [{ "goal": COUNT_TASKS }, { "goal": COUNT_DAYS }] }),
+        )]),
+        (DELEGATED, _) => {
+            Line::Text("Three tasks are open, over two days. Two subagents counted, side by side.")
+        }
+        (COUNT_TASKS, 0) => Line::Calls(vec![(
+            "terminal",
+            json!({ "command": "grep -c '(open)' notes.txt" }),
+        )]),
+        (COUNT_TASKS, _) => Line::Text("Three tasks are open."),
+        (COUNT_DAYS, 0) => Line::Calls(vec![(
+            "terminal",
+            json!({ "command": "grep -c 'day$' notes.txt" }),
+        )]),
+        (COUNT_DAYS, _) => Line::Text("It has two days."),
         (RECORDS, _) => Line::Text("Both times the records say the same."),
         _ => Line::Text("That is not in my script."),
     }
@@ -174,6 +196,9 @@ mod tests {
             CRASHED,
             PATCHED,
             RECORDS,
+            DELEGATED,
+            COUNT_TASKS,
+            COUNT_DAYS,
             "something else",
         ] {
             let mut messages = vec![Message::user(said)];

@@ -103,7 +103,17 @@ pub(super) fn status(wired: &Wired, here: &Here, record: Option<&SessionRecord>)
     table.text()
 }
 
-pub(super) fn usage(record: &SessionRecord) -> String {
+/// What a session used, with what its subagents used for it.
+pub(super) fn usage(record: &SessionRecord, subagents: &[SessionRecord]) -> String {
+    let mut total = record.clone();
+    for subagent in subagents {
+        total.requests += subagent.requests;
+        total.usage += subagent.usage;
+        total.calls += subagent.calls;
+        let costs = total.cost_micro_usd.zip(subagent.cost_micro_usd);
+        total.cost_micro_usd = costs.map(|(sum, more)| sum.saturating_add(more));
+    }
+    let record = &total;
     let mut table = Table::without_heading();
     let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
     row("requests", record.requests.to_string());
@@ -115,6 +125,12 @@ pub(super) fn usage(record: &SessionRecord) -> String {
         None => "unknown: the price of a model is not known".into(),
     };
     row("cost", cost);
+    if !subagents.is_empty() {
+        row(
+            "subagents",
+            format!("{}, all counted above", subagents.len()),
+        );
+    }
     table.text()
 }
 

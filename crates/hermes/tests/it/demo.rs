@@ -21,6 +21,8 @@ fn the_demo_shows_every_act_and_touches_nothing() {
         "plan.md: laurel: on Tuesdays",
         "Both times the records say the same",
         "1 reconnect, no failed call",
+        "Three tasks are open, over two days",
+        "Count the days in notes.txt.",
         "hits in",
         "hermes.db",
     ] {

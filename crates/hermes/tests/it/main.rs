@@ -10,6 +10,7 @@ mod bad_input;
 mod chat;
 mod checkpoints;
 mod commands;
+mod delegation;
 mod demo;
 mod face;
 mod golden;

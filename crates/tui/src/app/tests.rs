@@ -222,6 +222,28 @@ fn busy_scene(columns: u16, rows: u16) -> Scene {
     scene
 }
 
+#[test]
+fn each_subagent_has_a_row_that_says_what_it_does_now() {
+    let mut scene = Scene::new(60, 12);
+    scene.begin("find out");
+    scene.call("c1", "delegate_task", json!({"goal": "both"}));
+    for (subagent, text) in [
+        (1, "started: left"),
+        (2, "started: right"),
+        (1, "read_file a"),
+    ] {
+        scene.event(Event::SubagentProgress {
+            call: "c1".into(),
+            subagent,
+            text: text.into(),
+        });
+    }
+    let screen = scene.screen();
+    assert!(screen.contains("[1] read_file a"), "{screen}");
+    assert!(screen.contains("[2] started: right"), "{screen}");
+    assert!(!screen.contains("started: left"), "{screen}");
+}
+
 fn asking_scene(columns: u16, rows: u16) -> Scene {
     let mut scene = Scene::new(columns, rows);
     scene.begin("clean up");

@@ -151,10 +151,12 @@ impl App {
             1
         };
         let skipped = call.progress.len().saturating_sub(shown);
+        let output = call.progress.iter().skip(skipped).cloned();
+        let subagents = call.subagents.iter();
+        let subagents = subagents.map(|(number, doing)| format!("[{number}] {doing}"));
         rows.extend(
-            call.progress
-                .iter()
-                .skip(skipped)
+            output
+                .chain(subagents)
                 .map(|line| wrap::cut(Line::styled(format!("    │ {line}"), theme::DIM), columns)),
         );
         rows
