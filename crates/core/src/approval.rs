@@ -109,10 +109,6 @@ pub trait Approvals: Send + Sync {
 
 impl Verdict {
     pub const ALL: [Self; 3] = [Self::Once, Self::Session, Self::Deny];
-
-    pub fn is_yes(self) -> bool {
-        self != Self::Deny
-    }
 }
 
 impl Approval {
