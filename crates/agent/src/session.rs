@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use hermes_core::delegation::SUBAGENT_SOURCE;
 use hermes_core::{
-    BoxFuture, CallId, CancellationToken, Checkpoints, Claim, Clock, EnquiryId, Entry, Event, Message, Model, NewSession, Notice, Op, OpenTurn, Part, Person, Prefix, Random, Response, ResultStatus, Role, SessionId, SessionRecord, Store, StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage, Verdict,
+    ApprovalId, BoxFuture, CallId, CancellationToken, Checkpoints, Claim, Clock, EnquiryId, Entry,
+    Event, Message, Model, NewSession, Notice, Op, OpenTurn, Part, Person, Prefix, Random,
+    Response, ResultStatus, Role, SessionId, SessionRecord, Store, StoreError, Tool, ToolResult,
+    TurnEnd, TurnId, UserMessage, Verdict,
 };
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::approvals::Questions;
 use crate::calls::Kept;
-use crate::consent::{Approvals, ConsentPolicy};
+use crate::consent::ConsentPolicy;
 use crate::delegation::{Background, Crew, DelegationSettings, Report};
 use crate::enquiries::Enquiries;
 use crate::history::History;
@@ -178,8 +182,8 @@ impl Session {
         self.send(Op::Interrupt).await
     }
 
-    pub async fn answer(&self, call: CallId, verdict: Verdict) -> bool {
-        self.send(Op::Answer { call, verdict }).await
+    pub async fn answer(&self, approval: ApprovalId, verdict: Verdict) -> bool {
+        self.send(Op::Answer { approval, verdict }).await
     }
 
     pub async fn respond(&self, enquiry: EnquiryId, response: Response) -> bool {
@@ -199,7 +203,7 @@ struct SessionTask {
     open_turn: Option<OpenTurn>,
     queue: VecDeque<UserMessage>,
     steering: Steering,
-    approvals: Approvals,
+    questions: Questions,
     enquiries: Enquiries,
     nested: NestedContext,
     kept: Kept,
@@ -235,7 +239,7 @@ impl SessionTask {
             open_turn: None,
             queue: VecDeque::new(),
             steering: Steering::default(),
-            approvals: Approvals::default(),
+            questions: Questions::default(),
             enquiries: Enquiries::default(),
             kept: Kept::default(),
             permits: Arc::new(Semaphore::new(settings.delegation.subagents_max)),
@@ -547,7 +551,7 @@ impl SessionTask {
             stop: stop.clone(),
             events: &self.events,
             steering: &self.steering,
-            approvals: &self.approvals,
+            questions: &self.questions,
             enquiries: &self.enquiries,
             nested: &self.nested,
             kept: &self.kept,
@@ -574,9 +578,9 @@ impl SessionTask {
                 Some(Op::Rewind { .. } | Op::Retry) => Some(Notice::NotTaken {
                     reason: "a turn runs; stop it first".into(),
                 }),
-                Some(Op::Answer { call, verdict }) => {
-                    self.approvals.resolve(&call, verdict);
-                    None
+                Some(Op::Answer { approval, verdict }) => {
+                    let taken = self.questions.answer(&approval, verdict);
+                    taken.err().map(|reason| Notice::NotTaken { reason })
                 }
                 Some(Op::Respond { enquiry, response }) => {
                     let taken = self.enquiries.respond(&enquiry, response);

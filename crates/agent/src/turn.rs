@@ -5,9 +5,9 @@ use std::sync::Arc;
 use hermes_core::{CancellationToken, Effect, Event, StoreError, TurnEnd, TurnId};
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::approvals::Questions;
 use crate::ask::{Asked, ask, last_words};
 use crate::calls::{self, Answered, Kept};
-use crate::consent::Approvals;
 use crate::delegation::Launch;
 use crate::enquiries::Enquiries;
 use crate::history::History;
@@ -27,7 +27,7 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) stop: CancellationToken,
     pub(crate) events: &'a mpsc::Sender<Event>,
     pub(crate) steering: &'a Steering,
-    pub(crate) approvals: &'a Approvals,
+    pub(crate) questions: &'a Questions,
     pub(crate) enquiries: &'a Enquiries,
     pub(crate) nested: &'a NestedContext,
     pub(crate) kept: &'a Kept,

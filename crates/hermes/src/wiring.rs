@@ -246,6 +246,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
             output_bytes_max: limit("tool_output.max_bytes")?,
             command_timeout: base.settings.seconds("terminal.timeout")?,
             subagents_max: delegation::settings(base)?.subagents_max,
+            clarify_timeout: base.settings.seconds("agent.clarify_timeout")?,
             ..ToolLimits::default()
         },
         home: base.environment.user_home(),

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use hermes_core::{Processes, Terminal, Tool};
 
+mod clarify;
 mod delegate_task;
 pub mod patch;
 mod process;
@@ -49,6 +50,7 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[(&str, Make)] = &[
+    ("clarify", clarify::make),
     ("delegate_task", delegate_task::make),
     ("patch", patch::make),
     ("process", process::make),
@@ -97,6 +99,8 @@ pub struct ToolLimits {
     pub subagents_max: usize,
     /// The longest a command may ask for: a turn should not hang for an hour.
     pub command_timeout_max: Duration,
+    /// `agent.clarify_timeout`: how long a question to the user waits.
+    pub clarify_timeout: Duration,
 }
 
 impl Default for ToolLimits {
@@ -109,6 +113,7 @@ impl Default for ToolLimits {
             command_timeout: Duration::from_secs(180),
             subagents_max: 3,
             command_timeout_max: Duration::from_secs(600),
+            clarify_timeout: Duration::from_secs(3600),
         }
     }
 }

@@ -18,6 +18,13 @@ pub struct Toolset {
 /// Every group that is not everything.
 pub const TOOLSETS: &[Toolset] = &[
     Toolset {
+        name: "clarify",
+        legacy_name: None,
+        purpose: "ask you what only you know",
+        tools: &["clarify"],
+        includes: &[],
+    },
+    Toolset {
         name: "delegation",
         legacy_name: None,
         purpose: "give errands to subagents",
@@ -57,7 +64,6 @@ pub const TOOLSETS: &[Toolset] = &[
 /// Toolsets that settings may name although their tools are not here: those of the program this one follows.
 const ELSEWHERE: &[&str] = &[
     "browser",
-    "clarify",
     "code_execution",
     "computer_use",
     "context_engine",
@@ -204,7 +210,7 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: delegation, file, terminal, todo, debugging, hermes-cli, all, *"
+            "there is no toolset `zzz`; known: clarify, delegation, file, terminal, todo, debugging, hermes-cli, all, *"
         );
     }
 }

@@ -5,10 +5,12 @@
     reason = "a helper that fails is a test that fails"
 )]
 
+mod approvals;
 mod asking;
 mod bad_input;
 mod chat;
 mod checkpoints;
+mod clarify;
 mod commands;
 mod delegation;
 mod demo;
