@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use hermes_core::delegation::SUBAGENT_SOURCE;
 use hermes_core::{
-    ApprovalId, BoxFuture, CallId, CancellationToken, Checkpoints, Claim, Clock, EnquiryId, Entry,
-    Event, Message, Model, NewSession, Notice, Op, OpenTurn, Part, Person, Prefix, Random,
-    Response, ResultStatus, Role, SessionId, SessionRecord, Store, StoreError, Tool, ToolResult,
-    TurnEnd, TurnId, UserMessage, Verdict,
+    ApprovalId, BoxFuture, CancellationToken, Checkpoints, Claim, Clock, EnquiryId, Entry, Event,
+    Message, Model, NewSession, Notice, Op, OpenTurn, Part, Person, Prefix, Random, Response,
+    ResultStatus, Role, SessionId, SessionRecord, Store, StoreError, Tool, ToolResult, TurnEnd,
+    TurnId, UserMessage, Verdict,
 };
 use tokio::sync::{Semaphore, mpsc};
 

@@ -96,7 +96,7 @@ impl Watch {
         };
         Box::pin(async move {
             Op::Answer {
-                call: question.call,
+                approval: question.approval,
                 verdict: verdict(&person.ask(ask).await),
             }
         })
