@@ -131,12 +131,12 @@ impl Asking<'_> {
     }
 }
 
-/// What would run, as a person would write it: the command of a terminal call, the arguments of any other.
+/// What would run, as a person would write it: a command, a script, the arguments of any other call.
 fn describe(arguments: &Value) -> String {
-    match arguments.get("command").and_then(Value::as_str) {
-        Some(command) => command.to_owned(),
-        None => arguments.to_string(),
-    }
+    let text = ["command", "code"]
+        .iter()
+        .find_map(|name| arguments.get(name)?.as_str());
+    text.map_or_else(|| arguments.to_string(), str::to_owned)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

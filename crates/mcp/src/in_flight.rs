@@ -163,6 +163,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use hermes_core::{Reader, Toolbox};
+
     use super::*;
 
     /// The context of a call that nobody watches.
@@ -176,6 +178,8 @@ pub(crate) mod tests {
             person: Person::default(),
             spending: Spending::default(),
             previous: None,
+            toolbox: Toolbox::default(),
+            reader: Reader::default(),
         }
     }
 

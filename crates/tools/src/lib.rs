@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use hermes_core::{Processes, Terminal, Tool};
 
+mod execute_code;
 pub mod patch;
 mod process;
 mod read_file;
@@ -37,6 +38,7 @@ mod shell;
 mod syntax;
 mod target;
 
+pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use ledger::FileLedger;
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, select};
 
@@ -45,6 +47,7 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[(&str, Make)] = &[
+    ("execute_code", execute_code::make),
     ("patch", patch::make),
     ("process", process::make),
     ("read_file", read_file::make),
@@ -65,6 +68,7 @@ pub struct ToolPorts {
     pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
     pub limits: ToolLimits,
+    pub code: CodeSettings,
     /// The user's home folder: what `~` means, and where their keys are.
     pub home: Option<PathBuf>,
     /// Files and folders of ours that tools neither read nor write: keys and tokens.

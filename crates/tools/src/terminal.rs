@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, Processes, ShellCommand,
-    Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Wishes,
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, Processes, Reader,
+    ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Wishes,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -150,6 +150,9 @@ impl TerminalTool {
             return self.start(command, &arguments).await;
         }
         match self.terminal.run(command).await {
+            Ok(output) if cx.reader == Reader::Program && output.exit == CommandExit::Code(0) => {
+                Ok(ToolOutput::text(output.text))
+            }
             Ok(output) => present(&arguments.command, timeout, &output),
             Err(error) => Err(ToolError::Answer(error.to_string())),
         }

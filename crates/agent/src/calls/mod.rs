@@ -2,6 +2,7 @@
 
 mod check;
 mod coerce;
+mod inner;
 mod plan;
 mod run;
 mod schema;
@@ -194,14 +195,20 @@ async fn may_start(cx: &TurnContext<'_>, ready: &Ready) -> Result<(), ToolResult
         arguments: ready.arguments.clone(),
     })
     .await;
+    ask_consent(cx, ready).await.map_err(not_run)
+}
+
+/// Returns why a call may not run, if so, in words for the model.
+async fn ask_consent(cx: &TurnContext<'_>, ready: &Ready) -> Result<(), String> {
     let asking = Asking {
         policy: cx.settings.consent,
         approvals: cx.approvals,
         events: cx.events,
         stop: &cx.stop,
     };
-    let consent = asking.consent(ready.tool.as_ref(), &ready.call, &ready.arguments);
-    consent.await.map_err(not_run)
+    asking
+        .consent(ready.tool.as_ref(), &ready.call, &ready.arguments)
+        .await
 }
 
 /// Brings a result into the form the model will see: fitted, with context files and the user's words beside it.

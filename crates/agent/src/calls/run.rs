@@ -6,13 +6,14 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::{
-    Asked, Effect, Event, Finished, Person, Progress, ResultStatus, Spending, ToolContext,
-    ToolError, ToolOutput, ToolResult,
+    Asked, Effect, Event, Finished, Person, Progress, Reader, ResultStatus, Spending, ToolContext,
+    ToolError, ToolOutput, ToolResult, Toolbox, Use,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Ready;
+use super::inner::InnerCalls;
 use crate::enquiries::enquire;
 use crate::turn::TurnContext;
 
@@ -35,6 +36,7 @@ pub(super) async fn run<'a>(
     let (watcher, progress) = mpsc::channel(PROGRESS_LINES_MAX);
     let (person, enquiries) = Person::reachable();
     let (account, spending) = mpsc::channel(SPENDING_WAITING_MAX);
+    let (toolbox, uses) = Toolbox::open();
     let context = ToolContext {
         session: cx.recorder.session().clone(),
         call: ready.call.id.clone(),
@@ -44,6 +46,8 @@ pub(super) async fn run<'a>(
         person,
         spending: Spending::to(account),
         previous,
+        toolbox,
+        reader: Reader::Model,
     };
     let outcome = outcome(
         cx,
@@ -53,6 +57,7 @@ pub(super) async fn run<'a>(
             progress,
             enquiries,
             spending,
+            uses,
         },
     )
     .await;
@@ -92,6 +97,7 @@ struct News {
     progress: mpsc::Receiver<String>,
     enquiries: mpsc::Receiver<Asked>,
     spending: mpsc::Receiver<Finished>,
+    uses: mpsc::Receiver<Use>,
 }
 
 enum Outcome {
@@ -116,6 +122,7 @@ async fn outcome(
     let deadline = tokio::time::sleep(CALL_TIME_MAX);
     tokio::pin!(deadline);
     let mut open_enquiries = FuturesUnordered::new();
+    let mut inner_calls = InnerCalls::of(cx, context);
     loop {
         tokio::select! {
             biased;
@@ -134,6 +141,8 @@ async fn outcome(
                 open_enquiries.push(enquire(cx, &ready.call, asked));
             }
             Some(()) = open_enquiries.next() => {}
+            Some(wanted) = news.uses.recv() => inner_calls.take(wanted),
+            Some(()) = inner_calls.next_end() => {}
             () = &mut give_up => return Outcome::Interrupted,
             () = &mut deadline => return Outcome::Overdue,
         }

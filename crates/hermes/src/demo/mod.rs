@@ -16,7 +16,7 @@ use hermes_core::{
 };
 use hermes_exec::{Background, Local, ProcessFolder, child_environment};
 use hermes_store::SqliteStore;
-use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
+use hermes_tools::{CodePlace, CodeSettings, FileLedger, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
 
 use crate::args::DemoArgs;
@@ -278,6 +278,9 @@ impl Stage {
             terminal,
             processes: Arc::new(processes),
             limits: ToolLimits::default(),
+            code: CodeSettings::at(CodePlace::Here {
+                sockets: std::env::temp_dir(),
+            }),
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CancellationToken, Person, Progress, Spending, Tool, ToolContext, ToolError, ToolOutput,
+    CancellationToken, Person, Progress, Reader, Spending, Tool, ToolContext, ToolError,
+    ToolOutput, Toolbox,
 };
 use serde_json::{Value, json};
 
@@ -47,6 +48,8 @@ pub fn context(cwd: &Path) -> ToolContext {
         person: Person::default(),
         spending: Spending::default(),
         previous: None,
+        toolbox: Toolbox::default(),
+        reader: Reader::default(),
     }
 }
 
