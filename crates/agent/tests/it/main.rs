@@ -2,6 +2,7 @@
 
 mod calls;
 mod enquiries;
+mod inner_calls;
 mod recovery;
 mod replies;
 mod rewinding;
