@@ -10,6 +10,7 @@ mod bad_input;
 mod chat;
 mod commands;
 mod demo;
+mod execute_code;
 mod face;
 mod golden;
 mod mcp;
