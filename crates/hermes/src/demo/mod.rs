@@ -26,7 +26,7 @@ use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::wiring::SystemClock;
 use records::Records;
-use script::{CRASHED, DemoModel, FIRST, INTERRUPTED, RECORDS};
+use script::{CRASHED, DemoModel, FIRST, INTERRUPTED, RECORDS, SCRIPTED};
 
 const NOTES: &str = "Monday\n- book the train to Delphi (open)\n- return the sandals (done)\n\
      Tuesday\n- water the laurel (open)\n- answer Penelope (open)\n";
@@ -83,13 +83,15 @@ impl Stage {
         self.say("Hermes, on stage. The model is scripted; the loop, the tools and the store are the real ones.")?;
         self.title("1", "It works: it reads, plans, writes and checks")?;
         self.tools_act().await?;
-        self.title("2", "It stops when you say so")?;
+        self.title("2", "It writes scripts that call tools")?;
+        self.script_act().await?;
+        self.title("3", "It stops when you say so")?;
         self.interrupt_act().await?;
-        self.title("3", "It survives kill -9")?;
+        self.title("4", "It survives kill -9")?;
         self.kill_act().await?;
-        self.title("4", "It keeps its MCP tools")?;
+        self.title("5", "It keeps its MCP tools")?;
         self.records_act().await?;
-        self.title("5", "It remembers")?;
+        self.title("6", "It remembers")?;
         self.search_act().await?;
         let fate = if args.keep {
             "kept"
@@ -110,6 +112,19 @@ impl Stage {
         opened.session.say(FIRST).await;
         self.follow(opened, |_| Act::GoOn).await?;
         Ok(())
+    }
+
+    /// Four calls of two tools, and one result for the model.
+    async fn script_act(&self) -> Outcome<()> {
+        let path = self.environment.get("PATH").unwrap_or_default();
+        if !std::env::split_paths(path).any(|folder| folder.join("python3").is_file()) {
+            return self.say("Skipped: scripts are Python, and there is no python3 on your PATH.");
+        }
+        self.user(SCRIPTED)?;
+        let opened = self.open(&self.store()?, None).await?;
+        opened.session.say(SCRIPTED).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        self.say("The script made four calls. The model saw what it printed, and nothing else.")
     }
 
     async fn interrupt_act(&self) -> Outcome<()> {
@@ -160,7 +175,7 @@ impl Stage {
         released.map_err(|_| Failure::new("the killed process still holds its session"))
     }
 
-    /// The child's part of the third act.
+    /// The child's part of the fourth act.
     async fn crash_act(&self) -> Outcome<()> {
         let opened = self.open(&self.store()?, None).await?;
         opened.session.say(CRASHED).await;

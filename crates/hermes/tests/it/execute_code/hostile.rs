@@ -43,7 +43,7 @@ async fn nonsense_at_the_socket_is_answered_and_harms_nobody() {
          print(raw(call('execute_code', code='print(1)')))\n\
          print(raw(call('process', action='list')))\n\
          print(raw(call('terminal', command='sleep 9', background=True)))\n\
-         print(raw(call('read_file', path=1.5)))\n\
+         print(raw(call('read_file', path=['a'])))\n\
          lines = [socket.socket(socket.AF_UNIX) for _ in range(20)]\n\
          for line in lines: line.connect(hermes_tools._way_back['socket'])\n\
          print(hermes_tools.read_file('a.txt'))\n"

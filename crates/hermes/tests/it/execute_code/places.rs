@@ -42,7 +42,7 @@ fn check(text: &str) {
         "6 42\n",
         "Nobody can allow this",
         "['0', '1', '2']\n/\n",
-        "7 tool calls",
+        "8 tool calls",
     ] {
         assert!(text.contains(words), "{words:?} in {text}");
     }
