@@ -12,7 +12,6 @@ mod patch;
 mod process;
 mod read_file;
 mod search_files;
-mod search_speed;
 mod terminal;
 mod write_file;
 

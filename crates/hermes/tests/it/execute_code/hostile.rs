@@ -114,29 +114,50 @@ async fn threads_and_children_call_at_once_and_each_gets_its_own_answer() {
 }
 
 #[tokio::test]
-async fn endless_output_is_cut_and_an_endless_script_killed_with_its_children() {
-    let mut stage = Stage::new();
-    stage.settings.timeout = Duration::from_secs(3);
-    let ended = stage
-        .run(
-            "import os, signal, time\n\
-             signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
-             for n in range(20):\n\
-             \x20   if os.fork() == 0:\n\
-             \x20       if n % 2: os.setsid()\n\
-             \x20       open('%d.pid' % n, 'w').write(str(os.getpid()))\n\
-             \x20       time.sleep(600)\n\
-             while True: print('flood ' * 100)\n",
-        )
+async fn a_flood_of_output_keeps_its_beginning_and_its_end() {
+    let stage = Stage::new();
+    let text = stage
+        .prints("import sys\nprint('first')\nfor n in range(20000): print('flood ' * 50)\nprint('last')")
         .await;
+    assert!(text.len() < 60_000, "{}", text.len());
+    assert!(text.starts_with("first\n") && text.contains("\nlast\n[exit code 0;"));
+    assert!(text.contains("bytes left out"));
+}
+
+#[tokio::test]
+async fn a_script_without_end_is_killed_when_its_time_is_up() {
+    let mut stage = Stage::new();
+    stage.settings.timeout = Duration::from_secs(1);
+    let code =
+        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: print('more')";
+    let ended = stage.run(code).await;
     assert_eq!(ended.status, ResultStatus::Failed);
-    assert!(ended.text.len() < 60_000, "{}", ended.text.len());
-    for words in ["bytes left out", "killed when its 3 s were over"] {
-        assert!(ended.text.contains(words), "{words:?}");
-    }
+    assert!(
+        ended.text.contains("killed when its 1 s were over"),
+        "{ended:?}"
+    );
+}
+
+#[tokio::test]
+async fn everything_a_script_started_is_killed_with_it() {
+    let stage = Stage::new();
+    let code = "import os, signal, time\n\
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+                def name(n): return '%d.pid' % n\n\
+                for n in range(20):\n\
+                \x20   if os.fork() == 0:\n\
+                \x20       if n % 2: os.setsid()\n\
+                \x20       open('part%d' % n, 'w').write(str(os.getpid()))\n\
+                \x20       os.rename('part%d' % n, name(n))\n\
+                \x20       time.sleep(600)\n\
+                while not all(os.path.exists(name(n)) for n in range(20)): time.sleep(0.01)\n\
+                while True: print('all up', flush=True)\n";
+    let are_up =
+        |event: &Event| matches!(event, Event::CallProgress { text, .. } if text == "all up");
+    let ended = stage.run_until(code, are_up).await;
+    assert_eq!(ended.status, ResultStatus::OutcomeUnknown, "{ended:?}");
     for n in 0..20 {
         let pid = stage.read(&format!("{n}.pid"));
-        assert!(!pid.is_empty(), "child {n} ran");
         wait_until("the child is gone", || !is_alive(&pid));
     }
 }
