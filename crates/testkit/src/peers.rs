@@ -47,7 +47,7 @@ pub fn program(name: &str) -> Command {
     Command::new(name)
 }
 
-/// Debian's `sshd` on a loopback port, with keys of its own.
+/// Debian's `sshd` on a loopback port, with keys of its own, and a home without the start files of whoever runs the test.
 pub struct Sshd {
     process: Child,
     pub port: u16,
@@ -79,7 +79,8 @@ impl Sshd {
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host_key\nPidFile {at}/pid\n\
              AuthorizedKeysFile {at}/authorized_keys\nPermitRootLogin prohibit-password\n\
-             PasswordAuthentication no\nUsePAM no\nStrictModes no\nMaxSessions 100\n"
+             PasswordAuthentication no\nUsePAM no\nStrictModes no\nMaxSessions 100\n\
+             SetEnv HOME={at}\n"
         );
         fs::write(path("config"), config).unwrap();
         let process = program("/usr/sbin/sshd")
