@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hermes_core::{Consent, Settled, StoreError, Tool, ToolCall, Verdict};
+use hermes_core::{CallId, Consent, Settled, StoreError, Tool, Verdict};
 use serde_json::Value;
 
 use crate::approvals::{Wish, ask_person};
@@ -26,10 +26,11 @@ pub(crate) enum Decision {
     NotRun(String),
 }
 
+/// Decides about a call of a tool. `call` is the one the model made, for itself or for what it does.
 pub(crate) async fn decide(
     cx: &TurnContext<'_>,
     tool: &dyn Tool,
-    call: &ToolCall,
+    call: &CallId,
     arguments: &Value,
 ) -> Result<Decision, StoreError> {
     let reason = match tool.consent(arguments) {
@@ -48,7 +49,12 @@ pub(crate) async fn decide(
         ))),
         ConsentPolicy::Ask { timeout } => {
             let what = describe(arguments);
-            let wish = Wish { call, what, reason };
+            let wish = Wish {
+                call,
+                tool: &tool.spec().name,
+                what,
+                reason,
+            };
             Ok(heard(ask_person(cx, &wish, timeout).await?))
         }
     }
@@ -73,10 +79,10 @@ fn heard(how: Settled) -> Decision {
     Decision::NotRun(words.to_owned())
 }
 
-/// What would run, as a person would write it: the command of a terminal call, the arguments of any other.
+/// What would run, as a person would write it: a command, a script, the arguments of any other call.
 fn describe(arguments: &Value) -> String {
-    match arguments.get("command").and_then(Value::as_str) {
-        Some(command) => command.to_owned(),
-        None => arguments.to_string(),
-    }
+    let text = ["command", "code"]
+        .iter()
+        .find_map(|name| arguments.get(name)?.as_str());
+    text.map_or_else(|| arguments.to_string(), str::to_owned)
 }

@@ -21,6 +21,7 @@ pub mod process;
 pub mod store;
 pub mod terminal;
 pub mod tool;
+pub mod toolbox;
 
 pub mod backoff;
 pub mod breaker;
@@ -66,6 +67,7 @@ pub use store::{
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    BoxFuture, Consent, Parallel, Progress, Spending, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec,
+    BoxFuture, Consent, Parallel, Progress, Reader, Spending, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
 };
+pub use toolbox::{InnerCall, Toolbox, Use};

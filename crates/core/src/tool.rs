@@ -14,6 +14,7 @@ use crate::effect::Effect;
 use crate::enquiry::Person;
 use crate::id::{CallId, SessionId};
 use crate::model::Finished;
+use crate::toolbox::Toolbox;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -110,6 +111,19 @@ pub struct ToolContext {
     pub spending: Spending,
     /// The text of this tool's last successful result in this session: state that lives in the history.
     pub previous: Option<String>,
+    /// The other tools of the session.
+    pub toolbox: Toolbox,
+    pub reader: Reader,
+}
+
+/// Who reads the result of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reader {
+    /// The model: numbers, notes and hints help it.
+    #[default]
+    Model,
+    /// A program of the model's, which wants the thing itself. Nothing of it is in the conversation.
+    Program,
 }
 
 #[derive(Debug, Clone, Default)]

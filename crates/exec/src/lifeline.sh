@@ -73,6 +73,8 @@ trap '' USR1
 if [ "$(tail -n 1 "$file.$mark" 2>/dev/null)" = '# complete' ]; then
     mv -f "$file.$mark" "$file"
 fi
+# A command that took the place of its shell left nothing; that shell is not lost, but as it was before.
+[ -e "$file" ] || : >"$file"
 printf '\036%s %d\n' "$mark" "$status"
 # Input that nobody read must still be taken, or the line breaks before this is heard.
 wait "$guard"

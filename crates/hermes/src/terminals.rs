@@ -9,20 +9,23 @@ use hermes_exec::{
     Background, Docker, DockerSettings, Local, ProcessFolder, START_FILES, Ssh, SshSettings,
     TmpfsSizes, child_environment,
 };
+use hermes_tools::{CodeMode, CodePlace, CodeSettings};
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::wiring::SystemClock;
 
-/// A place for commands, and the processes in its background.
+/// A place for commands, the processes in its background, and how scripts run there.
 pub struct Terminals {
     pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
+    pub code: CodeSettings,
 }
 
 impl Terminals {
     pub fn chosen(base: &Base) -> Outcome<Self> {
         let (terminal, folder) = backend(base)?;
+        let code = code_settings(base, &folder)?;
         let processes = Background::new(
             Arc::clone(&terminal),
             folder,
@@ -32,8 +35,33 @@ impl Terminals {
         Ok(Self {
             terminal,
             processes: Arc::new(processes),
+            code,
         })
     }
+}
+
+fn code_settings(base: &Base, folder: &ProcessFolder) -> Outcome<CodeSettings> {
+    let mode = match base.settings.string("code_execution.mode")?.as_str() {
+        "project" => CodeMode::Project,
+        "strict" => CodeMode::Strict,
+        other => {
+            let message =
+                format!("`code_execution.mode` is `{other}`, which is no way to run scripts");
+            return Err(Failure::usage(message).hint("known: project, strict"));
+        }
+    };
+    let place = match folder {
+        ProcessFolder::Here(_) => CodePlace::Here {
+            sockets: base.environment.get("TMPDIR").unwrap_or("/tmp").into(),
+        },
+        ProcessFolder::Cache => CodePlace::Elsewhere,
+    };
+    Ok(CodeSettings {
+        place,
+        mode,
+        timeout: base.settings.seconds("code_execution.timeout")?,
+        calls_max: base.settings.u64("code_execution.max_tool_calls")? as usize,
+    })
 }
 
 fn backend(base: &Base) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {

@@ -233,6 +233,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
     let Terminals {
         terminal,
         processes,
+        code,
     } = Terminals::chosen(base)?;
     let limit = |key: &str| base.settings.u64(key).map(|value| value as usize);
     let home = &base.home;
@@ -249,6 +250,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
             clarify_timeout: base.settings.seconds("agent.clarify_timeout")?,
             ..ToolLimits::default()
         },
+        code,
         home: base.environment.user_home(),
         secret: vec![home.dot_env(), home.directory().join("auth.json")],
         protected: vec![home.config_yaml(), home.database()],

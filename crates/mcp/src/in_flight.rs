@@ -163,7 +163,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hermes_core::Delegates;
+    use hermes_core::{Delegates, Reader, Toolbox};
 
     use super::*;
 
@@ -179,6 +179,8 @@ pub(crate) mod tests {
             delegates: Delegates::default(),
             spending: Spending::default(),
             previous: None,
+            toolbox: Toolbox::default(),
+            reader: Reader::default(),
         }
     }
 

@@ -38,6 +38,8 @@ pub enum Behaviour {
     Hang,
     /// Asks the person, and returns their response as JSON.
     Enquire(Ask),
+    /// Calls these tools at once with these arguments, and returns what each said, a line each.
+    Use(Vec<(&'static str, Value)>),
 }
 
 impl TestTool {
@@ -153,6 +155,16 @@ impl Tool for TestTool {
                 Behaviour::Enquire(ask) => {
                     let response = cx.person.ask(ask.clone()).await;
                     Ok(ToolOutput::text(json!(response).to_string()))
+                }
+                Behaviour::Use(calls) => {
+                    let calls = calls.iter().map(|(tool, arguments)| async move {
+                        match cx.toolbox.call(tool, arguments.clone()).await {
+                            Ok(output) => format!("ok: {}", output.text),
+                            Err(error) => format!("error: {error}"),
+                        }
+                    });
+                    let said = futures_util::future::join_all(calls).await;
+                    Ok(ToolOutput::text(said.join("\n")))
                 }
             }
         })

@@ -15,6 +15,7 @@ use hermes_core::{Processes, Terminal, Tool};
 
 mod clarify;
 mod delegate_task;
+mod execute_code;
 pub mod patch;
 mod process;
 mod read_file;
@@ -41,6 +42,7 @@ mod shell;
 mod syntax;
 mod target;
 
+pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use ledger::FileLedger;
 pub use tool_search::{SearchLimits, tool_search};
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
@@ -52,6 +54,7 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 pub const BUILT_IN: &[(&str, Make)] = &[
     ("clarify", clarify::make),
     ("delegate_task", delegate_task::make),
+    ("execute_code", execute_code::make),
     ("patch", patch::make),
     ("process", process::make),
     ("read_file", read_file::make),
@@ -72,6 +75,7 @@ pub struct ToolPorts {
     pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
     pub limits: ToolLimits,
+    pub code: CodeSettings,
     /// The user's home folder: what `~` means, and where their keys are.
     pub home: Option<PathBuf>,
     /// Files and folders of ours that tools neither read nor write: keys and tokens.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, Processes, SessionId,
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, Processes, Reader, SessionId,
     ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Wishes,
 };
 use serde::Deserialize;
@@ -162,6 +162,9 @@ impl TerminalTool {
             return self.start(command, &arguments).await;
         }
         match self.terminal.run(command).await {
+            Ok(output) if cx.reader == Reader::Program && output.exit == CommandExit::Code(0) => {
+                Ok(ToolOutput::text(output.text))
+            }
             Ok(output) => present(&arguments.command, timeout, &output),
             Err(error) => Err(ToolError::Answer(error.to_string())),
         }

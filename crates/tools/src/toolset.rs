@@ -25,6 +25,13 @@ pub const TOOLSETS: &[Toolset] = &[
         includes: &[],
     },
     Toolset {
+        name: "code_execution",
+        legacy_name: None,
+        purpose: "write scripts that call tools",
+        tools: &["execute_code"],
+        includes: &[],
+    },
+    Toolset {
         name: "delegation",
         legacy_name: None,
         purpose: "give errands to subagents",
@@ -64,7 +71,6 @@ pub const TOOLSETS: &[Toolset] = &[
 /// Toolsets that settings may name although their tools are not here: those of the program this one follows.
 const ELSEWHERE: &[&str] = &[
     "browser",
-    "code_execution",
     "computer_use",
     "context_engine",
     "cronjob",
@@ -210,7 +216,8 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: clarify, delegation, file, terminal, todo, debugging, hermes-cli, all, *"
+            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, terminal, todo, debugging, \
+             hermes-cli, all, *"
         );
     }
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod coerce;
+mod inner;
 mod keep;
 mod plan;
 mod run;
@@ -200,7 +201,7 @@ async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<ToolResul
         arguments: ready.arguments.clone(),
     })
     .await;
-    let decision = decide(cx, ready.tool.as_ref(), &ready.call, &ready.arguments);
+    let decision = decide(cx, ready.tool.as_ref(), &ready.call.id, &ready.arguments);
     Ok(match decision.await? {
         Decision::Run => None,
         Decision::NotRun(why) => not_run(why),

@@ -6,13 +6,14 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::{
-    Asked, Delegates, Delegation, Effect, Event, Finished, Person, Progress, ResultStatus,
-    Spending, ToolContext, ToolError, ToolOutput, ToolResult,
+    Asked, Delegates, Delegation, Effect, Event, Finished, Person, Progress, Reader, ResultStatus,
+    Spending, ToolContext, ToolError, ToolOutput, ToolResult, Toolbox, Use,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Ready;
+use super::inner::InnerCalls;
 use crate::delegation::{CallPlace, Caller, delegate};
 use crate::enquiries::enquire;
 use crate::turn::TurnContext;
@@ -37,6 +38,7 @@ pub(super) async fn run<'a>(
     let (person, enquiries) = Person::reachable();
     let (delegates, delegations) = Delegates::reachable();
     let (account, spending) = mpsc::channel(SPENDING_WAITING_MAX);
+    let (toolbox, uses) = Toolbox::open();
     let context = ToolContext {
         session: cx.recorder.session().clone(),
         call: ready.call.id.clone(),
@@ -47,6 +49,8 @@ pub(super) async fn run<'a>(
         delegates,
         spending: Spending::to(account),
         previous,
+        toolbox,
+        reader: Reader::Model,
     };
     let outcome = outcome(
         cx,
@@ -58,6 +62,7 @@ pub(super) async fn run<'a>(
             enquiries,
             delegations,
             spending,
+            uses,
         },
     )
     .await;
@@ -98,6 +103,7 @@ struct News {
     enquiries: mpsc::Receiver<Asked>,
     delegations: mpsc::Receiver<Delegation>,
     spending: mpsc::Receiver<Finished>,
+    uses: mpsc::Receiver<Use>,
 }
 
 enum Outcome {
@@ -124,6 +130,7 @@ async fn outcome(
     tokio::pin!(deadline);
     let mut open_enquiries = FuturesUnordered::new();
     let mut at_work = FuturesUnordered::new();
+    let mut inner_calls = InnerCalls::of(cx, context);
     loop {
         tokio::select! {
             biased;
@@ -153,6 +160,8 @@ async fn outcome(
                 at_work.push(delegate(cx, caller, delegation));
             }
             Some(()) = at_work.next() => {}
+            Some(wanted) = news.uses.recv() => inner_calls.take(wanted),
+            Some(()) = inner_calls.next_end() => {}
             () = &mut give_up => return Outcome::Interrupted,
             // Subagents have limits of their own.
             () = &mut deadline, if at_work.is_empty() => return Outcome::Overdue,

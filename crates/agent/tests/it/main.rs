@@ -5,6 +5,7 @@ mod calls;
 mod checkpoints;
 mod delegation;
 mod enquiries;
+mod inner_calls;
 mod recovery;
 mod replies;
 mod rewinding;

@@ -10,7 +10,6 @@ mod contract;
 mod docker;
 mod killed;
 mod local;
-mod peers;
 mod program;
 mod ssh;
 

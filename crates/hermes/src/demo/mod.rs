@@ -21,7 +21,7 @@ use hermes_exec::{
     child_environment,
 };
 use hermes_store::SqliteStore;
-use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
+use hermes_tools::{CodePlace, CodeSettings, FileLedger, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
 
 use crate::args::DemoArgs;
@@ -32,7 +32,7 @@ use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::wiring::SystemClock;
 use records::Records;
-use script::{CRASHED, DELEGATED, DemoModel, FIRST, INTERRUPTED, PATCHED, RECORDS};
+use script::{CRASHED, DELEGATED, DemoModel, FIRST, INTERRUPTED, PATCHED, RECORDS, SCRIPTED};
 
 const NOTES: &str = "Monday\n- book the train to Delphi (open)\n- return the sandals (done)\n\
      Tuesday\n- water the laurel (open)\n- answer Penelope (open)\n";
@@ -90,17 +90,19 @@ impl Stage {
         self.say("Hermes, on stage. The model is scripted; the loop, the tools and the store are the real ones.")?;
         self.title("1", "It works: it reads, plans, writes and checks")?;
         self.tools_act().await?;
-        self.title("2", "It stops when you say so")?;
+        self.title("2", "It writes scripts that call tools")?;
+        self.script_act().await?;
+        self.title("3", "It stops when you say so")?;
         self.interrupt_act().await?;
-        self.title("3", "It survives kill -9")?;
+        self.title("4", "It survives kill -9")?;
         self.kill_act().await?;
-        self.title("4", "What it changes can be taken back")?;
+        self.title("5", "What it changes can be taken back")?;
         self.rollback_act().await?;
-        self.title("5", "It keeps its MCP tools")?;
+        self.title("6", "It keeps its MCP tools")?;
         self.records_act().await?;
-        self.title("6", "It delegates")?;
+        self.title("7", "It delegates")?;
         self.subagents_act().await?;
-        self.title("7", "It remembers")?;
+        self.title("8", "It remembers")?;
         self.search_act().await?;
         let fate = if args.keep {
             "kept"
@@ -121,6 +123,19 @@ impl Stage {
         opened.session.say(FIRST).await;
         self.follow(opened, |_| Act::GoOn).await?;
         Ok(())
+    }
+
+    /// Four calls of two tools, and one result for the model.
+    async fn script_act(&self) -> Outcome<()> {
+        let path = self.environment.get("PATH").unwrap_or_default();
+        if !std::env::split_paths(path).any(|folder| folder.join("python3").is_file()) {
+            return self.say("Skipped: scripts are Python, and there is no python3 on your PATH.");
+        }
+        self.user(SCRIPTED)?;
+        let opened = self.open(&self.store()?, None).await?;
+        opened.session.say(SCRIPTED).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        self.say("The script made four calls. The model saw what it printed, and nothing else.")
     }
 
     async fn interrupt_act(&self) -> Outcome<()> {
@@ -171,7 +186,7 @@ impl Stage {
         released.map_err(|_| Failure::new("the killed process still holds its session"))
     }
 
-    /// The child's part of the third act.
+    /// The child's part of the fourth act.
     async fn crash_act(&self) -> Outcome<()> {
         let opened = self.open(&self.store()?, None).await?;
         opened.session.say(CRASHED).await;
@@ -327,6 +342,9 @@ impl Stage {
             terminal,
             processes: Arc::new(processes),
             limits: ToolLimits::default(),
+            code: CodeSettings::at(CodePlace::Here {
+                sockets: std::env::temp_dir(),
+            }),
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),

@@ -18,6 +18,7 @@ pub struct DemoModel {
 
 /// What the user says in each act.
 pub const FIRST: &str = "Read notes.txt, put the open tasks into tasks.md, and count them.";
+pub const SCRIPTED: &str = "Which of my lists mention the laurel, and how long are they?";
 pub const INTERRUPTED: &str = "Wait for the build to finish.";
 pub const CRASHED: &str = "Send the release announcement.";
 pub const PATCHED: &str = "The laurel in garden/plan.md wants water every day.";
@@ -27,6 +28,15 @@ pub const DELEGATED: &str = "How many tasks are open in notes.txt, and over how 
 /// What its two subagents are told.
 const COUNT_TASKS: &str = "Count the open tasks in notes.txt.";
 const COUNT_DAYS: &str = "Count the days in notes.txt.";
+/// What the model writes in the second act.
+const SCRIPT: &str = "from hermes_tools import read_file, terminal
+
+for name in terminal('ls notes.txt tasks.md').split():
+    lines = read_file(name).splitlines()
+    found = [line for line in lines if 'laurel' in line]
+    print(name, len(lines), 'lines;', found)
+print(terminal('date +%A').strip(), 'is a good day to water it')
+";
 
 enum Line {
     Text(&'static str),
@@ -56,6 +66,10 @@ fn line(said: &str, step: usize, last_result: &str) -> Line {
         (FIRST, _) => Line::Text(
             "Three tasks are open: the train to Delphi, the laurel, and a letter to Penelope. They are in tasks.md.",
         ),
+        (SCRIPTED, 0) => Line::Calls(vec![("execute_code", json!({ "code": SCRIPT }))]),
+        (SCRIPTED, _) => {
+            Line::Text("Both do: notes.txt says so on Tuesday, tasks.md as an open task.")
+        }
         (INTERRUPTED, 0) => Line::Calls(vec![(
             "terminal",
             json!({ "command": "echo building; sleep 30" }),
@@ -192,6 +206,7 @@ mod tests {
         };
         for said in [
             FIRST,
+            SCRIPTED,
             INTERRUPTED,
             CRASHED,
             PATCHED,

@@ -12,6 +12,10 @@ fn the_demo_shows_every_act_and_touches_nothing() {
     for phrase in [
         "write_file tasks.md",
         "Three tasks are open",
+        "notes.txt 6 lines; ['- water the laurel (open)']",
+        "terminal date +%A",
+        "Both do: notes.txt",
+        "The script made four calls",
         "ms after the interrupt",
         "killed with SIGKILL",
         "going on where a crash cut this turn short",

@@ -14,6 +14,7 @@ mod clarify;
 mod commands;
 mod delegation;
 mod demo;
+mod execute_code;
 mod face;
 mod golden;
 mod mcp;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CancellationToken, Delegated, Delegates, Person, Progress, Spending, Tool, ToolContext,
-    ToolError, ToolOutput,
+    CancellationToken, Delegated, Delegates, Person, Progress, Reader, Spending, Tool, ToolContext,
+    ToolError, ToolOutput, Toolbox,
 };
 use serde_json::{Value, json};
 
@@ -49,6 +49,8 @@ pub fn context(cwd: &Path) -> ToolContext {
         delegates: Delegates::default(),
         spending: Spending::default(),
         previous: None,
+        toolbox: Toolbox::default(),
+        reader: Reader::default(),
     }
 }
 

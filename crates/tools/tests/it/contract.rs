@@ -14,6 +14,7 @@ async fn every_tool_keeps_the_contract() {
         let valid = match *name {
             "clarify" => json!({"question": "Which colour?"}),
             "delegate_task" => json!({"goal": "look around"}),
+            "execute_code" => json!({"code": "print(1)"}),
             "patch" => json!({"path": "a.txt", "old_string": "hello", "new_string": "bye"}),
             "process" => json!({"action": "list"}),
             "read_file" => json!({"path": "a.txt"}),
