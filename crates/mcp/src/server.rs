@@ -25,7 +25,7 @@ use crate::signal::{Settled, Signal, Trouble};
 use crate::view::{Link, View};
 use crate::wake::Wake;
 
-pub(crate) use error::{CallError, Fate};
+pub(crate) use error::{AFFINITY_HINT, CallError, Fate};
 
 /// How long a caller waits for a connection: a restart takes less, and a person does not wait longer.
 const LINK_WAIT_MAX: Duration = Duration::from_secs(15);
@@ -198,7 +198,11 @@ impl Server {
             (Class::OutcomeUnknown, _) => first,
             _ => class,
         };
-        Err((self.failed(request, &failure, known), Some(failure)))
+        let mut error = self.failed(request, &failure, known);
+        if class == Class::SessionLost {
+            error.next = format!("{AFFINITY_HINT}; {}", error.next);
+        }
+        Err((error, Some(failure)))
     }
 
     /// Tells the supervisor about trouble. Returns how to learn that it is settled, if there is any.
@@ -208,6 +212,7 @@ impl Server {
         if health(failure, class) == Health::Sound && !is_refused {
             return None;
         }
+        link.note_trouble();
         let (noted, settled) = oneshot::channel();
         let trouble = Trouble {
             epoch: link.epoch,

@@ -3,6 +3,7 @@
 //! In the newer era its result says what it wants, and the call is sent again with the answers. In either era its error
 //! may say that the person has to open an address, and the call is sent again once they have.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,13 +29,13 @@ impl Server {
         request: &Request,
         call: &Arc<Call>,
     ) -> Result<ServerResult, CallError> {
-        let mut request = request.clone();
+        let mut request = Cow::Borrowed(request);
         for _ in 0..ROUNDS_MAX {
             match self.exchange(&request, call).await {
                 Ok(ServerResult::InputRequiredResult(wanted)) => {
                     let state = wanted.request_state.clone();
                     let responses = self.respond_to(&request, wanted, call).await?;
-                    if !put_into(&mut request.message, responses, state) {
+                    if !put_into(&mut request.to_mut().message, responses, state) {
                         return Err(self.refused(&request, "it wants input for what takes none"));
                     }
                 }

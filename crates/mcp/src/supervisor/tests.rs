@@ -34,6 +34,8 @@ struct World {
     is_down: AtomicBool,
     /// So many of the oldest connections are never answered any more.
     deaf_connections: AtomicUsize,
+    /// The dial of this number is never answered.
+    deaf_dial: AtomicUsize,
     dials: AtomicUsize,
     pings: AtomicUsize,
     lists: AtomicUsize,
@@ -41,6 +43,8 @@ struct World {
     refusals: AtomicUsize,
     idle_max: Option<Duration>,
     lifetime_max: Option<Duration>,
+    /// How long a handshake takes.
+    handshake: Duration,
     /// How long the next list takes; meanwhile nothing else is answered.
     slow_list: Mutex<Option<Duration>>,
     is_exclusive: bool,
@@ -68,14 +72,18 @@ impl World {
             let answer = match message["method"].as_str() {
                 _ if self.is_down.load(Ordering::SeqCst) => continue,
                 _ if number <= Self::count(&self.deaf_connections) => continue,
+                _ if number == Self::count(&self.deaf_dial) => continue,
                 _ if is_forgotten => {
                     self.refusals.fetch_add(1, Ordering::SeqCst);
                     json!({ "error": { "code": -32001, "message": "Session not found" } })
                 }
-                Some("initialize") => json!({ "result": {
-                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
-                    "serverInfo": { "name": "world", "version": "1" },
-                } }),
+                Some("initialize") => {
+                    sleep(self.handshake).await;
+                    json!({ "result": {
+                        "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                        "serverInfo": { "name": "world", "version": "1" },
+                    } })
+                }
                 Some("ping") => {
                     self.pings.fetch_add(1, Ordering::SeqCst);
                     json!({ "result": {} })
@@ -323,6 +331,42 @@ async fn a_caller_waits_fifteen_seconds_and_is_told_what_happens_next() {
         (15..=20).contains(&dials),
         "one attempt a second for who waits: {dials}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_waits_for_a_server_that_comes_back_slowly() {
+    let world = World {
+        handshake: Duration::from_secs(11),
+        idle_max: Some(Duration::from_secs(600)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({ "keepalive_interval": 0 }));
+    bench.call().await.unwrap();
+    // It refuses connections for a moment, and takes its time when it does not.
+    let refused = Failure::Unreachable {
+        cause: "refused".to_owned(),
+    };
+    *bench.world.failures.lock().unwrap() = vec![refused; 2].into();
+    sleep(HOUR).await;
+    let lost = Instant::now();
+    bench.call().await.unwrap();
+    assert!(lost.elapsed() < Duration::from_secs(15));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dial_that_began_while_the_server_was_away_does_not_hold_up_the_next() {
+    let world = World {
+        idle_max: Some(Duration::from_secs(600)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({ "keepalive_interval": 0 }));
+    bench.call().await.unwrap();
+    sleep(HOUR).await;
+    bench.world.deaf_dial.store(2, Ordering::SeqCst);
+    let lost = Instant::now();
+    bench.call().await.unwrap();
+    assert_eq!(lost.elapsed().as_secs(), 5);
+    assert_eq!(World::count(&bench.world.dials), 3);
 }
 
 #[tokio::test(start_paused = true)]
