@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
+use crate::auth::{Keeper, StepUp};
 use crate::client::McpPorts;
 use crate::dial::Dialer;
 use crate::media::MediaFolder;
@@ -161,12 +162,15 @@ fn launch(
     let (view, watched) = watch::channel(View::new(state));
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
     let respondent = Arc::new(Respondent::new(&settings, commons.ports.means()));
+    // Renewals of its tokens outlive the connections that need them.
+    let tokens = Keeper::of(&settings, &commons.ports, &commons.renewals).map(Arc::new);
     let server = Server::new(
         Arc::clone(&settings),
         watched,
         sender.clone(),
         Arc::clone(&commons.wake),
         Arc::clone(&respondent),
+        StepUp::of(&settings, &commons.ports, tokens.as_ref()),
         MediaFolder::new(commons.ports.media_folder.clone()),
     );
     let (stop, ended) = (commons.stop.child_token(), CancellationToken::new());
@@ -177,7 +181,7 @@ fn launch(
                 Arc::clone(&settings),
                 respondent,
                 &commons.ports,
-                &commons.renewals,
+                tokens,
             )),
             settings,
             gate: Arc::clone(&commons.gate),

@@ -15,6 +15,7 @@ use rmcp::model::{ClientRequest, ServerResult};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use crate::auth::StepUp;
 use crate::classify::{Class, Health, classify, health};
 use crate::failure::Failure;
 use crate::in_flight::Call;
@@ -39,6 +40,8 @@ pub(crate) struct Server {
     wake: Arc<Wake>,
     heir: Mutex<Heir>,
     respondent: Arc<Respondent>,
+    /// How a person grants what their login does not allow, if one can be asked.
+    step_up: Option<StepUp>,
     pub(crate) media: MediaFolder,
 }
 
@@ -67,10 +70,12 @@ impl Server {
         signals: mpsc::Sender<Signal>,
         wake: Arc<Wake>,
         respondent: Arc<Respondent>,
+        step_up: Option<StepUp>,
         media: MediaFolder,
     ) -> Self {
         Self {
             respondent,
+            step_up,
             media,
             permits: Semaphore::new(settings.concurrency_max),
             settings,
