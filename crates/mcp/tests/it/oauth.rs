@@ -333,7 +333,7 @@ async fn append_for<V>(
             visits += 1;
             visit(url, asked.response).await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     let result = tokio::select! {
         result = call => result,
