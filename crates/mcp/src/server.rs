@@ -2,6 +2,7 @@
 //!
 //! Start at [`Server::request`]. The decision whether a request is sent again is [`may_send_again`], which is pure.
 
+mod branches;
 mod error;
 mod link;
 mod rounds;
@@ -10,7 +11,7 @@ mod send;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{Effect, ToolContext};
+use hermes_core::{Effect, SessionId, ToolContext};
 use rmcp::model::{ClientRequest, ServerResult};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -26,6 +27,7 @@ use crate::signal::{Settled, Signal, Trouble};
 use crate::view::{Link, View};
 use crate::wake::Wake;
 
+pub(crate) use branches::Branches;
 pub(crate) use error::{AFFINITY_HINT, CallError, Fate};
 
 /// How long a caller waits for a connection: a restart takes less, and a person does not wait longer.
@@ -43,6 +45,8 @@ pub(crate) struct Server {
     /// How a person grants what their login does not allow, if one can be asked.
     step_up: Option<StepUp>,
     pub(crate) media: MediaFolder,
+    /// The connections of single conversations, if the settings want them.
+    pub(crate) branches: Option<Arc<Branches>>,
 }
 
 /// Who answers for a server since the settings were read again.
@@ -77,6 +81,7 @@ impl Server {
             respondent,
             step_up,
             media,
+            branches: None,
             permits: Semaphore::new(settings.concurrency_max),
             settings,
             view,
@@ -102,6 +107,14 @@ impl Server {
         }
     }
 
+    /// Returns the server as a conversation has it: this one, unless each has a connection of its own.
+    pub(crate) fn for_conversation(self: &Arc<Self>, conversation: &SessionId) -> Arc<Self> {
+        match &self.branches {
+            Some(branches) => branches.for_conversation(conversation),
+            None => Arc::clone(self),
+        }
+    }
+
     pub(crate) fn succeed_with(&self, next: &Arc<Self>) {
         *self.heir() = Heir::Other(Arc::clone(next));
     }
@@ -118,6 +131,7 @@ impl Server {
     /// Returns whether calls are under way.
     pub(crate) fn is_busy(&self) -> bool {
         self.permits.available_permits() < self.settings.concurrency_max
+            || self.branches.as_ref().is_some_and(|own| own.is_busy())
     }
 
     pub(crate) fn view(&self) -> watch::Ref<'_, View> {
