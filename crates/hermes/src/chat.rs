@@ -165,6 +165,11 @@ impl<'a, 'b> Chat<'a, 'b> {
             };
             match next {
                 Next::Do(op) => {
+                    if matches!(op, Op::Say(_))
+                        && let Some(told) = self.host.follow_settings().await
+                    {
+                        note(&printable(&told));
+                    }
                     was_used |= matches!(op, Op::Say(_) | Op::Steer(_));
                     session.send(op).await;
                 }

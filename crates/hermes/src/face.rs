@@ -243,7 +243,14 @@ impl Desk<'_, '_> {
 
     async fn serve_wish(&mut self, wish: ToHost, talk: &mut Talk) {
         match wish {
-            ToHost::Op(op) => send(talk, op).await,
+            ToHost::Op(op) => {
+                if matches!(op, Op::Say(_))
+                    && let Some(told) = self.host.follow_settings().await
+                {
+                    self.tell(FromHost::Told(told)).await;
+                }
+                send(talk, op).await;
+            }
             ToHost::Command { command, arguments } => self.run(command, &arguments, talk).await,
             ToHost::Edit(text) => self.edit(text),
             ToHost::Leave => go(talk, Next::Leave).await,

@@ -237,6 +237,24 @@ impl<'a> Host<'a> {
         })
     }
 
+    /// Lets the MCP servers follow their settings, if those have changed. Returns what the person should know.
+    ///
+    /// To be called when a turn begins.
+    pub async fn follow_settings(&mut self) -> Option<String> {
+        let wired = &mut self.prepared.wired;
+        let known = wired.servers.warnings.clone();
+        match wired.follow_settings(self.base, &self.flags).await {
+            Ok(reloaded) => {
+                let is_new = |warning: &&String| !known.contains(warning);
+                let news = wired.servers.warnings.iter().filter(is_new);
+                describe::followed(&reloaded?, news)
+            }
+            Err(failure) => Some(format!(
+                "the settings have changed and cannot be used; the MCP servers stay as they are: {failure}"
+            )),
+        }
+    }
+
     async fn reload_servers(&mut self) -> Outcome<String> {
         let wired = &mut self.prepared.wired;
         let reloaded = wired.reload_servers(self.base, &self.flags).await?;

@@ -131,13 +131,34 @@ impl Wired {
 
     /// Reads the settings of the MCP servers again. Sessions that run keep their tools; see [`Wired::refresh_tools`].
     pub async fn reload_servers(&mut self, base: &Base, flags: &RunFlags) -> Outcome<Reloaded> {
+        self.servers.files_have_changed();
         let base = base.with_flags(flags)?;
-        let chosen = Toolsets::chosen(&base, flags)?;
-        let random = Arc::clone(&self.ports.random);
-        let reloaded = self.servers.reload(&base, &chosen, random).await;
+        let reloaded = self.reload(&base, flags).await?;
         // Those who are quick are seen by the next session.
         self.servers.tools(&base).await?;
         Ok(reloaded)
+    }
+
+    /// Does the same when the files of the settings have changed, unless the user does not want that. Waits for nobody.
+    pub async fn follow_settings(
+        &mut self,
+        base: &Base,
+        flags: &RunFlags,
+    ) -> Outcome<Option<Reloaded>> {
+        if !self.servers.files_have_changed() {
+            return Ok(None);
+        }
+        let base = base.with_flags(flags)?;
+        match base.settings.bool("mcp.auto_reload_on_config_change")? {
+            true => Ok(Some(self.reload(&base, flags).await?)),
+            false => Ok(None),
+        }
+    }
+
+    async fn reload(&mut self, base: &Base, flags: &RunFlags) -> Outcome<Reloaded> {
+        let chosen = Toolsets::chosen(base, flags)?;
+        let random = Arc::clone(&self.ports.random);
+        Ok(self.servers.reload(base, &chosen, random).await)
     }
 
     /// Chooses other toolsets for the next session.

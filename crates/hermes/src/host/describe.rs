@@ -64,6 +64,23 @@ pub(super) fn servers(servers: &[ServerStatus]) -> String {
 
 /// What reading the settings again did to the servers.
 pub(super) fn reloaded(reloaded: &Reloaded) -> String {
+    changes(reloaded).unwrap_or_else(|| "nothing has changed".to_owned())
+}
+
+/// What a change of the settings did to the servers; `None` if it was about something else.
+pub(super) fn followed<'a>(
+    reloaded: &Reloaded,
+    warnings: impl Iterator<Item = &'a String>,
+) -> Option<String> {
+    let warnings = warnings.map(|warning| format!("warning: {warning}"));
+    let changes = changes(reloaded);
+    let changes =
+        changes.map(|changes| format!("the settings of MCP servers have changed: {changes}"));
+    let lines: Vec<String> = warnings.chain(changes).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn changes(reloaded: &Reloaded) -> Option<String> {
     let changes = [
         ("started", &reloaded.started),
         ("restarted", &reloaded.restarted),
@@ -74,13 +91,12 @@ pub(super) fn reloaded(reloaded: &Reloaded) -> String {
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| format!("{what} {}", names.join(", ")))
         .collect();
-    match changes.is_empty() {
-        true => "nothing has changed".to_owned(),
-        false => format!(
+    (!changes.is_empty()).then(|| {
+        format!(
             "{}\nthis conversation keeps the tools it began with; /new starts one with those there are now",
             changes.join("; ")
-        ),
-    }
+        )
+    })
 }
 
 pub(super) fn status(wired: &Wired, here: &Here, record: Option<&SessionRecord>) -> String {
