@@ -7,6 +7,7 @@
 
 mod asking;
 mod bad_input;
+mod bad_terminal;
 mod chat;
 mod commands;
 mod demo;
