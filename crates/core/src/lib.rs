@@ -15,6 +15,7 @@ pub mod message;
 pub mod clock;
 pub mod model;
 pub mod process;
+pub mod quick;
 pub mod store;
 pub mod terminal;
 pub mod tool;

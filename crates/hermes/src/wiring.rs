@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
-use hermes_core::{Clock, Prefix, Processes, Random, Timestamp, Tool};
+use hermes_core::{Clock, Prefix, Processes, Random, Terminal, Timestamp, Tool};
 use hermes_llm::{ModelChoice, ResolveError};
 use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
@@ -58,6 +58,7 @@ pub struct Wired {
     pub servers: Servers,
     /// So many of the tools are built in; those of servers follow.
     built_in_tools: usize,
+    pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
     /// Whether background processes outlive us.
     processes_run_on: bool,
@@ -106,6 +107,7 @@ impl Wired {
             warnings,
             servers,
             built_in_tools,
+            terminal: tool_ports.terminal,
             processes: tool_ports.processes,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
         })
