@@ -83,7 +83,7 @@ impl App {
         };
         Self {
             conversation: Conversation::new(settings.reasoning),
-            composer: Composer::new(history, limits),
+            composer: Composer::new(history, limits, settings.quick_commands.clone()),
             picker: None,
             around: Around::default(),
             busy_input: settings.busy_input,

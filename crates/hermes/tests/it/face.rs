@@ -271,3 +271,15 @@ async fn the_end_of_a_background_process_that_was_asked_for_is_a_turn() {
     terminal.send("start it\r");
     terminal.expect_screen("so it ended", SOON);
 }
+
+#[tokio::test]
+async fn the_users_own_commands_are_suggested_and_run() {
+    let setting = Setting::new(Script::new([])).await;
+    let own = "quick_commands:\n  disk: {type: exec, command: echo plenty of room}\n";
+    configure(&setting, own);
+    let terminal = open(&setting);
+    terminal.send("/di");
+    terminal.expect_screen("/disk", SOON);
+    terminal.send("\r");
+    terminal.expect_screen("\n  plenty of room", SOON);
+}
