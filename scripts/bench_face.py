@@ -33,7 +33,7 @@ def rows(stage, hermes, echo, row, quick):
 
 def first_prompt(stage, hermes, row, samples):
     """From the start to a key in the input. The key is pressed at once, so it is there as soon as it can be."""
-    with stage({"turns": [{"answers": []}], "repeat_last": True}) as place:
+    with stage({"turns": [{"answers": [{"parts": [{"text": "ok"}]}]}], "repeat_last": True}) as place:
         times = []
         for _ in range(samples):
             with closing(Terminal([hermes], place)) as terminal:
