@@ -83,13 +83,14 @@ def memory(echo, row, quick):
 
 
 def long_resume(stage, hermes, row, samples):
-    """From the start to the prompt below a long conversation."""
+    """From the start to the end of a long conversation on the screen, and a prompt below it."""
     with stage({"turns": [{"answers": [{"parts": [{"text": "The last answer."}]}]}], "repeat_last": True}) as place:
         lengthen(Path(place.environment["HERMES_HOME"]) / "hermes.db", LONG_SESSION)
         times = []
         for _ in range(samples):
             with closing(Terminal([hermes, "-c"], place)) as terminal:
                 terminal.type("q")
+                terminal.wait_for(b"some more words")
                 times.append(terminal.wait_for("› q".encode()) * 1000)
     return row(f"interface: a session of {LONG_SESSION:,} messages resumes", statistics.median(times), "ms", 300)
 
