@@ -18,6 +18,7 @@ pub mod checkpoint;
 pub mod clock;
 pub mod model;
 pub mod process;
+pub mod quick;
 pub mod store;
 pub mod terminal;
 pub mod tool;

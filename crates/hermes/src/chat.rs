@@ -6,6 +6,7 @@ use std::io::IsTerminal as _;
 use hermes_agent::{Opened, Session, SessionStart};
 use hermes_core::command::{self, Line, Surface, Verb};
 use hermes_core::interview::{Heard, Interview};
+use hermes_core::quick::{Own, QuickCommands};
 use hermes_core::text::{self, escaped, printable};
 use hermes_core::{Event, Message, Op, Question, Response, Role, UserMessage, Verdict, wording};
 use tokio::sync::mpsc;
@@ -19,6 +20,7 @@ use crate::host::{Here, Host, Then, WhenBusy};
 use crate::keyboard::{Keyboard, Typed};
 use crate::output::{note, print};
 use crate::prepare::Prepared;
+use crate::quick;
 use crate::render::{Live, Renderer};
 use crate::signals::Signals;
 use crate::style::Style;
@@ -58,6 +60,7 @@ pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
 struct Chat<'a, 'b> {
     host: &'a mut Host<'b>,
     when_busy: WhenBusy,
+    quick_commands: QuickCommands,
     renderer: Renderer,
     /// Of the answers and the prompt.
     out: Style,
@@ -93,6 +96,7 @@ impl<'a, 'b> Chat<'a, 'b> {
         Ok(Self {
             host,
             when_busy: WhenBusy::of(base)?,
+            quick_commands: quick::commands(base),
             renderer,
             out,
             err,
@@ -234,7 +238,14 @@ impl<'a, 'b> Chat<'a, 'b> {
 
     /// Does what a line asks for, and returns where it leads.
     async fn next(&mut self, line: &str, here: Here) -> Option<Next> {
-        let done = match command::read(line, Surface::Terminal) {
+        let line = match self.quick_commands.read(line, Surface::Terminal) {
+            Own::Line(line) => line,
+            Own::Exec(command) => {
+                note(&printable(&self.host.shell(command).await));
+                return None;
+            }
+        };
+        let done = match command::read(&line, Surface::Terminal) {
             Line::Words("") => return None,
             Line::Words(text) => return Some(self.said(text, here.is_busy)),
             Line::Command { command, arguments } => self.host.run(command, arguments, &here).await,

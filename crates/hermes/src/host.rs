@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use hermes_agent::{ConsentPolicy, Opened, Session, SessionStart};
 use hermes_core::command::{Command, Surface, Verb};
-use hermes_core::{
-    Archive as _, Op, SessionId, SessionRecord, Store as _, StoreError, UserMessage,
-};
+use hermes_core::{Archive as _, Op, SessionId, SessionRecord, StoreError, UserMessage};
 use hermes_store::SqliteStore;
 
 use crate::args::RunFlags;
@@ -20,12 +18,17 @@ use crate::base::Base;
 use crate::checkpoints::{self, Checkpoints};
 use crate::commands;
 use crate::failure::{Failure, Outcome};
+use crate::personality::{self, Personalities};
 use crate::prepare::Prepared;
+use crate::quick;
 use crate::toolsets::{TERMINAL, Toolsets};
 use crate::wiring;
 
 /// Turns that one `/undo` takes back at most: more is a slip of the finger.
 const UNDO_MAX: u32 = 1_000;
+
+const NOTHING_TO_COMPRESS: &str =
+    "there is nothing to compress: this conversation is sent as it is; /new starts an empty one";
 
 pub struct Host<'a> {
     base: &'a Base,
@@ -139,11 +142,13 @@ impl<'a> Host<'a> {
                 turns: undo_count(arguments)?,
             }),
             Verb::Rollback => Done::told(self.rollback(arguments, here).await?),
+            Verb::Compress => Done::told(NOTHING_TO_COMPRESS),
             Verb::Stop => Done::send(Op::Interrupt),
             Verb::Steer => Done::send(Op::Steer(said(arguments, "/steer use tabs")?)),
             Verb::Queue => Done::send(Op::Say(said(arguments, "/queue and then the tests")?)),
             Verb::Decline => Done::told("nothing is asked"),
             Verb::Model => self.model(arguments, here).await?,
+            Verb::Personality => self.personality(arguments, here).await?,
             Verb::Reasoning => reasoning(arguments)?,
             Verb::Yolo => self.yolo(arguments, here).await?,
             Verb::Busy => busy(arguments)?,
@@ -178,7 +183,7 @@ impl<'a> Host<'a> {
             )));
         }
         let session = self.archive().find(name).await?;
-        let record = self.archive().load(&session).await?.record;
+        let record = self.archive().record(&session).await?;
         if let Some(folder) = record.cwd.filter(|folder| folder.is_dir()) {
             self.prepared.wired.settings.cwd = folder;
         }
@@ -392,6 +397,38 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// Chooses how new conversations sound. What was said already was said under the prompt it began with.
+    async fn personality(&mut self, arguments: &str, here: &Here) -> Outcome<Done> {
+        let personalities = Personalities::of(self.base);
+        if arguments.is_empty() {
+            return Ok(Done::told(personalities.list()));
+        }
+        let note = personalities.note(arguments)?;
+        let inputs = &mut self.prepared.wired.inputs;
+        inputs.notes.retain(|note| !personality::is_note(note));
+        inputs.notes.extend(note);
+        Ok(match self.record(here).await? {
+            None => Done {
+                told: Some(format!("personality: {arguments}")),
+                then: Then::Open(self.prepared.start_new(None)),
+            },
+            Some(_) => Done::told(format!(
+                "personality: {arguments}, from the next conversation on (/new)"
+            )),
+        })
+    }
+
+    /// Runs a shell command of the user's own and returns what it printed. The future stands alone: it may be left to
+    /// itself while the conversation goes on.
+    pub fn shell(&self, line: &str) -> impl Future<Output = String> + Send + use<> {
+        let wired = &self.prepared.wired;
+        quick::run(
+            Arc::clone(&wired.terminal),
+            line.to_owned(),
+            wired.settings.cwd.clone(),
+        )
+    }
+
     async fn status(&self, here: &Here) -> Outcome<String> {
         let record = self.record(here).await?;
         Ok(describe::status(
@@ -433,8 +470,8 @@ impl<'a> Host<'a> {
 
     /// What the store knows of this conversation: nothing before the first message.
     async fn record(&self, here: &Here) -> Outcome<Option<SessionRecord>> {
-        match self.archive().load(&here.session).await {
-            Ok(loaded) => Ok(Some(loaded.record)),
+        match self.archive().record(&here.session).await {
+            Ok(record) => Ok(Some(record)),
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }

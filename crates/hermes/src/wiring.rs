@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
-use hermes_core::{Checkpoints, Clock, Prefix, Processes, Random, Timestamp, Tool};
+use hermes_core::{Checkpoints, Clock, Prefix, Processes, Random, Terminal, Timestamp, Tool};
 use hermes_exec::CheckpointStore;
 use hermes_llm::{ModelChoice, ResolveError};
 use hermes_mcp::Reloaded;
@@ -62,6 +62,7 @@ pub struct Wired {
     pub warnings: Vec<String>,
     pub servers: Servers,
     offer: Offer,
+    pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
     /// Whether background processes outlive us.
     processes_run_on: bool,
@@ -115,6 +116,7 @@ impl Wired {
             warnings,
             servers,
             offer,
+            terminal: tool_ports.terminal,
             processes: tool_ports.processes,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
             _housekeeping: housekeeping,

@@ -8,6 +8,7 @@
 mod approvals;
 mod asking;
 mod bad_input;
+mod bad_terminal;
 mod chat;
 mod checkpoints;
 mod clarify;

@@ -3,7 +3,10 @@
 use std::{
     io::{Read, Write},
     process::{Child, Command},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -12,17 +15,22 @@ use pty_process::{
     Size,
     blocking::{self, Pty},
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
 use super::{POLL, exit_status, kill_group};
 
-const ROWS: u16 = 24;
-const COLUMNS: u16 = 80;
+/// How often it is looked whether the terminal is to hang up.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
 
 /// A process and its terminal; dropping it kills the process and its group.
 pub struct Terminal {
     child: Child,
-    pty: Arc<Pty>,
+    /// None when the terminal is closed.
+    pty: Option<Arc<Pty>>,
     screen: Arc<Screen>,
     /// How much of the output earlier calls of [`Terminal::expect`] have used up, in bytes.
     seen_bytes: usize,
@@ -34,6 +42,8 @@ pub struct Terminal {
 struct Screen {
     written: Mutex<Written>,
     has_changed: Condvar,
+    /// Nobody looks any more: the terminal is to be let go.
+    is_closing: AtomicBool,
 }
 
 struct Written {
@@ -44,19 +54,23 @@ struct Written {
 }
 
 impl Terminal {
-    pub(super) fn spawn(command: Command, folder: Arc<TempDir>) -> pty_process::Result<Self> {
+    pub(super) fn spawn(
+        command: Command,
+        (rows, columns): (u16, u16),
+        folder: Arc<TempDir>,
+    ) -> pty_process::Result<Self> {
         let (pty, pts) = blocking::open()?;
-        pty.resize(Size::new(ROWS, COLUMNS))?;
+        pty.resize(Size::new(rows, columns))?;
         let child = blocking::Command::from(command).spawn(pts)?;
         let pty = Arc::new(pty);
-        let screen = Arc::new(Screen::new());
+        let screen = Arc::new(Screen::new(rows, columns));
         thread::spawn({
             let (pty, screen) = (Arc::clone(&pty), Arc::clone(&screen));
             move || screen.fill_from(&pty)
         });
         Ok(Self {
             child,
-            pty,
+            pty: Some(pty),
             screen,
             seen_bytes: 0,
             _folder: folder,
@@ -68,7 +82,7 @@ impl Terminal {
     /// # Panics
     /// If the terminal is gone.
     pub fn send(&self, text: &str) {
-        let sent = (&*self.pty).write_all(text.as_bytes());
+        let sent = self.pty().write_all(text.as_bytes());
         sent.expect("a terminal takes what is typed");
     }
 
@@ -79,7 +93,7 @@ impl Terminal {
     pub fn resize(&self, rows: u16, columns: u16) {
         let mut written = self.screen.written();
         written.emulator.screen_mut().set_size(rows, columns);
-        let resized = self.pty.resize(Size::new(rows, columns));
+        let resized = self.pty().resize(Size::new(rows, columns));
         resized.expect("a terminal can be resized");
     }
 
@@ -129,6 +143,10 @@ impl Terminal {
         self.screen.written().emulator.screen().contents()
     }
 
+    fn pty(&self) -> &Pty {
+        self.pty.as_deref().expect("the terminal is open")
+    }
+
     /// Returns everything written so far, escape sequences included.
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&self.screen.written().output).into_owned()
@@ -137,6 +155,17 @@ impl Terminal {
     /// The process, for sending it signals.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Closes the terminal, as when its window is closed, and waits for the process to end by itself. Returns its exit
+    /// code; `None` after a signal.
+    ///
+    /// # Panics
+    /// If it does not end in time.
+    pub fn hang_up(mut self, timeout: Duration) -> Option<i32> {
+        self.screen.is_closing.store(true, Ordering::Relaxed);
+        self.pty = None;
+        self.wait(timeout)
     }
 
     /// Waits for the process to end by itself and returns its exit code; `None` after a signal.
@@ -173,20 +202,28 @@ impl Drop for Terminal {
 }
 
 impl Screen {
-    fn new() -> Self {
+    fn new(rows: u16, columns: u16) -> Self {
         Self {
             written: Mutex::new(Written {
                 output: Vec::new(),
-                emulator: vt100::Parser::new(ROWS, COLUMNS, 0),
+                emulator: vt100::Parser::new(rows, columns, 0),
             }),
             has_changed: Condvar::new(),
+            is_closing: AtomicBool::new(false),
         }
     }
 
     /// Reads until the process has closed its side, which reads as an error on Linux.
     fn fill_from(&self, mut pty: &Pty) {
         let mut bytes = [0; 4096];
-        while let Ok(count @ 1..) = pty.read(&mut bytes) {
+        while !self.is_closing.load(Ordering::Relaxed) {
+            let mut readable = [PollFd::new(&pty, PollFlags::IN)];
+            if matches!(poll(&mut readable, Some(&LOOK)), Ok(0)) {
+                continue;
+            }
+            let Ok(count @ 1..) = pty.read(&mut bytes) else {
+                return;
+            };
             let mut written = self.written();
             written.output.extend_from_slice(&bytes[..count]);
             written.emulator.process(&bytes[..count]);

@@ -18,7 +18,7 @@ use ratatui_core::widgets::Widget;
 use serde_json::json;
 
 use super::{App, Effect, Input};
-use crate::host::{BusyInput, Choice, FromHost, Item, Opened, Settings, ToHost};
+use crate::host::{BusyInput, Choice, Depth, FromHost, Item, Opened, Settings, ToHost};
 
 /// An interface, and everything it has printed.
 struct Scene {
@@ -284,7 +284,11 @@ fn suggestions_and_a_list_to_choose_from() {
             command: &hermes_core::command::COMMANDS[1],
             title: "Go on with".into(),
             items: vec![item("fix the build"), item("write the docs")],
+            depth: Depth::Deep,
         }));
+        let value = "write the docs".to_owned();
+        let text = "› what is missing?\n  A page on terminals.".to_owned();
+        scene.host(FromHost::Looked { value, text });
         scene.write("do");
         format!("{suggestions}\n{}", scene.screen())
     };

@@ -81,6 +81,7 @@ impl App {
         }
         let status = Status {
             conversation: &self.conversation,
+            around: self.around,
             user_home: self.settings.user_home.as_ref(),
             shows_cost: self.settings.shows_cost,
         };
