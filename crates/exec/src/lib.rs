@@ -1,9 +1,9 @@
 //! Where commands run. The only crate that starts child processes.
 //!
-//! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine; [`Ssh`] does on another host, over
-//! `remote`, which is for every place that is reached by a line. `shell` is what all of them run, and [`Background`]
-//! stands on any of them. Every command is a process group of its own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed
-//! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes:
+//! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine; [`Ssh`] does on another host, and
+//! [`Docker`] and [`Apptainer`] do in a container, over `remote`, which is for every place that is reached by a line.
+//! `shell` is what all of them run, and [`Background`] stands on any of them. Every command is a process group of its
+//! own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes:
 //! an editor, a browser, `git`.
 //!
 //! Deliberately absent: a sandbox. A local command can do what the user can; consent is asked for before it gets here.
@@ -11,6 +11,7 @@
 mod local;
 mod shell;
 
+mod apptainer;
 mod docker;
 mod remote;
 mod ssh;
@@ -26,6 +27,7 @@ mod watchdog;
 mod environment;
 mod program;
 
+pub use apptainer::{Apptainer, ApptainerSettings};
 pub use background::{Background, ProcessFolder};
 pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::child_environment;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hermes_core::{Processes, Terminal};
 use hermes_exec::{
-    Background, Docker, DockerSettings, Local, ProcessFolder, START_FILES, Ssh, SshSettings,
-    TmpfsSizes, child_environment,
+    Apptainer, ApptainerSettings, Background, Docker, DockerSettings, Local, ProcessFolder,
+    START_FILES, Ssh, SshSettings, TmpfsSizes, child_environment,
 };
 
 use crate::base::Base;
@@ -44,10 +44,11 @@ fn backend(base: &Base) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
         )),
         "ssh" => Ok((Arc::new(ssh(base)?), ProcessFolder::Cache)),
         "docker" => Ok((Arc::new(docker(base)?), ProcessFolder::Cache)),
+        "singularity" | "apptainer" => Ok((Arc::new(apptainer(base)?), ProcessFolder::Cache)),
         other => Err(Failure::usage(format!(
             "`terminal.backend` is `{other}`, which this version cannot run commands on"
         ))
-        .hint("known: local, docker, ssh")),
+        .hint("known: local, docker, ssh, singularity")),
     }
 }
 
@@ -115,6 +116,29 @@ fn docker(base: &Base) -> Outcome<Docker> {
         persistent: settings.bool("terminal.container_persistent")?,
         folder: Some(remote_folder(base)?),
         start_files: Vec::new(),
+    }))
+}
+
+fn apptainer(base: &Base) -> Outcome<Apptainer> {
+    let settings = &base.settings;
+    let image = settings.string("terminal.singularity_image")?;
+    if image.is_empty() {
+        let words =
+            "`terminal.backend` is `singularity`, but `terminal.singularity_image` names no image";
+        return Err(Failure::usage(words)
+            .hint("run: hermes config set terminal.singularity_image docker://python:3.13"));
+    }
+    let profile = base.home.profile().unwrap_or("default").to_owned();
+    let passthrough = settings.strings("terminal.env_passthrough")?;
+    Ok(Apptainer::new(ApptainerSettings {
+        image,
+        state: base.home.directory().join("sandboxes/singularity"),
+        profile,
+        cpus: settings.f64("terminal.container_cpu")?,
+        memory_mb: settings.u64("terminal.container_memory")?,
+        persistent: settings.bool("terminal.container_persistent")?,
+        folder: Some(remote_folder(base)?),
+        environment: child_environment(variables(base), &passthrough),
     }))
 }
 

@@ -5,6 +5,7 @@
     reason = "a failed `unwrap` in a helper is a failed test"
 )]
 
+mod apptainer;
 mod contract;
 mod docker;
 mod killed;
