@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hermes_core::{Processes, Terminal};
 use hermes_exec::{
-    Apptainer, ApptainerSettings, Background, Docker, DockerSettings, Local, ProcessFolder,
-    START_FILES, Ssh, SshSettings, TmpfsSizes, child_environment,
+    Apptainer, ApptainerSettings, Background, Docker, DockerSettings, Fence, FencePlaces, Local,
+    Network, ProcessFolder, START_FILES, Ssh, SshSettings, TmpfsSizes, child_environment,
 };
 
 use crate::base::Base;
@@ -53,9 +53,51 @@ fn backend(base: &Base) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
 }
 
 fn local(base: &Base) -> Outcome<Local> {
+    let environment = local_environment(base)?;
+    let start_files = start_files(base)?;
+    let Some(network) = sandbox(base)? else {
+        return Ok(Local::new(environment, base.home.shells()).reading(start_files));
+    };
+    // Apart from the others: what a fenced command writes here is not for a shell without a fence to read.
+    let shells = base.home.shells().join("fenced");
+    let places = FencePlaces {
+        project: base.cwd.clone(),
+        user_home: base.environment.user_home(),
+        hermes_home: base.home.directory().to_owned(),
+        own: vec![shells.clone(), base.home.processes()],
+        temporary: base.environment.get("TMPDIR").map(PathBuf::from),
+    };
+    for folder in &places.own {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::new(format!("cannot make `{}`: {error}", folder.display()))
+        })?;
+    }
+    Fence::around(&places, network)
+        .and_then(|fence| Local::new(environment, shells).fenced(fence))
+        .map(|local| local.reading(start_files))
+        .map_err(|error| {
+            Failure::usage(format!("`terminal.sandbox` is on, but {error}"))
+                .hint("`hermes doctor` shows what this machine has; `hermes config set terminal.sandbox off` does without")
+        })
+}
+
+/// What local commands see of our environment.
+pub fn local_environment(base: &Base) -> Outcome<Vec<(OsString, OsString)>> {
     let passthrough = base.settings.strings("terminal.env_passthrough")?;
-    let environment = child_environment(variables(base), &passthrough);
-    Ok(Local::new(environment, base.home.shells()).reading(start_files(base)?))
+    Ok(child_environment(variables(base), &passthrough))
+}
+
+/// Whether local commands are fenced in, and then whether they reach the network.
+pub fn sandbox(base: &Base) -> Outcome<Option<Network>> {
+    match base.settings.string("terminal.sandbox")?.as_str() {
+        "off" => Ok(None),
+        "project" => Ok(Some(Network::Open)),
+        "offline" => Ok(Some(Network::Closed)),
+        other => Err(Failure::usage(format!(
+            "`terminal.sandbox` is `{other}`, which is no sandbox"
+        ))
+        .hint("known: off, project, offline")),
+    }
 }
 
 fn ssh(base: &Base) -> Outcome<Ssh> {

@@ -8,6 +8,7 @@
 mod apptainer;
 mod contract;
 mod docker;
+mod fence;
 mod killed;
 mod local;
 mod peers;

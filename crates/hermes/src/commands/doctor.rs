@@ -5,6 +5,7 @@
 mod commands;
 mod files;
 mod model;
+mod sandbox;
 mod system;
 
 use std::io;
@@ -45,6 +46,8 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
             cwd,
         };
         checks.push(commands::check(&base, args.offline).await);
+        // A setting that cannot be read was told by `commands`.
+        checks.extend(sandbox::check(&base).ok());
         checks.extend(model::checks(&base, args.offline).await);
     }
     report(&checks, args, &environment)
