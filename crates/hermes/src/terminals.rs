@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use hermes_core::{Processes, Terminal};
 use hermes_exec::{
-    Apptainer, ApptainerSettings, Background, Docker, DockerSettings, Fence, FencePlaces, Local,
-    Network, ProcessFolder, START_FILES, Ssh, SshSettings, TmpfsSizes, child_environment,
+    Apptainer, ApptainerSettings, Background, Daytona, DaytonaSettings, Docker, DockerSettings,
+    Fence, FencePlaces, Local, Network, ProcessFolder, START_FILES, Ssh, SshSettings, TmpfsSizes,
+    child_environment,
 };
 
 use crate::base::Base;
@@ -45,10 +46,15 @@ fn backend(base: &Base) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
         "ssh" => Ok((Arc::new(ssh(base)?), ProcessFolder::Cache)),
         "docker" => Ok((Arc::new(docker(base)?), ProcessFolder::Cache)),
         "singularity" | "apptainer" => Ok((Arc::new(apptainer(base)?), ProcessFolder::Cache)),
+        "daytona" => Ok((Arc::new(daytona(base)?), ProcessFolder::Cache)),
+        "modal" => Err(Failure::usage(
+            "`terminal.backend` is `modal`, but Modal has no documented HTTP API, only its own client libraries",
+        )
+        .hint("a cloud that Hermes can use: hermes config set terminal.backend daytona")),
         other => Err(Failure::usage(format!(
             "`terminal.backend` is `{other}`, which this version cannot run commands on"
         ))
-        .hint("known: local, docker, ssh, singularity")),
+        .hint("known: local, docker, ssh, singularity, daytona")),
     }
 }
 
@@ -181,6 +187,30 @@ fn apptainer(base: &Base) -> Outcome<Apptainer> {
         persistent: settings.bool("terminal.container_persistent")?,
         folder: Some(remote_folder(base)?),
         environment: child_environment(variables(base), &passthrough),
+    }))
+}
+
+fn daytona(base: &Base) -> Outcome<Daytona> {
+    let settings = &base.settings;
+    let key = base.variable("DAYTONA_API_KEY").ok_or_else(|| {
+        Failure::usage("`terminal.backend` is `daytona`, but there is no DAYTONA_API_KEY")
+            .hint("put DAYTONA_API_KEY=… into the `.env` file of Hermes' home")
+    })?;
+    let image = settings.string("terminal.daytona_image")?;
+    let address = base.environment.get("DAYTONA_API_URL");
+    let idle_seconds = settings.u64("terminal.lifetime_seconds")?;
+    Ok(Daytona::new(DaytonaSettings {
+        address: address.unwrap_or("https://app.daytona.io/api").to_owned(),
+        key,
+        image: (!image.is_empty()).then_some(image),
+        profile: base.home.profile().unwrap_or("default").to_owned(),
+        cpus: settings.f64("terminal.container_cpu")?.ceil() as u64,
+        memory_mb: settings.u64("terminal.container_memory")?,
+        disk_mb: settings.u64("terminal.container_disk")?,
+        persistent: settings.bool("terminal.container_persistent")?,
+        // None at all would mean: never.
+        idle_minutes: idle_seconds.div_ceil(60).max(1),
+        folder: Some(remote_folder(base)?),
     }))
 }
 

@@ -8,6 +8,7 @@
 
 pub mod apptainer;
 pub mod contract;
+pub mod daytona;
 pub mod mcp;
 pub mod oauth;
 pub mod process;

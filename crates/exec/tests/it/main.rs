@@ -7,6 +7,7 @@
 
 mod apptainer;
 mod contract;
+mod daytona;
 mod docker;
 mod fence;
 mod killed;
