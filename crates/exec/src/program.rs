@@ -2,7 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -174,6 +175,19 @@ pub fn launch(program: &str, args: impl IntoIterator<Item: AsRef<OsStr>>) -> io:
         .process_group(0)
         .spawn()
         .map(drop)
+}
+
+/// Finds a program on the `PATH` of the given environment.
+pub(crate) fn find(name: &str, environment: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let path = environment.iter().find(|(variable, _)| variable == "PATH");
+    let folders = std::env::split_paths(&path?.1);
+    let is_program = |path: &PathBuf| {
+        let data = path.metadata();
+        data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_absolute() && is_program(path))
 }
 
 #[expect(

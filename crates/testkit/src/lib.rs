@@ -6,7 +6,9 @@
 //! of the loop. `contract` holds what every implementation of a port must do.
 //! Helpers panic with a full account of what they saw: a failed helper is a failed test.
 
+pub mod apptainer;
 pub mod contract;
+pub mod daytona;
 pub mod mcp;
 pub mod oauth;
 pub mod peers;

@@ -5,6 +5,7 @@
 mod commands;
 mod files;
 mod model;
+mod sandbox;
 mod servers;
 mod system;
 
@@ -46,6 +47,8 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
             cwd,
         };
         checks.push(commands::check(&base, args.offline).await);
+        // A setting that cannot be read was told by `commands`.
+        checks.extend(sandbox::check(&base).ok());
         let (models, servers) = tokio::join!(
             model::checks(&base, args.offline),
             servers::checks(&base, args.offline)

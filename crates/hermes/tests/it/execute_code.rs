@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Opened, Ports, Session, SessionStart};
+use hermes_agent::{
+    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Session, SessionStart,
+};
 use hermes_core::{Event, Prefix, ResultStatus, Terminal};
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::{Step, World};
@@ -151,6 +153,8 @@ impl Stage {
             clock: world.clock.clone(),
             random: world.random.clone(),
             tools,
+            checkpoints: None,
+            subagent_model: None,
         };
         let settings = AgentSettings {
             cwd: self.folder.path().to_owned(),
@@ -159,6 +163,7 @@ impl Stage {
             is_attended: false,
             limits: Limits::default(),
             nested_context: true,
+            delegation: DelegationSettings::default(),
         };
         let start = SessionStart::New {
             source: "test".into(),

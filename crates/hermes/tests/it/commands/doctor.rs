@@ -50,6 +50,7 @@ async fn a_healthy_home_passes_and_the_key_is_not_shown() {
             "✓ bash",
             "✓ locale",
             "✓ clock",
+            "✓ sandbox: off; this machine has: ",
             "✓ turns",
             "✓ model: custom:test-model",
             "✓ key",
