@@ -9,7 +9,7 @@ use hermes_testkit::TestClock;
 use hermes_testkit::contract::{processes, terminal};
 
 use crate::command;
-use crate::peers::{is_there, program};
+use hermes_testkit::peers::{is_there, program};
 
 /// The program, and a folder for what it writes.
 struct Host {

@@ -10,8 +10,8 @@ use hermes_exec::{
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::{processes, terminal};
 
-use crate::peers::is_there;
 use crate::{command, environment};
+use hermes_testkit::peers::is_there;
 
 /// A home with a key in it and a project, outside of the folders for temporary files.
 struct Home {
