@@ -41,7 +41,10 @@ pub struct Ports {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<Random>,
+    /// What a new session tells its model of.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// What it can call besides.
+    pub unlisted: Vec<Arc<dyn Tool>>,
     /// Where projects are kept before a turn changes them, when they are.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Who answers subagents, if not the session's own model.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Tool, ToolSpec};
+use hermes_core::Tool;
 use hermes_tools::{SearchLimits, tool_search};
 use serde_json::{Value, json};
 
@@ -48,28 +48,28 @@ impl Offer {
         self.of_servers = tools;
     }
 
-    /// Every tool that can be called, listed or not: what an earlier session listed is called by its name.
-    pub fn callable(&self) -> Vec<Arc<dyn Tool>> {
-        let mut all = self.chosen.of(&self.built_in);
-        all.extend(self.finders.iter().chain(&self.of_servers).cloned());
-        all
-    }
-
-    /// What a new session tells a model with this many tokens of context.
-    pub fn listed(&self, context_window: u64) -> Vec<ToolSpec> {
-        let of_servers: Vec<ToolSpec> = specs(&self.of_servers);
-        let mut listed = specs(&self.chosen.of(&self.built_in));
-        if !self.finders.is_empty() && self.disclosure.hides(&of_servers, context_window) {
-            listed.extend(specs(&self.finders));
-        } else {
-            listed.extend(of_servers);
-        }
-        listed
+    /// What a session with a model of this many tokens of context works with.
+    pub fn tools(&self, context_window: u64) -> Tools {
+        let mut tools = Tools {
+            listed: self.chosen.of(&self.built_in),
+            unlisted: Vec::new(),
+        };
+        let hides = self.disclosure.hides(&self.of_servers, context_window);
+        let (listed, unlisted) = match hides && !self.finders.is_empty() {
+            true => (&self.finders, &self.of_servers),
+            false => (&self.of_servers, &self.finders),
+        };
+        tools.listed.extend(listed.iter().cloned());
+        tools.unlisted.extend(unlisted.iter().cloned());
+        tools
     }
 }
 
-fn specs(tools: &[Arc<dyn Tool>]) -> Vec<ToolSpec> {
-    tools.iter().map(|tool| tool.spec().clone()).collect()
+/// Tools the model is told of, and those it can call all the same: because it found them, or because the session it goes
+/// on with was told of them.
+pub struct Tools {
+    pub listed: Vec<Arc<dyn Tool>>,
+    pub unlisted: Vec<Arc<dyn Tool>>,
 }
 
 /// `tools.tool_search`: when the tools of servers are found instead of listed.
@@ -116,12 +116,13 @@ impl Disclosure {
         })
     }
 
-    fn hides(&self, specs: &[ToolSpec], context_window: u64) -> bool {
+    fn hides(&self, tools: &[Arc<dyn Tool>], context_window: u64) -> bool {
         match self.when {
             When::Always => true,
             When::Never => false,
             When::AbovePercent(percent) => {
-                let chars = json!(specs).to_string().chars().count() as u64;
+                let schema = |tool: &Arc<dyn Tool>| json!(tool.spec()).to_string().chars().count();
+                let chars = tools.iter().map(schema).sum::<usize>() as u64;
                 chars.div_ceil(CHARS_PER_TOKEN) * 100 >= context_window * percent
             }
         }
@@ -130,19 +131,17 @@ impl Disclosure {
 
 #[cfg(test)]
 mod tests {
+    use hermes_testkit::TestTool;
+
     use super::*;
 
     fn hides(when: When, tools: usize, context_window: u64) -> bool {
-        let spec = ToolSpec {
-            name: "mcp__hub__tool".into(),
-            description: "d".repeat(400),
-            parameters: json!({"type": "object", "properties": {}}),
-        };
         let limits = SearchLimits {
             matches_usual: 5,
             matches_max: 20,
         };
-        Disclosure { when, limits }.hides(&vec![spec; tools], context_window)
+        let tool: Arc<dyn Tool> = Arc::new(TestTool::new("mcp__hub__tool"));
+        Disclosure { when, limits }.hides(&vec![tool; tools], context_window)
     }
 
     #[test]

@@ -99,12 +99,14 @@ impl Wired {
         let settings = agent_settings(base, flags, audience, cwd)?;
         let (checkpoints, housekeeping) = checkpoints(base)?;
         let archive = Arc::new(store);
+        let tools = offer.tools(model.context_window());
         let ports = Ports {
             model,
             store: archive.clone(),
             clock: Arc::new(SystemClock),
             random,
-            tools: offer.callable(),
+            tools: tools.listed,
+            unlisted: tools.unlisted,
             checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
             subagent_model: delegation::model(base)?,
         };
@@ -171,12 +173,15 @@ impl Wired {
     /// Takes the tools that are chosen, and that servers offer by now, for the next session.
     pub async fn refresh_tools(&mut self) {
         self.offer.set_of_servers(self.servers.tools_now().await);
-        self.ports.tools = self.offer.callable();
+        let tools = self.offer.tools(self.ports.model.context_window());
+        self.ports.tools = tools.listed;
+        self.ports.unlisted = tools.unlisted;
     }
 
     /// The prefix of a new session.
     pub fn prefix(&self) -> Prefix {
-        let tools = self.offer.listed(self.ports.model.context_window());
+        let tools = self.ports.tools.iter();
+        let tools: Vec<_> = tools.map(|tool| tool.spec().clone()).collect();
         let system = prompt::assemble(
             &self.inputs,
             &tools,

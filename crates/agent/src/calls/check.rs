@@ -6,6 +6,7 @@ use hermes_core::{Arguments, Tool, ToolCall, text};
 use serde_json::Value;
 
 use super::{coerce::coerce, schema};
+use crate::session::Ports;
 
 pub(super) enum Checked {
     Runs {
@@ -15,9 +16,10 @@ pub(super) enum Checked {
     Fails(String),
 }
 
-pub(super) fn check(call: &ToolCall, tools: &[Arc<dyn Tool>]) -> Checked {
-    let Some(tool) = find(&call.name, tools) else {
-        return Checked::Fails(unknown_tool(&call.name, tools));
+pub(super) fn check(call: &ToolCall, ports: &Ports) -> Checked {
+    let found = find(&call.name, &ports.tools).or_else(|| find(&call.name, &ports.unlisted));
+    let Some(tool) = found else {
+        return Checked::Fails(unknown_tool(&call.name, &ports.tools));
     };
     let arguments = match &call.arguments {
         Arguments::Json(arguments) => arguments.clone(),

@@ -76,7 +76,7 @@ impl<'a> InnerCalls<'a> {
             arguments: Arguments::Json(inner.arguments),
             signatures: Vec::new(),
         };
-        match check::check(&call, &self.cx.ports.tools) {
+        match check::check(&call, self.cx.ports) {
             Checked::Fails(text) => drop(inner.result.send(Err(ToolError::Answer(text)))),
             Checked::Runs { tool, arguments } => {
                 let rule = tool.parallel(&arguments, &self.context.cwd);

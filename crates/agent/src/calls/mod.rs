@@ -109,7 +109,7 @@ fn check_one(
         );
         return Err(ToolResult::new(call, ResultStatus::NotRun, text));
     }
-    match check::check(call, &cx.ports.tools) {
+    match check::check(call, cx.ports) {
         Checked::Runs { tool, arguments } => {
             let effect = tool.effect(&arguments);
             Ok(Ready {

@@ -28,6 +28,8 @@ const NOT_FOR_SUBAGENTS: &[&str] = &[
 ];
 /// What the names of tools begin with that MCP servers offer.
 const MCP_PREFIX: &str = "mcp__";
+/// The tools that find those, where they are too many to list.
+const MCP_FINDERS: &[&str] = &["tool_call", "tool_describe", "tool_search"];
 /// Longer than any process lives: an errand without a limit.
 const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -148,10 +150,13 @@ impl Subagent {
         tools: Vec<Arc<dyn Tool>>,
         start: SessionStart,
     ) -> Result<Opened, StoreError> {
-        let ports = Ports {
+        let mut ports = Ports {
             tools,
             ..self.ports.clone()
         };
+        if !self.settings.delegation.inherits_mcp_tools {
+            ports.unlisted.clear();
+        }
         Session::open(ports, self.settings.clone(), start).await
     }
 
@@ -169,7 +174,8 @@ impl Subagent {
                 && delegation.may_orchestrate
                 && delegation.depth < delegation.depth_max;
         }
-        let is_inherited = delegation.inherits_mcp_tools || !tool.starts_with(MCP_PREFIX);
+        let is_of_server = tool.starts_with(MCP_PREFIX) || MCP_FINDERS.contains(&tool);
+        let is_inherited = delegation.inherits_mcp_tools || !is_of_server;
         is_inherited && !NOT_FOR_SUBAGENTS.contains(&tool)
     }
 

@@ -36,6 +36,7 @@ fn ports(world: &World) -> Ports {
         clock: world.clock.clone(),
         random: world.random.clone(),
         tools: world.tools.clone(),
+        unlisted: Vec::new(),
         checkpoints: world.checkpoints.clone(),
         subagent_model: world.subagent_model.clone().map(|model| model as _),
     }

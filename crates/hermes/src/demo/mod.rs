@@ -357,6 +357,7 @@ impl Stage {
             random: Arc::new(Random::from_system()),
             tools: [hermes_tools::built_in(&ports), more_tools].concat(),
             checkpoints: Some(Arc::new(self.checkpoints())),
+            unlisted: Vec::new(),
             subagent_model: None,
         };
         let start = match resume {

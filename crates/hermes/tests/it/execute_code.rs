@@ -154,6 +154,7 @@ impl Stage {
             random: world.random.clone(),
             tools,
             checkpoints: None,
+            unlisted: Vec::new(),
             subagent_model: None,
         };
         let settings = AgentSettings {
