@@ -30,8 +30,10 @@ else
 fi
 
 signal_all() {
+    # Looked for first: what they start in order to clean up is not asked to end.
+    marked=$(grep -lsa "HERMES_COMMAND=$mark" /proc/[0-9]*/environ)
     kill -s "$1" -- "-$command" 2>/dev/null || kill -s "$1" "$command" 2>/dev/null
-    for found in $(grep -lsa "HERMES_COMMAND=$mark" /proc/[0-9]*/environ); do
+    for found in $marked; do
         found=${found#/proc/}
         kill -s "$1" "${found%/environ}" 2>/dev/null
     done
