@@ -38,6 +38,7 @@ mod syntax;
 mod target;
 
 pub use ledger::FileLedger;
+pub use policy::CommandLists;
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, select};
 
 /// Makes one tool out of what the binary gives it.
@@ -71,6 +72,8 @@ pub struct ToolPorts {
     pub secret: Vec<PathBuf>,
     /// Files and folders of ours that tools read but do not write: settings, the database.
     pub protected: Vec<PathBuf>,
+    /// Which commands the user refused or allowed for good.
+    pub commands: Arc<CommandLists>,
     /// What sessions know of files; one for all sessions of a process.
     pub files: FileLedger,
 }

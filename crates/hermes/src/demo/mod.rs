@@ -281,6 +281,7 @@ impl Stage {
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),
+            commands: Arc::default(),
             files: FileLedger::default(),
         };
         let ports = Ports {

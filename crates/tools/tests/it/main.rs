@@ -7,6 +7,7 @@
 
 mod approvals;
 mod contract;
+mod disguises;
 mod fuzzy;
 mod patch;
 mod process;
@@ -94,6 +95,7 @@ impl Place {
             home: Some(self.root().to_owned()),
             secret: vec![self.path(".hermes/auth.json")],
             protected: vec![self.path(".hermes/config.yaml")],
+            commands: Arc::default(),
             files: self.files.clone(),
         }
     }
