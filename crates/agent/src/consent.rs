@@ -1,12 +1,13 @@
-//! Asks a person before something dangerous runs.
+//! Decides whether a call may run: what the tool says about it, and what the policy makes of that. Asking a person is in
+//! `approvals`.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{CallId, CancellationToken, Consent, Event, Question, Tool, ToolCall, Verdict};
+use hermes_core::{Consent, Settled, StoreError, Tool, ToolCall, Verdict};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+
+use crate::approvals::{Wish, ask_person};
+use crate::turn::TurnContext;
 
 /// What happens when a call needs a person's consent. What is forbidden stays forbidden under every policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,116 +20,57 @@ pub enum ConsentPolicy {
     Allow,
 }
 
-/// Questions that wait for an answer, and what was allowed for the whole session.
-#[derive(Default)]
-pub(crate) struct Approvals {
-    waiting: Mutex<HashMap<CallId, oneshot::Sender<Verdict>>>,
-    allowed: Mutex<HashSet<(String, String)>>,
+pub(crate) enum Decision {
+    Run,
+    /// Why not, in words for the model.
+    NotRun(String),
 }
 
-impl Approvals {
-    /// Hands a person's answer to the call that waits for it. An answer nobody waits for is ignored.
-    pub(crate) fn resolve(&self, call: &CallId, verdict: Verdict) {
-        if let Some(waiting) = lock(&self.waiting).remove(call) {
-            let _ = waiting.send(verdict);
+pub(crate) async fn decide(
+    cx: &TurnContext<'_>,
+    tool: &dyn Tool,
+    call: &ToolCall,
+    arguments: &Value,
+) -> Result<Decision, StoreError> {
+    let reason = match tool.consent(arguments) {
+        Consent::NotNeeded => return Ok(Decision::Run),
+        Consent::Forbidden { reason } => {
+            return Ok(Decision::NotRun(format!(
+                "Refused: {reason}. Nobody can allow this. Find another way, or tell the user."
+            )));
+        }
+        Consent::Needed { reason } => reason,
+    };
+    match cx.settings.consent {
+        ConsentPolicy::Allow => Ok(Decision::Run),
+        ConsentPolicy::Refuse => Ok(Decision::NotRun(format!(
+            "Refused: {reason}, and nobody is here to allow it. Find a safer way, or tell the user what to run."
+        ))),
+        ConsentPolicy::Ask { timeout } => {
+            let what = describe(arguments);
+            let wish = Wish { call, what, reason };
+            Ok(heard(ask_person(cx, &wish, timeout).await?))
         }
     }
 }
 
-/// Who is asked, and what tells them.
-pub(crate) struct Asking<'a> {
-    pub(crate) policy: ConsentPolicy,
-    pub(crate) approvals: &'a Approvals,
-    pub(crate) events: &'a mpsc::Sender<Event>,
-    pub(crate) stop: &'a CancellationToken,
-}
-
-/// What came of a question.
-enum Answer {
-    Said(Verdict),
-    Silence,
-    Stopped,
-}
-
-impl Asking<'_> {
-    /// Returns `Ok` when the call may run, or why it may not, in words for the model.
-    pub(crate) async fn consent(
-        &self,
-        tool: &dyn Tool,
-        call: &ToolCall,
-        arguments: &Value,
-    ) -> Result<(), String> {
-        let reason = match tool.consent(arguments) {
-            Consent::NotNeeded => return Ok(()),
-            Consent::Forbidden { reason } => {
-                return Err(format!(
-                    "Refused: {reason}. Nobody can allow this. Find another way, or tell the user."
-                ));
-            }
-            Consent::Needed { reason } => reason,
-        };
-        match self.policy {
-            ConsentPolicy::Allow => Ok(()),
-            ConsentPolicy::Refuse => Err(format!(
-                "Refused: {reason}, and nobody is here to allow it. Find a safer way, or tell the user what to run."
-            )),
-            ConsentPolicy::Ask { timeout } => {
-                self.ask_person(call, describe(arguments), reason, timeout)
-                    .await
-            }
+fn heard(how: Settled) -> Decision {
+    let words = match how {
+        Settled::Answered {
+            verdict: Verdict::Once | Verdict::Session,
+            ..
+        } => return Decision::Run,
+        Settled::Answered {
+            verdict: Verdict::Deny,
+            ..
+        } => "The user did not allow this. Do not try it another way; ask what they want.",
+        Settled::Expired => {
+            "Not run: nobody answered in time whether this is allowed. Do what does not need it, or stop and say what \
+             waits for an answer."
         }
-    }
-
-    async fn ask_person(
-        &self,
-        call: &ToolCall,
-        what: String,
-        reason: String,
-        timeout: Duration,
-    ) -> Result<(), String> {
-        let key = (call.name.clone(), what.clone());
-        if lock(&self.approvals.allowed).contains(&key) {
-            return Ok(());
-        }
-        let question = Question {
-            call: call.id.clone(),
-            tool: call.name.clone(),
-            what,
-            reason,
-            expires_in_ms: timeout.as_millis() as u64,
-        };
-        match self.answer(question, timeout).await {
-            Answer::Said(Verdict::Once) => Ok(()),
-            Answer::Said(Verdict::Session) => {
-                lock(&self.approvals.allowed).insert(key);
-                Ok(())
-            }
-            Answer::Said(Verdict::Deny) => Err(
-                "The user did not allow this. Do not try it another way; ask what they want."
-                    .into(),
-            ),
-            Answer::Silence => Err(format!(
-                "Not run: nobody answered within {} s whether this is allowed. Do what does not need it, or stop and \
-                 say what waits for an answer.",
-                timeout.as_secs()
-            )),
-            Answer::Stopped => Err("Not run: the user interrupted before allowing it.".into()),
-        }
-    }
-
-    async fn answer(&self, question: Question, timeout: Duration) -> Answer {
-        let (sender, answered) = oneshot::channel();
-        let call = question.call.clone();
-        lock(&self.approvals.waiting).insert(call.clone(), sender);
-        let _ = self.events.send(Event::Asked(question)).await;
-        let answer = tokio::select! {
-            verdict = answered => verdict.map_or(Answer::Silence, Answer::Said),
-            () = tokio::time::sleep(timeout) => Answer::Silence,
-            () = self.stop.cancelled() => Answer::Stopped,
-        };
-        lock(&self.approvals.waiting).remove(&call);
-        answer
-    }
+        Settled::Withdrawn => "Not run: the user interrupted before allowing it.",
+    };
+    Decision::NotRun(words.to_owned())
 }
 
 /// What would run, as a person would write it: the command of a terminal call, the arguments of any other.
@@ -137,8 +79,4 @@ fn describe(arguments: &Value) -> String {
         Some(command) => command.to_owned(),
         None => arguments.to_string(),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

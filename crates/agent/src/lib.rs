@@ -6,6 +6,7 @@
 mod session;
 mod turn;
 
+mod approvals;
 mod ask;
 mod calls;
 mod consent;

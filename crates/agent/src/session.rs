@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, CallId, CancellationToken, Claim, Clock, EnquiryId, Entry, Event, Message, Model,
-    NewSession, Notice, Op, OpenTurn, Part, Prefix, Random, Response, ResultStatus, Role,
+    ApprovalId, BoxFuture, CancellationToken, Claim, Clock, EnquiryId, Entry, Event, Message,
+    Model, NewSession, Notice, Op, OpenTurn, Part, Prefix, Random, Response, ResultStatus, Role,
     SessionId, SessionRecord, Store, StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage,
     Verdict,
 };
 use tokio::sync::mpsc;
 
-use crate::consent::{Approvals, ConsentPolicy};
+use crate::approvals::Questions;
+use crate::consent::ConsentPolicy;
 use crate::enquiries::Enquiries;
 use crate::history::History;
 use crate::nested::NestedContext;
@@ -163,8 +164,8 @@ impl Session {
         self.send(Op::Interrupt).await
     }
 
-    pub async fn answer(&self, call: CallId, verdict: Verdict) -> bool {
-        self.send(Op::Answer { call, verdict }).await
+    pub async fn answer(&self, approval: ApprovalId, verdict: Verdict) -> bool {
+        self.send(Op::Answer { approval, verdict }).await
     }
 
     pub async fn respond(&self, enquiry: EnquiryId, response: Response) -> bool {
@@ -184,7 +185,7 @@ struct SessionTask {
     open_turn: Option<OpenTurn>,
     queue: VecDeque<UserMessage>,
     steering: Steering,
-    approvals: Approvals,
+    questions: Questions,
     enquiries: Enquiries,
     nested: NestedContext,
     /// The store refused something: what is in memory may be ahead of it.
@@ -209,7 +210,7 @@ impl SessionTask {
             open_turn: None,
             queue: VecDeque::new(),
             steering: Steering::default(),
-            approvals: Approvals::default(),
+            questions: Questions::default(),
             enquiries: Enquiries::default(),
             is_stale: false,
             ports,
@@ -459,7 +460,7 @@ impl SessionTask {
             stop: stop.clone(),
             events: &self.events,
             steering: &self.steering,
-            approvals: &self.approvals,
+            questions: &self.questions,
             enquiries: &self.enquiries,
             nested: &self.nested,
         };
@@ -482,9 +483,9 @@ impl SessionTask {
                 Some(Op::Rewind { .. } | Op::Retry) => Some(Notice::NotTaken {
                     reason: "a turn runs; stop it first".into(),
                 }),
-                Some(Op::Answer { call, verdict }) => {
-                    self.approvals.resolve(&call, verdict);
-                    None
+                Some(Op::Answer { approval, verdict }) => {
+                    let taken = self.questions.answer(&approval, verdict);
+                    taken.err().map(|reason| Notice::NotTaken { reason })
                 }
                 Some(Op::Respond { enquiry, response }) => {
                     let taken = self.enquiries.respond(&enquiry, response);

@@ -3,9 +3,9 @@
 use hermes_core::{CancellationToken, Effect, Event, StoreError, TurnEnd, TurnId};
 use tokio::sync::mpsc;
 
+use crate::approvals::Questions;
 use crate::ask::{Asked, ask, last_words};
 use crate::calls::{self, Answered};
-use crate::consent::Approvals;
 use crate::enquiries::Enquiries;
 use crate::history::History;
 use crate::nested::NestedContext;
@@ -24,7 +24,7 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) stop: CancellationToken,
     pub(crate) events: &'a mpsc::Sender<Event>,
     pub(crate) steering: &'a Steering,
-    pub(crate) approvals: &'a Approvals,
+    pub(crate) questions: &'a Questions,
     pub(crate) enquiries: &'a Enquiries,
     pub(crate) nested: &'a NestedContext,
 }

@@ -66,6 +66,10 @@ text_id! {
     EnquiryId
 }
 text_id! {
+    /// One question for a person's consent. Short, because people type it.
+    ApprovalId
+}
+text_id! {
     /// One tool use inside a turn. The text comes from the model, so it is unique only within its reply.
     CallId
 }
@@ -95,6 +99,12 @@ impl TurnId {
             now.as_millis(),
             random.next_u64() & 0xffff_ffff
         ))
+    }
+}
+
+impl ApprovalId {
+    pub fn generate(random: &Random) -> Self {
+        Self(format!("{:08x}", random.next_u64() & 0xffff_ffff))
     }
 }
 

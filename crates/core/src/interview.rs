@@ -116,6 +116,12 @@ fn field_prompt(field: &Field) -> String {
     }
     match &field.kind {
         FieldKind::Choice { options, .. } => prompt.push_str(&numbered(options)),
+        FieldKind::Suggestions { options } => {
+            prompt.push_str(&format!(
+                "{}\n  a number, or your own words",
+                numbered(options)
+            ));
+        }
         FieldKind::Choices { options, .. } => {
             prompt.push_str(&format!("{}\n  several with commas", numbered(options)));
         }
@@ -207,6 +213,28 @@ mod tests {
             panic!("not done");
         };
         assert_eq!(json!(values), json!({ "age": 7, "colour": "r" }));
+    }
+
+    #[test]
+    fn a_suggestion_is_taken_by_number_or_by_words_and_so_is_anything_else() {
+        let heard = |line: &str| {
+            let options = json!([{ "value": "Red" }, { "value": "Blue" }]);
+            let kind = json!({ "type": "suggestions", "options": options });
+            let form = json!({ "kind": "form", "fields": [field("colour", kind)] });
+            let mut interview = interview(form);
+            assert!(
+                interview
+                    .prompt()
+                    .contains("1. Red\n    2. Blue\n  a number")
+            );
+            match interview.hear(line) {
+                Heard::Done(Response::Accepted { values }) => values["colour"].clone(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(heard("2"), "Blue");
+        assert_eq!(heard("red"), "Red");
+        assert_eq!(heard("a bit of both"), "a bit of both");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub mod command;
 pub mod session;
 
+pub mod approval;
 pub mod enquiry;
 pub mod id;
 pub mod interview;
@@ -30,12 +31,13 @@ pub mod secret;
 pub mod text;
 pub mod wording;
 
+pub use approval::{Approval, Approvals, Door, Settled, Settlement, Settling, Verdict};
 pub use clock::{Clock, Timestamp};
 pub use effect::Effect;
 pub use enquiry::{
     Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
 };
-pub use id::{CallId, EnquiryId, SessionId, TurnId};
+pub use id::{ApprovalId, CallId, EnquiryId, SessionId, TurnId};
 pub use message::{
     Arguments, Media, MediaSource, Message, Part, Reasoning, ResultStatus, Role, ToolCall,
     ToolResult,
@@ -48,7 +50,7 @@ pub use process::{ProcessError, ProcessName, ProcessState, ProcessStatus, Proces
 pub use random::Random;
 pub use reply::{Reply, ReplyBuilder};
 pub use secret::Secret;
-pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage, Verdict};
+pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage};
 pub use store::{
     Archive, Claim, Counted, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse, NewSession,
     OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken, SpokenFrom,

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::approval::{Settled, Verdict};
 use crate::enquiry::{Enquiry, Response};
-use crate::id::{CallId, EnquiryId, TurnId};
+use crate::id::{ApprovalId, CallId, EnquiryId, TurnId};
 use crate::message::{Message, Part, ResultStatus, Role};
 use crate::model::{Cost, ModelError, ModelName, ModelNotice, Usage};
 
@@ -16,8 +17,9 @@ pub enum Op {
     Steer(UserMessage),
     /// Stops the turn that runs, and forgets what waits behind it.
     Interrupt,
+    /// Answers a question. One that comes too late, or that it does not offer, is not taken.
     Answer {
-        call: CallId,
+        approval: ApprovalId,
         verdict: Verdict,
     },
     /// Answers an enquiry. One that does not fit is not taken; the enquiry stays open.
@@ -54,15 +56,6 @@ impl From<UserMessage> for Message {
             parts: message.parts,
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    Once,
-    /// Also for the same question again in this session.
-    Session,
-    Deny,
 }
 
 /// What happens in a session, in the order it happens.
@@ -109,6 +102,12 @@ pub enum Event {
         model: ModelName,
     },
     Asked(Question),
+    /// A question that was told is over: answered, by whatever surface or process, or out of time.
+    QuestionClosed {
+        approval: ApprovalId,
+        #[serde(flatten)]
+        how: Settled,
+    },
     /// A running call wants to know something from a person.
     Enquired(Enquiry),
     /// Answered, by whatever surface, or out of time.
@@ -141,11 +140,13 @@ pub enum Event {
 /// Something only a person can decide. Without an answer in time it counts as "no".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
+    pub approval: ApprovalId,
     pub call: CallId,
     pub tool: String,
     /// What would run, as the person would write it.
     pub what: String,
     pub reason: String,
+    pub choices: Vec<Verdict>,
     pub expires_in_ms: u64,
 }
 
@@ -287,6 +288,12 @@ mod tests {
             said: "again".into(),
         });
         events.push(Event::Enquired(enquiry()));
+        let by = crate::Door::Command;
+        let verdict = Verdict::Deny;
+        for how in [Settled::Answered { verdict, by }, Settled::Expired] {
+            let approval = "a1".into();
+            events.push(Event::QuestionClosed { approval, how });
+        }
         events.push(Event::Idle);
         for event in events {
             let json = serde_json::to_string(&event).unwrap();

@@ -7,19 +7,20 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::approval::{Approvals, Verdict};
 use crate::clock::Timestamp;
 use crate::effect::Effect;
-use crate::id::{CallId, SessionId, TurnId};
+use crate::id::{ApprovalId, CallId, SessionId, TurnId};
 use crate::message::{Message, Role, ToolResult};
 use crate::model::{Cost, FinishReason, ModelName, Usage};
 use crate::session::TurnEnd;
 use crate::tool::{BoxFuture, ToolSpec};
 
-/// Sessions and their step logs.
+/// Sessions, their step logs and the questions that wait in them.
 ///
 /// When a future resolves to `Ok`, the change is on disk and survives `kill -9` and a power cut. An `append` is all or
 /// nothing. Dropping a future may or may not cancel the write; it never tears one.
-pub trait Store: Send + Sync {
+pub trait Store: Approvals {
     /// Writes a session together with its first entries, in one transaction: no crash leaves an empty one.
     fn create(
         &self,
@@ -347,6 +348,10 @@ pub enum StoreError {
     },
     #[error("no session `{name}`")]
     NotFound { name: String },
+    #[error("no approval `{id}`")]
+    NoApproval { id: ApprovalId },
+    #[error("approval `{id}` cannot be answered with `{}`", crate::wording::verdict(*verdict))]
+    NotOffered { id: ApprovalId, verdict: Verdict },
     #[error("`{name}` fits {} sessions: {}", candidates.len(), list(candidates))]
     Ambiguous {
         name: String,
@@ -381,6 +386,10 @@ impl StoreError {
         match self {
             Self::Busy { .. } => "close the other one, or start a new session".into(),
             Self::NotFound { .. } => "`hermes sessions list` shows what there is".into(),
+            Self::NoApproval { .. } => {
+                "`hermes approvals list` shows what waits for an answer".into()
+            }
+            Self::NotOffered { .. } => "choose one of the answers it offers".into(),
             Self::Ambiguous { .. } => "write more of the id".into(),
             Self::TitleTaken { .. } => "choose another title".into(),
             Self::Refused { .. } => {

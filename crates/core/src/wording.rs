@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::approval::{Door, Settled, Verdict};
 use crate::model::ModelNotice;
 use crate::session::{Notice, TurnEnd};
 use crate::text;
@@ -56,6 +57,35 @@ pub fn notice(notice: &Notice) -> String {
         Notice::SteeringQueued => {
             "your words came too late for this turn; they are the next one".into()
         }
+    }
+}
+
+pub fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Once => "allowed once",
+        Verdict::Session => "allowed for this session",
+        Verdict::Deny => "refused",
+    }
+}
+
+/// How a question ended, for those who did not answer it themselves.
+pub fn question_closed(how: Settled) -> Option<String> {
+    match how {
+        Settled::Answered { by: Door::Chat, .. } | Settled::Withdrawn => None,
+        Settled::Answered { verdict: said, by } => Some(format!(
+            "answered elsewhere ({}): {}",
+            door(by),
+            verdict(said)
+        )),
+        Settled::Expired => Some("nobody answered in time: refused".to_owned()),
+    }
+}
+
+pub fn door(door: Door) -> &'static str {
+    match door {
+        Door::Chat => "in its chat",
+        Door::Command => "with `hermes approvals`",
+        Door::Mcp => "over MCP",
     }
 }
 

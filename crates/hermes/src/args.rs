@@ -122,6 +122,8 @@ pub enum Command {
     Model(ModelArgs),
     /// Look at past sessions
     Sessions(SessionsArgs),
+    /// See and answer the questions that conversations wait with
+    Approvals(ApprovalsArgs),
     /// Show what was used: requests, tokens, cost, tools, by day and hour
     Insights(InsightsArgs),
     /// Read and change settings
@@ -359,6 +361,46 @@ pub struct McpLoginArgs {
     /// Only print the address; do not open a browser
     #[arg(long)]
     pub no_browser: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ApprovalsArgs {
+    #[command(subcommand)]
+    pub command: Option<ApprovalsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ApprovalsCommand {
+    /// List the questions that wait for an answer, oldest first
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Show one question whole, and how it ended
+    Show {
+        /// The id, or a beginning of it
+        id: String,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Let it run
+    Allow {
+        /// The id, or a beginning of it
+        id: String,
+        /// Also when the same comes again in its session
+        #[arg(long)]
+        session: bool,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Do not let it run
+    Deny {
+        /// The id, or a beginning of it
+        id: String,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
 }
 
 #[derive(Debug, Args)]

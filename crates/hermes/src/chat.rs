@@ -7,7 +7,7 @@ use hermes_agent::{Opened, Session, SessionStart};
 use hermes_core::command::{self, Line, Surface, Verb};
 use hermes_core::interview::{Heard, Interview};
 use hermes_core::text::{self, escaped, printable};
-use hermes_core::{Event, Message, Op, Question, Response, Role, UserMessage, Verdict};
+use hermes_core::{Event, Message, Op, Question, Response, Role, UserMessage, Verdict, wording};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -305,6 +305,14 @@ impl<'a, 'b> Chat<'a, 'b> {
                 self.show_question(&asked)?;
                 pending.question = Some(asked);
             }
+            Event::QuestionClosed { approval, how } => {
+                pending
+                    .question
+                    .take_if(|question| question.approval == approval);
+                if let Some(words) = wording::question_closed(how) {
+                    note(&self.err.yellow(format!("\n  {words}")));
+                }
+            }
             Event::Enquired(enquiry) => {
                 pending.interviews.push_back(Interview::new(enquiry));
                 if pending.interviews.len() == 1 {
@@ -396,9 +404,9 @@ impl<'a, 'b> Chat<'a, 'b> {
     ) -> Option<Next> {
         let line = self.line(typed);
         if let (Some(line), Some(asked)) = (&line, &*question)
-            && let Some(verdict) = verdict_in(line)
+            && let Some(verdict) = verdict_in(line, &asked.choices)
         {
-            session.answer(asked.call.clone(), verdict).await;
+            session.answer(asked.approval.clone(), verdict).await;
             *question = None;
             return None;
         }
@@ -460,7 +468,11 @@ impl<'a, 'b> Chat<'a, 'b> {
         let (tool, what) = (escaped(&question.tool), escaped(&question.what));
         note(&self.err.yellow(format!("  {tool} wants to run: {what}")));
         note(&self.err.yellow(format!("  {}", escaped(&question.reason))));
-        self.ask_for("  allow? [y]es, for the [s]ession, [N]o: ")
+        let session = match question.choices.contains(&Verdict::Session) {
+            true => " for the [s]ession,",
+            false => "",
+        };
+        self.ask_for(&format!("  allow? [y]es,{session} [N]o: "))
     }
 
     /// Shows what a line is wanted for; beside the events, when those are for a program.
@@ -498,20 +510,24 @@ pub fn gone(session: &Session) -> Failure {
 }
 
 /// What a line says about a command that waits for consent. Other commands than `/decline` say nothing.
-fn verdict_in(line: &str) -> Option<Verdict> {
+fn verdict_in(line: &str, choices: &[Verdict]) -> Option<Verdict> {
     match command::read(line, Surface::Terminal) {
-        Line::Words(words) => Some(verdict(words)),
+        Line::Words(words) => Some(verdict(words, choices)),
         Line::Command { command, .. } if command.verb == Verb::Decline => Some(Verdict::Deny),
         _ => None,
     }
 }
 
-/// Anything but a clear yes is a no.
-fn verdict(line: &str) -> Verdict {
-    match line.trim().to_lowercase().as_str() {
+/// Anything but a clear yes is a no, and so is a yes to more than was offered.
+fn verdict(line: &str, choices: &[Verdict]) -> Verdict {
+    let verdict = match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Verdict::Once,
         "s" | "session" => Verdict::Session,
         _ => Verdict::Deny,
+    };
+    match choices.contains(&verdict) {
+        true => verdict,
+        false => Verdict::Deny,
     }
 }
 
@@ -521,11 +537,11 @@ mod tests {
 
     #[test]
     fn only_a_clear_yes_is_one() {
-        assert_eq!(verdict("y"), Verdict::Once);
-        assert_eq!(verdict("S"), Verdict::Session);
-        assert_eq!(
-            [verdict(""), verdict("ok?"), verdict("no")],
-            [Verdict::Deny; 3]
-        );
+        let said = |line| verdict(line, &Verdict::ALL);
+        assert_eq!(said("y"), Verdict::Once);
+        assert_eq!(said("S"), Verdict::Session);
+        assert_eq!([said(""), said("ok?"), said("no")], [Verdict::Deny; 3]);
+        let few = [Verdict::Once, Verdict::Deny];
+        assert_eq!(verdict("s", &few), Verdict::Deny);
     }
 }

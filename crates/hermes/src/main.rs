@@ -118,6 +118,10 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
             let base = begin(profile, &flags)?;
             block_on(commands::sessions::run(&base, &flags, args))
         }
+        Some(Command::Approvals(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::approvals::run(&base, args))
+        }
         Some(Command::Mcp(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::mcp::run(&base, args))

@@ -145,6 +145,7 @@ impl Live {
             | Event::ReplyFinished { .. }
             | Event::CallSpent { .. }
             | Event::Asked(_)
+            | Event::QuestionClosed { .. }
             | Event::Enquired(_)
             | Event::EnquiryClosed { .. }
             | Event::Idle => {}

@@ -234,6 +234,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
             line_chars_max: limit("tool_output.max_line_length")?,
             output_bytes_max: limit("tool_output.max_bytes")?,
             command_timeout: base.settings.seconds("terminal.timeout")?,
+            clarify_timeout: base.settings.seconds("agent.clarify_timeout")?,
             ..ToolLimits::default()
         },
         home: base.environment.user_home(),

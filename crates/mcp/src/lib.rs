@@ -55,7 +55,7 @@ pub use diagnose::{Fault, Phase, Step, diagnose};
 pub use respond::Models;
 pub use rest::RestSettings;
 pub use roster::Reloaded;
-pub use serve::{HttpServer, ServeError, serve_streams};
+pub use serve::{HttpServer, ServeError, Served, serve_streams};
 pub use settings::{
     ClientIdentity, ElicitationSettings, HttpWire, LogLevel, OAuthSettings, Protocol, Retry,
     SamplingSettings, ServerSettings, SettingsError, TlsSettings, ToolSettings, TransportSettings,

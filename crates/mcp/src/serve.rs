@@ -1,7 +1,7 @@
 //! Hermes as an MCP server: other programs look at its conversations and follow them.
 //!
-//! It reads through the [`Archive`] port and changes nothing, so it runs beside any number of chats. Start at
-//! `handler` for how a call is answered; `catalogue` says which calls there are.
+//! It reads through the [`Archive`] port, and answers what waits for consent through [`Approvals`]; both work beside any
+//! number of chats. Start at `handler` for how a call is answered; `catalogue` says which calls there are.
 
 mod answer;
 mod arguments;
@@ -11,12 +11,13 @@ mod conversations;
 mod events;
 mod handler;
 mod http;
+mod permissions;
 mod platforms;
 
 use std::sync::Arc;
 
 use hermes_core::text::shorten;
-use hermes_core::{Archive, CancellationToken};
+use hermes_core::{Approvals, Archive, CancellationToken, Clock};
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server_with_ct};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -44,16 +45,24 @@ pub enum ServeError {
     Handshake { cause: String },
 }
 
+/// What clients get to see.
+#[derive(Clone)]
+pub struct Served {
+    pub archive: Arc<dyn Archive>,
+    pub approvals: Arc<dyn Approvals>,
+    pub clock: Arc<dyn Clock>,
+}
+
 /// Answers one client over a pair of byte streams, until it closes its side or `stop` is cancelled.
 pub async fn serve_streams(
-    archive: Arc<dyn Archive>,
+    served: Served,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     let transport =
         AsyncRwTransport::new_server(reader, writer).with_max_line_length(REQUEST_BYTES_MAX);
-    let service = match serve_server_with_ct(Handler::new(archive), transport, stop).await {
+    let service = match serve_server_with_ct(Handler::new(served), transport, stop).await {
         Ok(service) => service,
         // Somebody who leaves before saying hello has done nothing wrong.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {

@@ -1,4 +1,5 @@
-//! What survives: sessions, their step logs and messages, and the search over them, in one SQLite file.
+//! What survives: sessions, their step logs and messages, the questions that wait in them, and the search over them, in
+//! one SQLite file.
 //!
 //! The only crate with SQL. Start at [`SqliteStore`]. Every change goes through the one thread in `writer`, which
 //! commits in groups; `append` holds the rules of the step log; `search` finds things again. Reads run beside it on a
@@ -10,6 +11,7 @@
 mod sqlite;
 
 mod append;
+mod approvals;
 mod claim;
 mod health;
 mod insights;

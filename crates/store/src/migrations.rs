@@ -12,6 +12,7 @@ use crate::failure::Failure;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_sessions.sql"),
     include_str!("migrations/0002_rewind.sql"),
+    include_str!("migrations/0003_approvals.sql"),
 ];
 
 /// The schema this build reads and writes.

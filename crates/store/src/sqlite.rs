@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Archive, BoxFuture, Claim, Entry, Insights, LoadedSession, NewSession, SearchHit, SearchQuery,
-    SessionFilter, SessionId, SessionRecord, Spoken, SpokenQuery, Store, StoreError, StoreStats,
-    Timestamp, TranscriptLine,
+    Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, Claim, Entry, Insights,
+    LoadedSession, NewSession, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord,
+    Settlement, Settling, Spoken, SpokenQuery, Store, StoreError, StoreStats, Timestamp,
+    TranscriptLine,
 };
 
 use crate::claim::{self, SessionLock};
@@ -13,7 +14,7 @@ use crate::health::{self, Health};
 use crate::readers::Readers;
 use crate::sessions::Left;
 use crate::writer::Writer;
-use crate::{append, connection, insights, load, search, sessions};
+use crate::{append, approvals, connection, insights, load, search, sessions};
 
 /// Sessions in one SQLite file.
 ///
@@ -158,6 +159,53 @@ impl Store for SqliteStore {
 
     fn unfinished(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
         Box::pin(self.readers.run(sessions::unfinished))
+    }
+}
+
+impl Approvals for SqliteStore {
+    fn open_approval(&self, approval: Approval) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| approvals::open(conn, &approval))
+                .await
+        })
+    }
+
+    fn settle(
+        &self,
+        id: &ApprovalId,
+        settlement: Settlement,
+    ) -> BoxFuture<'_, Result<Settling, StoreError>> {
+        let id = id.clone();
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| approvals::settle(conn, &id, settlement))
+                .await
+        })
+    }
+
+    fn approval(&self, id: &ApprovalId) -> BoxFuture<'_, Result<Approval, StoreError>> {
+        let id = id.clone();
+        Box::pin(self.readers.run(move |conn| approvals::approval(conn, &id)))
+    }
+
+    fn approval_of_call(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+    ) -> BoxFuture<'_, Result<Option<Approval>, StoreError>> {
+        let (session, call) = (session.clone(), call.clone());
+        let read = move |conn: &_| approvals::of_call(conn, &session, &call);
+        Box::pin(self.readers.run(read))
+    }
+
+    fn open_approvals(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Approval>, StoreError>> {
+        Box::pin(
+            self.readers
+                .run(move |conn| approvals::open_ones(conn, now)),
+        )
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hermes_core::{
-    BoxFuture, Claim, Cost, Entry, Intent, LoadedSession, Message, NewSession, OpenTurn, Role,
-    SessionId, SessionRecord, Store, StoreError, Timestamp, Usage, history,
+    Approval, ApprovalId, Approvals, BoxFuture, CallId, Claim, Cost, Entry, Intent, LoadedSession,
+    Message, NewSession, OpenTurn, Role, SessionId, SessionRecord, Settled, Settlement, Settling,
+    Store, StoreError, Timestamp, Usage, history,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -15,6 +16,8 @@ pub struct MemoryStore(Arc<Mutex<Contents>>);
 struct Contents {
     sessions: BTreeMap<SessionId, Log>,
     claimed: HashSet<SessionId>,
+    /// In the order they were opened, each with the number of the reply it belongs to.
+    approvals: Vec<(usize, Approval)>,
     /// The error every write gets, while set.
     refusal: Option<StoreError>,
 }
@@ -85,6 +88,82 @@ impl Contents {
         longer.append(at, entries)?;
         *log = longer;
         Ok(())
+    }
+}
+
+impl Contents {
+    fn open_approval(&mut self, approval: Approval) -> Result<(), StoreError> {
+        self.refusal.clone().map_or(Ok(()), Err)?;
+        let Some(reply) = self.open_reply(&approval.session, &approval.call) else {
+            let detail = format!("call `{}` is not open", approval.call);
+            return Err(StoreError::Refused { detail });
+        };
+        self.approvals.push((reply, approval));
+        Ok(())
+    }
+
+    fn settle(&mut self, id: &ApprovalId, settlement: Settlement) -> Result<Settling, StoreError> {
+        self.refusal.clone().map_or(Ok(()), Err)?;
+        let (reply, approval) = self.approval(id)?;
+        if let Some(settlement) = approval.settled {
+            let is_ours = false;
+            return Ok(Settling {
+                settlement,
+                is_ours,
+            });
+        }
+        let waits = self.open_reply(&approval.session, &approval.call) == Some(*reply);
+        let how = match settlement.how {
+            Settled::Answered { .. } if !waits => Settled::Withdrawn,
+            Settled::Answered { .. } if !approval.is_open(settlement.at) => Settled::Expired,
+            Settled::Answered { verdict, .. } if !approval.choices.contains(&verdict) => {
+                let id = id.clone();
+                return Err(StoreError::NotOffered { id, verdict });
+            }
+            how => how,
+        };
+        let is_ours = how == settlement.how;
+        let settlement = Settlement { how, ..settlement };
+        for (_, approval) in &mut self.approvals {
+            if approval.id == *id {
+                approval.settled = Some(settlement);
+            }
+        }
+        Ok(Settling {
+            settlement,
+            is_ours,
+        })
+    }
+
+    fn approval(&self, id: &ApprovalId) -> Result<&(usize, Approval), StoreError> {
+        let found = self.approvals.iter().find(|(_, one)| one.id == *id);
+        found.ok_or_else(|| StoreError::NoApproval { id: id.clone() })
+    }
+
+    fn open_approvals(&self, now: Timestamp) -> Vec<Approval> {
+        let is_open = |(reply, one): &&(usize, Approval)| {
+            one.is_open(now) && self.open_reply(&one.session, &one.call) == Some(*reply)
+        };
+        let open = self.approvals.iter().filter(is_open);
+        open.map(|(_, approval)| approval.clone()).collect()
+    }
+
+    fn approval_of_call(&self, session: &SessionId, call: &CallId) -> Option<Approval> {
+        let reply = self.open_reply(session, call)?;
+        let is_of_call = |(of, one): &&(usize, Approval)| {
+            *of == reply && one.session == *session && one.call == *call
+        };
+        let newest = self.approvals.iter().rfind(is_of_call);
+        newest.map(|(_, approval)| approval.clone())
+    }
+
+    /// The number of the last reply, if this call of it has no result.
+    fn open_reply(&self, session: &SessionId, call: &CallId) -> Option<usize> {
+        let log = self.sessions.get(session)?;
+        let is_reply = |entry: &&Entry| matches!(entry, Entry::Replied { .. });
+        let is_open =
+            log.open_turn().is_some() && history::unanswered(&log.messages()).contains(call);
+        is_open.then(|| log.entries.iter().filter(is_reply).count())
     }
 }
 
@@ -307,6 +386,38 @@ impl Store for MemoryStore {
             .filter(|(_, log)| log.open_turn().is_some());
         let open = open.map(|(id, _)| id.clone()).collect();
         Box::pin(std::future::ready(Ok(open)))
+    }
+}
+
+impl Approvals for MemoryStore {
+    fn open_approval(&self, approval: Approval) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(self.lock().open_approval(approval)))
+    }
+
+    fn settle(
+        &self,
+        id: &ApprovalId,
+        settlement: Settlement,
+    ) -> BoxFuture<'_, Result<Settling, StoreError>> {
+        Box::pin(std::future::ready(self.lock().settle(id, settlement)))
+    }
+
+    fn approval(&self, id: &ApprovalId) -> BoxFuture<'_, Result<Approval, StoreError>> {
+        let found = self.lock().approval(id).map(|(_, one)| one.clone());
+        Box::pin(std::future::ready(found))
+    }
+
+    fn approval_of_call(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+    ) -> BoxFuture<'_, Result<Option<Approval>, StoreError>> {
+        let found = self.lock().approval_of_call(session, call);
+        Box::pin(std::future::ready(Ok(found)))
+    }
+
+    fn open_approvals(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Approval>, StoreError>> {
+        Box::pin(std::future::ready(Ok(self.lock().open_approvals(now))))
     }
 }
 

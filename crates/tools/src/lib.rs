@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use hermes_core::{Processes, Terminal, Tool};
 
+mod clarify;
 pub mod patch;
 mod process;
 mod read_file;
@@ -46,6 +47,7 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[(&str, Make)] = &[
+    ("clarify", clarify::make),
     ("patch", patch::make),
     ("process", process::make),
     ("read_file", read_file::make),
@@ -93,6 +95,8 @@ pub struct ToolLimits {
     pub command_timeout: Duration,
     /// The longest a command may ask for: a turn should not hang for an hour.
     pub command_timeout_max: Duration,
+    /// `agent.clarify_timeout`: how long a question to the user waits.
+    pub clarify_timeout: Duration,
 }
 
 impl Default for ToolLimits {
@@ -104,6 +108,7 @@ impl Default for ToolLimits {
             output_bytes_max: 50_000,
             command_timeout: Duration::from_secs(180),
             command_timeout_max: Duration::from_secs(600),
+            clarify_timeout: Duration::from_secs(3600),
         }
     }
 }

@@ -14,6 +14,11 @@ pub struct Toolset {
 /// Every group that is not everything.
 pub const TOOLSETS: &[Toolset] = &[
     Toolset {
+        name: "clarify",
+        legacy_name: None,
+        tools: &["clarify"],
+    },
+    Toolset {
         name: "file",
         legacy_name: Some("file_tools"),
         tools: &["patch", "read_file", "search_files", "write_file"],
@@ -126,7 +131,7 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: file, terminal, todo, hermes-cli, all, *"
+            "there is no toolset `zzz`; known: clarify, file, terminal, todo, hermes-cli, all, *"
         );
     }
 }

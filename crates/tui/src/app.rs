@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 use hermes_core::command::{self, Command, Line as Said, Surface, Verb};
-use hermes_core::{Event, Op, Response, UserMessage, Verdict};
+use hermes_core::{Event, Op, Response, UserMessage, Verdict, wording};
 use ratatui_core::text::Line;
 
 use crate::composer::{Composed, Composer, PasteLimits};
@@ -218,19 +218,20 @@ impl App {
 
     /// What a key says to the question on the screen.
     fn verdict(&self, key: Key) -> Option<Verdict> {
-        self.conversation.questions.front()?;
+        let asked = self.conversation.questions.front()?;
         let Key::Edit(Edit::Insert(letter)) = key else {
             return (key == Key::Cancel).then_some(Verdict::Deny);
         };
         if self.was_typing() {
             return None;
         }
-        match letter.to_ascii_lowercase() {
-            'y' => Some(Verdict::Once),
-            's' => Some(Verdict::Session),
-            'n' => Some(Verdict::Deny),
-            _ => None,
-        }
+        let verdict = match letter.to_ascii_lowercase() {
+            'y' => Verdict::Once,
+            's' => Verdict::Session,
+            'n' => Verdict::Deny,
+            _ => return None,
+        };
+        asked.question.choices.contains(&verdict).then_some(verdict)
     }
 
     /// Whether the person is in the middle of a message.
@@ -261,14 +262,10 @@ impl App {
         let Some(question) = self.conversation.answered() else {
             return Vec::new();
         };
-        let words = match verdict {
-            Verdict::Once => "allowed once",
-            Verdict::Session => "allowed for this session",
-            Verdict::Deny => "refused",
-        };
+        let words = wording::verdict(verdict);
         self.conversation.print(Item::note(theme::DIM, words));
-        let call = question.call;
-        vec![Effect::Send(ToHost::Op(Op::Answer { call, verdict }))]
+        let approval = question.approval;
+        vec![Effect::Send(ToHost::Op(Op::Answer { approval, verdict }))]
     }
 
     fn composed(&mut self, composed: Composed) -> Vec<Effect> {

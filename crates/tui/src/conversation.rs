@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use hermes_core::{
-    CallId, Cost, Event, Message, Notice, Question, ResultStatus, Role, TurnEnd, wording,
+    ApprovalId, CallId, Cost, Event, Message, Notice, Question, ResultStatus, Role, Settled,
+    TurnEnd, wording,
 };
 use serde_json::Value;
 
@@ -206,6 +207,7 @@ impl Conversation {
                 elapsed_ms,
             } => self.finish_call(&call, tool, status, text, elapsed_ms),
             Event::Asked(question) => self.ask(question, now),
+            Event::QuestionClosed { approval, how } => self.close_question(&approval, how),
             Event::Enquired(enquiry) => {
                 self.forms.push_back(Form::new(enquiry));
                 self.show_form();
@@ -335,6 +337,16 @@ impl Conversation {
             at: now,
             is_printed: false,
         });
+        self.show_question();
+    }
+
+    /// Takes a question off the screen that is over, and says how it ended unless that is known.
+    fn close_question(&mut self, approval: &ApprovalId, how: Settled) {
+        self.questions
+            .retain(|asked| asked.question.approval != *approval);
+        if let Some(words) = wording::question_closed(how) {
+            self.print(Item::note(theme::WARNING, words));
+        }
         self.show_question();
     }
 

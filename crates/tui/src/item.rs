@@ -298,10 +298,12 @@ mod tests {
     #[test]
     fn a_question_shows_what_would_hide() {
         let question = Question {
+            approval: "a1".into(),
             call: "c".into(),
             tool: "terminal".into(),
             what: "rm -rf x\u{1b}[2K\rls".into(),
             reason: "deletes".into(),
+            choices: hermes_core::Verdict::ALL.to_vec(),
             expires_in_ms: 1,
         };
         let shown = text(&Item::Question(question), 60);

@@ -15,7 +15,7 @@ use hermes_core::{
 };
 use serde_json::Value;
 
-use crate::consent::Asking;
+use crate::consent::{Decision, decide};
 use crate::history::History;
 use crate::repeat::RepeatGuard;
 use crate::spill::{TurnBudget, fit};
@@ -139,9 +139,9 @@ async fn run_segment(
 ) -> Result<(), StoreError> {
     let mut allowed = Vec::with_capacity(segment.len());
     for ready in segment {
-        match may_start(cx, &ready).await {
-            Ok(()) => allowed.push(ready),
-            Err(result) => {
+        match refusal(cx, &ready).await? {
+            None => allowed.push(ready),
+            Some(result) => {
                 tell_finished(cx, &result, 0).await;
                 cx.recorder.add(finished(cx, result.clone()));
                 results.push(result);
@@ -181,12 +181,11 @@ async fn run_segment(
 }
 
 /// Returns the result a call gets instead of running: after an interrupt, or without consent.
-async fn may_start(cx: &TurnContext<'_>, ready: &Ready) -> Result<(), ToolResult> {
-    let not_run = |text: String| ToolResult::new(&ready.call, ResultStatus::NotRun, text);
+async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<ToolResult>, StoreError> {
+    let not_run = |text: String| Some(ToolResult::new(&ready.call, ResultStatus::NotRun, text));
     if cx.stop.is_cancelled() {
-        return Err(not_run(
-            "Not run: the user interrupted before this started.".into(),
-        ));
+        let text = "Not run: the user interrupted before this started.";
+        return Ok(not_run(text.to_owned()));
     }
     cx.tell(Event::CallStarted {
         call: ready.call.id.clone(),
@@ -194,14 +193,11 @@ async fn may_start(cx: &TurnContext<'_>, ready: &Ready) -> Result<(), ToolResult
         arguments: ready.arguments.clone(),
     })
     .await;
-    let asking = Asking {
-        policy: cx.settings.consent,
-        approvals: cx.approvals,
-        events: cx.events,
-        stop: &cx.stop,
-    };
-    let consent = asking.consent(ready.tool.as_ref(), &ready.call, &ready.arguments);
-    consent.await.map_err(not_run)
+    let decision = decide(cx, ready.tool.as_ref(), &ready.call, &ready.arguments);
+    Ok(match decision.await? {
+        Decision::Run => None,
+        Decision::NotRun(why) => not_run(why),
+    })
 }
 
 /// Brings a result into the form the model will see: fitted, with context files and the user's words beside it.

@@ -16,7 +16,8 @@ use super::Ready;
 use crate::enquiries::enquire;
 use crate::turn::TurnContext;
 
-/// A tool has its own deadlines; this one is for a tool that broke them. Longer than any of theirs.
+/// A tool has its own deadlines; this one is for a tool that broke them. Longer than any of theirs. The time that a
+/// person is given to answer comes on top.
 const CALL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// How long a stopped tool may take to say what it did. An interrupt is done within 100 ms.
 const STOP_GRACE: Duration = Duration::from_millis(70);
@@ -131,6 +132,8 @@ async fn outcome(
                 cx.tell(Event::CallProgress { call: ready.call.id.clone(), text }).await;
             }
             Some(asked) = news.enquiries.recv() => {
+                let later = deadline.deadline() + asked.ask.timeout;
+                deadline.as_mut().reset(later);
                 open_enquiries.push(enquire(cx, &ready.call, asked));
             }
             Some(()) = open_enquiries.next() => {}

@@ -252,7 +252,7 @@ async fn asked(verdict: Option<Verdict>) -> (ResultStatus, usize) {
         .until(|event| matches!(event, Event::Asked(_)))
         .await;
     if let (Event::Asked(question), Some(verdict)) = (question, verdict) {
-        running.session.answer(question.call, verdict).await;
+        running.session.answer(question.approval, verdict).await;
     }
     running.turn_end().await;
     (

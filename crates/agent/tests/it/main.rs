@@ -1,5 +1,6 @@
 //! The agent at its boundary: ops in, events and a step log out.
 
+mod approvals;
 mod calls;
 mod enquiries;
 mod recovery;

@@ -62,14 +62,14 @@ pub(crate) async fn start_with(world: &World, settings: AgentSettings) -> Runnin
 }
 
 pub(crate) async fn resume(world: &World, id: &SessionId) -> Running {
+    resume_with(world, settings(world), id).await
+}
+
+pub(crate) async fn resume_with(world: &World, settings: AgentSettings, id: &SessionId) -> Running {
     Running::begin(
-        Session::open(
-            ports(world),
-            settings(world),
-            SessionStart::Resume(id.clone()),
-        )
-        .await
-        .expect("the store answers"),
+        Session::open(ports(world), settings, SessionStart::Resume(id.clone()))
+            .await
+            .expect("the store answers"),
     )
 }
 

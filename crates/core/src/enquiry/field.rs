@@ -39,6 +39,10 @@ pub enum FieldKind {
     Boolean {
         default: Option<bool>,
     },
+    /// One of these, or words of the person's own.
+    Suggestions {
+        options: Vec<FieldOption>,
+    },
     /// One of these.
     Choice {
         options: Vec<FieldOption>,
@@ -120,6 +124,7 @@ impl Field {
             FieldKind::Integer { default, .. } => default.map(Value::from),
             FieldKind::Boolean { default } => default.map(Value::from),
             FieldKind::Choices { default, .. } => default.clone().map(Value::from),
+            FieldKind::Suggestions { .. } => None,
         }
     }
 
@@ -163,6 +168,7 @@ impl FieldKind {
                 "n" | "no" | "false" | "off" => Ok(false.into()),
                 _ => Err(NOT_A_BOOLEAN.to_owned()),
             },
+            Self::Suggestions { options } => Ok(chosen(options, line).unwrap_or(line).into()),
             Self::Choice { options, .. } => chosen(options, line).map(Value::from),
             Self::Choices { options, .. } => {
                 let lines = line.split(',').map(str::trim);
@@ -199,6 +205,10 @@ impl FieldKind {
             Self::Boolean { .. } => match value {
                 Value::Bool(_) => Ok(()),
                 _ => Err(NOT_A_BOOLEAN.to_owned()),
+            },
+            Self::Suggestions { .. } => match value {
+                Value::String(_) => Ok(()),
+                _ => Err("it must be a text".to_owned()),
             },
             Self::Choice { options, .. } => is_option(options, value),
             Self::Choices {

@@ -1,5 +1,6 @@
 //! The commands beside the conversation: looking at what there is, and changing settings. One file per command.
 
+pub(crate) mod approvals;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod doctor;

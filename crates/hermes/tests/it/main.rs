@@ -5,9 +5,11 @@
     reason = "a helper that fails is a test that fails"
 )]
 
+mod approvals;
 mod asking;
 mod bad_input;
 mod chat;
+mod clarify;
 mod commands;
 mod demo;
 mod face;

@@ -142,6 +142,7 @@ fn drop_unfit_default(field: &mut Field) {
         FieldKind::Integer { default, .. } => *default = None,
         FieldKind::Boolean { default } => *default = None,
         FieldKind::Choices { default, .. } => *default = None,
+        FieldKind::Suggestions { .. } => {}
     }
 }
 

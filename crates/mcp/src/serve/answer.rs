@@ -16,6 +16,9 @@ impl From<StoreError> for Refused {
             StoreError::NotFound { name } => {
                 format!("there is no conversation `{name}`; conversations_list shows what there is")
             }
+            StoreError::NoApproval { id } => {
+                format!("there is no question `{id}`; permissions_list_open shows what waits")
+            }
             StoreError::Ambiguous { .. } => format!("{error}; write more of the key"),
             _ => format!("{error}; {}", error.hint()),
         })

@@ -115,7 +115,10 @@ impl ServedTool {
             PermissionsListOpen => {
                 "Lists the questions of the agent that wait for somebody's permission."
             }
-            PermissionsRespond => "Answers a question that permissions_list_open lists.",
+            PermissionsRespond => {
+                "Answers a question that permissions_list_open lists; the first answer is final. allow-always allows the \
+                 same again for the rest of its conversation."
+            }
         }
     }
 

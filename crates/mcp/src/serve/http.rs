@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hermes_core::{Archive, CancellationToken, Secret};
+use hermes_core::{CancellationToken, Secret};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::handler::Handler;
-use super::{REQUEST_BYTES_MAX, ServeError};
+use super::{REQUEST_BYTES_MAX, ServeError, Served};
 
 const PATH: &str = "/mcp";
 /// Clients that wait for events hold one each; further ones wait in the backlog.
@@ -83,9 +83,9 @@ impl HttpServer {
     }
 
     /// Answers every client until `stop` is cancelled.
-    pub async fn run(self, archive: Arc<dyn Archive>, stop: CancellationToken) {
+    pub async fn run(self, served: Served, stop: CancellationToken) {
         let door = Arc::new(Door {
-            service: service(archive, self.address, stop.clone()),
+            service: service(served, self.address, stop.clone()),
             token: self.token,
         });
         let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -124,7 +124,7 @@ async fn accept(
     Ok((stream, permit))
 }
 
-fn service(archive: Arc<dyn Archive>, address: SocketAddr, stop: CancellationToken) -> Service {
+fn service(served: Served, address: SocketAddr, stop: CancellationToken) -> Service {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_max_request_body_bytes(REQUEST_BYTES_MAX)
@@ -135,7 +135,7 @@ fn service(archive: Arc<dyn Archive>, address: SocketAddr, stop: CancellationTok
         true => config,
         false => config.disable_allowed_hosts(),
     };
-    let handler = Handler::new(archive);
+    let handler = Handler::new(served);
     StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config)
 }
 

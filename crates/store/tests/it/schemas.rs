@@ -13,6 +13,7 @@ use crate::{NOW, exchange, open};
 const RELEASED: &[(u32, &str)] = &[
     (1, include_str!("schemas/1.sql")),
     (2, include_str!("schemas/2.sql")),
+    (3, include_str!("schemas/3.sql")),
 ];
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a suite fails by panicking")]
 
+mod approvals;
 mod archive;
 mod claims;
 mod log;
@@ -24,9 +25,10 @@ pub async fn store_contract<S: Store + Archive>(open: impl AsyncFn(PathBuf) -> S
     searching::check(&open).await;
 }
 
-/// Runs the part of the suite that is about [`Store`] alone.
+/// Runs the part of the suite that is about [`Store`] alone: the log and its approvals.
 pub async fn log_contract<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     log::check(open).await;
+    approvals::check(open).await;
 }
 
 /// A folder and the stores opened in it.

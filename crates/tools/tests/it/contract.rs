@@ -12,6 +12,7 @@ async fn every_tool_keeps_the_contract() {
         let place = Place::new();
         place.write("a.txt", "hello\n");
         let valid = match *name {
+            "clarify" => json!({"question": "Which colour?"}),
             "patch" => json!({"path": "a.txt", "old_string": "hello", "new_string": "bye"}),
             "process" => json!({"action": "list"}),
             "read_file" => json!({"path": "a.txt"}),

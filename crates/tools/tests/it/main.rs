@@ -6,6 +6,7 @@
 )]
 
 mod approvals;
+mod clarify;
 mod contract;
 mod disguises;
 mod fuzzy;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hermes_core::command::Verb;
 use hermes_core::{
-    Cost, Enquiry, Event, Field, FieldKind, Message, ModelName, Notice, Op, Question, Response,
-    ResultStatus, TurnEnd, Usage, UserMessage, Verdict, Wanted,
+    Cost, Door, Enquiry, Event, Field, FieldKind, Message, ModelName, Notice, Op, Question,
+    Response, ResultStatus, Settled, TurnEnd, Usage, UserMessage, Verdict, Wanted,
 };
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
@@ -169,10 +169,12 @@ fn say(text: &str) -> Op {
 
 fn question() -> Question {
     Question {
+        approval: "a1".into(),
         call: "c1".into(),
         tool: "terminal".into(),
         what: "rm -r build\u{1b}[2K".into(),
         reason: "deletes folders and everything in them".into(),
+        choices: Verdict::ALL.to_vec(),
         expires_in_ms: 60_000,
     }
 }
@@ -399,6 +401,41 @@ fn letters_answer_a_question() {
     assert_eq!(answered(KeyCode::Char('S')), Verdict::Session);
     assert_eq!(answered(KeyCode::Char('n')), Verdict::Deny);
     assert_eq!(answered(KeyCode::Esc), Verdict::Deny);
+}
+
+#[test]
+fn a_question_that_is_over_leaves_the_screen_and_says_how_it_ended() {
+    let closed = |how| {
+        let mut scene = asking_scene(80, 24);
+        let approval = "a1".into();
+        scene.event(Event::QuestionClosed { approval, how });
+        let screen = scene.screen();
+        assert!(!screen.contains("allow?"), "{screen}");
+        screen
+    };
+    let verdict = Verdict::Deny;
+    let by = Door::Command;
+    let elsewhere = closed(Settled::Answered { verdict, by });
+    assert!(elsewhere.contains("answered elsewhere (with `hermes approvals`): refused"));
+    assert!(closed(Settled::Expired).contains("nobody answered in time"));
+    let by = Door::Chat;
+    let here = closed(Settled::Answered { verdict, by });
+    assert!(!here.contains("answered elsewhere"), "{here}");
+}
+
+#[test]
+fn only_what_a_question_offers_answers_it() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("clean up");
+    let choices = vec![Verdict::Once, Verdict::Deny];
+    scene.event(Event::Asked(Question {
+        choices,
+        ..question()
+    }));
+    assert!(!scene.screen().contains("for this session"));
+    let op = ops(wishes(scene.press(KeyCode::Char('s'), KeyModifiers::NONE)));
+    assert!(op.is_empty(), "{op:?}");
+    assert!(scene.screen().contains("allow?"));
 }
 
 #[test]

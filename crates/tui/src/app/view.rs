@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use hermes_core::Verdict;
 use ratatui_core::text::{Line, Span};
 
 use super::App;
@@ -220,17 +221,16 @@ impl App {
         };
         let expires = Duration::from_millis(asked.question.expires_in_ms);
         let left = expires.saturating_sub(self.now.saturating_sub(asked.at));
-        let key = |letter| Span::styled(letter, theme::HEADING);
-        let spans = [
-            Span::styled("allow? ", theme::WARNING),
-            key("y"),
-            Span::raw(" once  "),
-            key("s"),
-            Span::raw(" for this session  "),
-            key("n"),
-            Span::raw(" no  "),
-            Span::styled(format!("({} s)", left.as_secs()), theme::DIM),
-        ];
+        let mut spans = vec![Span::styled("allow? ", theme::WARNING)];
+        for verdict in &asked.question.choices {
+            let (key, words) = match verdict {
+                Verdict::Once => ("y", " once  "),
+                Verdict::Session => ("s", " for this session  "),
+                Verdict::Deny => ("n", " no  "),
+            };
+            spans.extend([Span::styled(key, theme::HEADING), Span::raw(words)]);
+        }
+        spans.push(Span::styled(format!("({} s)", left.as_secs()), theme::DIM));
         let margin = Margin::same(vec![Span::styled("▎ ", theme::WARNING)]);
         wrap::words(&spans, columns, &margin)
     }

@@ -4,22 +4,27 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Archive, CancellationToken, Secret};
-use hermes_mcp::{HttpServer, ServeError, serve_streams};
-use hermes_store::SqliteStore;
+use hermes_core::{CancellationToken, Secret};
+use hermes_mcp::{HttpServer, ServeError, Served, serve_streams};
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
 use crate::signals::Signals;
-use crate::wiring::open_store;
+use crate::wiring::{SystemClock, open_store};
 
 const TOKEN_VARIABLE: &str = "HERMES_MCP_SERVE_TOKEN";
 
 /// Serves until the client leaves or somebody ends the program.
 pub(super) async fn run(base: &Base, http: Option<&str>) -> Outcome<()> {
     let mut signals = Signals::listen()?;
-    let archive: Arc<dyn Archive> = Arc::new(open(base)?);
+    // For writing too: clients answer questions. Several processes may have it open.
+    let store = Arc::new(open_store(base)?);
+    let served = Served {
+        archive: store.clone(),
+        approvals: store,
+        clock: Arc::new(SystemClock),
+    };
     let stop = CancellationToken::new();
     let serving = async {
         match http {
@@ -28,12 +33,12 @@ pub(super) async fn run(base: &Base, http: Option<&str>) -> Outcome<()> {
                     .await
                     .map_err(failure)?;
                 note(&format!("serving on {}", server.url()));
-                server.run(archive, stop.clone()).await;
+                server.run(served, stop.clone()).await;
                 Ok(())
             }
             None => {
                 let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-                let served = serve_streams(archive, input, output, stop.clone());
+                let served = serve_streams(served, input, output, stop.clone());
                 served.await.map_err(failure)
             }
         }
@@ -45,12 +50,6 @@ pub(super) async fn run(base: &Base, http: Option<&str>) -> Outcome<()> {
     }
     // Being told to stop is how a server ends; it is no failure.
     serving.await
-}
-
-/// Opens the database for looking, which works beside any number of chats. The first start makes it.
-fn open(base: &Base) -> Outcome<SqliteStore> {
-    drop(open_store(base)?);
-    Ok(SqliteStore::open_read_only(base.home.database())?)
 }
 
 fn token(base: &Base) -> Outcome<Option<Secret>> {

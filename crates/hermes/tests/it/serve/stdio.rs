@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, timeout};
 
 use super::{list, say, talked};
+use crate::approvals::Asking;
 use crate::setting::bare;
 
 /// A client of its own process.
@@ -175,7 +176,7 @@ async fn what_does_not_exist_yet_is_said_truly() {
     assert_eq!(none["count"], 0);
     assert_eq!(client.call("channels_list", json!({})).await["count"], 0);
     let open = client.call("permissions_list_open", json!({})).await;
-    assert!(open["note"].as_str().unwrap().contains("terminal"));
+    assert_eq!(open["count"], 0);
     let sent = client
         .refused(
             "messages_send",
@@ -185,7 +186,34 @@ async fn what_does_not_exist_yet_is_said_truly() {
     assert!(sent.contains("nothing was sent"), "{sent}");
     let answer = json!({"id": "x", "decision": "allow-once"});
     let answered = client.refused("permissions_respond", answer).await;
-    assert!(answered.contains("no open question `x`"), "{answered}");
+    assert!(answered.contains("no question `x`"), "{answered}");
+}
+
+#[tokio::test]
+async fn what_waits_for_permission_is_listed_and_answered() {
+    let asking = Asking::new(600).await;
+    let mut terminal = asking.ask();
+    let client = Client::connect(&asking.setting.hermes).await;
+    let open = client.call("permissions_list_open", json!({})).await;
+    let [question] = list(&open, "approvals") else {
+        panic!("{open}")
+    };
+    assert_eq!(question["what"], "rm -r victim");
+    assert_eq!(
+        question["decisions"],
+        json!(["allow-once", "allow-always", "deny"])
+    );
+    let answer = json!({"id": question["id"], "decision": "deny"});
+    let answered = client.call("permissions_respond", answer.clone()).await;
+    assert_eq!(answered["resolved"], true, "{answered}");
+    terminal.expect(
+        "answered elsewhere (over MCP): refused",
+        Duration::from_secs(30),
+    );
+    let late = client.refused("permissions_respond", answer).await;
+    assert!(late.contains("is over: refused over MCP"), "{late}");
+    let open = client.call("permissions_list_open", json!({})).await;
+    assert_eq!(open["count"], 0);
 }
 
 #[tokio::test]

@@ -1,0 +1,210 @@
+//! Asks a person before a call runs. The question is in the store before it is shown: any process can answer it, and
+//! after a crash it is still there.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hermes_core::{
+    Approval, ApprovalId, Door, Event, Question, Settled, Settlement, StoreError, Timestamp,
+    ToolCall, Verdict,
+};
+use tokio::sync::oneshot;
+
+use crate::turn::TurnContext;
+
+/// How often an open question is looked up for an answer from elsewhere: soon enough for a person, and a look costs a
+/// fraction of a millisecond.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The questions of a session that wait for an answer, and what was allowed for the whole of it.
+#[derive(Default)]
+pub(crate) struct Questions {
+    waiting: Mutex<HashMap<ApprovalId, Waiting>>,
+    allowed: Mutex<HashSet<(String, String)>>,
+}
+
+struct Waiting {
+    choices: Vec<Verdict>,
+    answer: oneshot::Sender<Verdict>,
+}
+
+/// What a call would do, and why a person must agree.
+pub(crate) struct Wish<'a> {
+    pub(crate) call: &'a ToolCall,
+    /// As the person would write it.
+    pub(crate) what: String,
+    pub(crate) reason: String,
+}
+
+impl Questions {
+    /// Hands a person's answer to the call that waits for it, or says why it is not taken.
+    pub(crate) fn answer(&self, id: &ApprovalId, verdict: Verdict) -> Result<(), String> {
+        let mut waiting = lock(&self.waiting);
+        match waiting.get(id) {
+            None => Err("nobody waits for this answer any more".to_owned()),
+            Some(question) if !question.choices.contains(&verdict) => {
+                Err("this question does not offer that answer".to_owned())
+            }
+            Some(_) => {
+                if let Some(question) = waiting.remove(id) {
+                    // A call that was stopped in this moment needs no answer.
+                    let _ = question.answer.send(verdict);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn wait_for(&self, approval: &Approval) -> (Listening<'_>, oneshot::Receiver<Verdict>) {
+        let (answer, answered) = oneshot::channel();
+        let choices = approval.choices.clone();
+        let id = approval.id.clone();
+        lock(&self.waiting).insert(id.clone(), Waiting { choices, answer });
+        let questions = self;
+        (Listening { questions, id }, answered)
+    }
+
+    fn is_allowed(&self, wish: &Wish<'_>) -> bool {
+        lock(&self.allowed).contains(&wish.key())
+    }
+}
+
+/// Keeps a question answerable; nobody in this process can answer it afterwards.
+struct Listening<'a> {
+    questions: &'a Questions,
+    id: ApprovalId,
+}
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        lock(&self.questions.waiting).remove(&self.id);
+    }
+}
+
+impl Wish<'_> {
+    fn key(&self) -> (String, String) {
+        (self.call.name.clone(), self.what.clone())
+    }
+}
+
+/// Asks, and returns what came of it. Silence is [`Settled::Expired`], an interrupt [`Settled::Withdrawn`].
+///
+/// What was allowed for the session is not asked again.
+pub(crate) async fn ask_person(
+    cx: &TurnContext<'_>,
+    wish: &Wish<'_>,
+    timeout: Duration,
+) -> Result<Settled, StoreError> {
+    if cx.questions.is_allowed(wish) {
+        let (verdict, by) = (Verdict::Session, Door::Chat);
+        return Ok(Settled::Answered { verdict, by });
+    }
+    // The call must be in the store before the question that belongs to it.
+    cx.recorder.commit().await?;
+    let approval = match left_behind(cx, wish).await? {
+        Some(approval) => approval,
+        None => write_down(cx, wish, timeout).await?,
+    };
+    let how = match approval.settled {
+        Some(settlement) => settlement.how,
+        None => answer(cx, approval).await?,
+    };
+    if let Settled::Answered { verdict, .. } = how
+        && verdict == Verdict::Session
+    {
+        lock(&cx.questions.allowed).insert(wish.key());
+    }
+    Ok(how)
+}
+
+/// Finds the same question from before a crash, if it still waits or was answered. What expired meanwhile is asked anew.
+async fn left_behind(
+    cx: &TurnContext<'_>,
+    wish: &Wish<'_>,
+) -> Result<Option<Approval>, StoreError> {
+    let (store, now) = (&cx.ports.store, cx.ports.clock.now());
+    let session = cx.recorder.session();
+    let found = store.approval_of_call(session, &wish.call.id).await?;
+    Ok(found.filter(|approval| {
+        let settled = approval.settled.map(|settlement| settlement.how);
+        let is_answered = matches!(settled, Some(Settled::Answered { .. }));
+        let is_same = approval.tool == wish.call.name && approval.what == wish.what;
+        is_same && (is_answered || approval.is_open(now))
+    }))
+}
+
+async fn write_down(
+    cx: &TurnContext<'_>,
+    wish: &Wish<'_>,
+    timeout: Duration,
+) -> Result<Approval, StoreError> {
+    let now = cx.ports.clock.now();
+    let timeout_ms = i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX);
+    let approval = Approval {
+        id: ApprovalId::generate(&cx.ports.random),
+        session: cx.recorder.session().clone(),
+        call: wish.call.id.clone(),
+        tool: wish.call.name.clone(),
+        what: wish.what.clone(),
+        reason: wish.reason.clone(),
+        choices: Verdict::ALL.to_vec(),
+        created: now,
+        expires: Timestamp::from_millis(now.as_millis().saturating_add(timeout_ms)),
+        settled: None,
+    };
+    cx.ports.store.open_approval(approval.clone()).await?;
+    Ok(approval)
+}
+
+/// Shows a question and waits for its end. What the store says in the end is what counts: another process may have been
+/// first.
+async fn answer(cx: &TurnContext<'_>, approval: Approval) -> Result<Settled, StoreError> {
+    let (_listening, said) = cx.questions.wait_for(&approval);
+    let left_ms = approval.expires.as_millis() - cx.ports.clock.now().as_millis();
+    let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
+    let id = approval.id.clone();
+    cx.tell(Event::Asked(question(approval, left))).await;
+    let how = tokio::select! {
+        biased;
+        () = cx.stop.cancelled() => Settled::Withdrawn,
+        Ok(verdict) = said => Settled::Answered { verdict, by: Door::Chat },
+        settled = settled_elsewhere(cx, &id) => settled?,
+        () = tokio::time::sleep(left) => Settled::Expired,
+    };
+    let at = cx.ports.clock.now();
+    let settlement = Settlement { at, how };
+    let settling = cx.ports.store.settle(&id, settlement).await?;
+    let how = settling.settlement.how;
+    cx.tell(Event::QuestionClosed { approval: id, how }).await;
+    Ok(how)
+}
+
+/// Waits until somebody else has settled a question. Also notices a deadline that passed while the machine slept.
+async fn settled_elsewhere(cx: &TurnContext<'_>, id: &ApprovalId) -> Result<Settled, StoreError> {
+    loop {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        let approval = cx.ports.store.approval(id).await?;
+        match approval.settled {
+            Some(settlement) => return Ok(settlement.how),
+            None if approval.is_open(cx.ports.clock.now()) => {}
+            None => return Ok(Settled::Expired),
+        }
+    }
+}
+
+fn question(approval: Approval, left: Duration) -> Question {
+    Question {
+        approval: approval.id,
+        call: approval.call,
+        tool: approval.tool,
+        what: approval.what,
+        reason: approval.reason,
+        choices: approval.choices,
+        expires_in_ms: left.as_millis() as u64,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

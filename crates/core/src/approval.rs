@@ -1,0 +1,122 @@
+//! Approvals: questions asked before a call runs. They live in the store, so that any process can show and answer
+//! them, and a crash of the one that asks loses none.
+//!
+//! What needs consent is the tool's word ([`crate::Consent`]); this is only about who answers, and how it ends.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::id::{ApprovalId, CallId, SessionId};
+use crate::store::StoreError;
+use crate::tool::BoxFuture;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub session: SessionId,
+    pub call: CallId,
+    pub tool: String,
+    /// What would run, as the person would write it.
+    pub what: String,
+    /// Why it is asked.
+    pub reason: String,
+    /// The answers it takes.
+    pub choices: Vec<Verdict>,
+    pub created: Timestamp,
+    /// Without an answer by then it counts as "no".
+    pub expires: Timestamp,
+    pub settled: Option<Settlement>,
+}
+
+/// What a person says to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Once,
+    /// Also for the same question again in this session.
+    Session,
+    Deny,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settlement {
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub how: Settled,
+}
+
+/// How an approval came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Settled {
+    Answered {
+        verdict: Verdict,
+        by: Door,
+    },
+    /// Nobody answered in time.
+    Expired,
+    /// The call does not wait any more: its turn was interrupted, or it has a result.
+    Withdrawn,
+}
+
+/// Where an answer came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Door {
+    /// The conversation that asked.
+    Chat,
+    /// `hermes approvals`.
+    Command,
+    /// A client of `hermes mcp serve`.
+    Mcp,
+}
+
+/// What became of an attempt to settle an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settling {
+    /// How it stands now, whoever did it.
+    pub settlement: Settlement,
+    /// Whether it was this attempt.
+    pub is_ours: bool,
+}
+
+/// Where approvals are kept. Promises what [`crate::Store`] promises: what is acknowledged is on disk.
+pub trait Approvals: Send + Sync {
+    /// Writes a question down. Refused unless its call is one of the session's last reply and has no result.
+    fn open_approval(&self, approval: Approval) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Settles an approval, or learns how it is settled already: the first attempt is final, across processes.
+    ///
+    /// An answer that comes too late for its question settles it as expired or withdrawn instead.
+    fn settle(
+        &self,
+        id: &ApprovalId,
+        settlement: Settlement,
+    ) -> BoxFuture<'_, Result<Settling, StoreError>>;
+
+    fn approval(&self, id: &ApprovalId) -> BoxFuture<'_, Result<Approval, StoreError>>;
+
+    /// The newest approval for a call of the session's last reply: what a crash has left behind.
+    fn approval_of_call(
+        &self,
+        session: &SessionId,
+        call: &CallId,
+    ) -> BoxFuture<'_, Result<Option<Approval>, StoreError>>;
+
+    /// Those that can be answered now, oldest first.
+    fn open_approvals(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<Approval>, StoreError>>;
+}
+
+impl Verdict {
+    pub const ALL: [Self; 3] = [Self::Once, Self::Session, Self::Deny];
+
+    pub fn is_yes(self) -> bool {
+        self != Self::Deny
+    }
+}
+
+impl Approval {
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.settled.is_none() && now < self.expires
+    }
+}

@@ -1,0 +1,176 @@
+//! `hermes approvals`: the questions that conversations wait with, seen and answered from another terminal.
+
+use std::io;
+
+use hermes_core::text::{escaped, shorten};
+use hermes_core::{
+    Approval, ApprovalId, Approvals as _, Clock as _, Door, Settled, Settlement, Settling,
+    StoreError, Timestamp, Verdict, wording,
+};
+use serde_json::json;
+
+use super::layout::{Table, age, print_json};
+use super::sessions::open_archive;
+use crate::args::{ApprovalsArgs, ApprovalsCommand, JsonFlag};
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::output::println;
+use crate::style::Style;
+use crate::wiring::{SystemClock, open_store};
+
+/// Enough of a command to recognise it in a list; `show` has all of it.
+const WHAT_CHARS_MAX: usize = 60;
+
+pub(crate) async fn run(base: &Base, args: ApprovalsArgs) -> Outcome<()> {
+    let by_default = ApprovalsCommand::List {
+        json: JsonFlag { json: false },
+    };
+    match args.command.unwrap_or(by_default) {
+        ApprovalsCommand::List { json } => list(base, &json).await,
+        ApprovalsCommand::Show { id, json } => show(base, &id, &json).await,
+        ApprovalsCommand::Allow { id, session, json } => {
+            let verdict = match session {
+                true => Verdict::Session,
+                false => Verdict::Once,
+            };
+            answer(base, &id, verdict, &json).await
+        }
+        ApprovalsCommand::Deny { id, json } => answer(base, &id, Verdict::Deny, &json).await,
+    }
+}
+
+async fn list(base: &Base, json: &JsonFlag) -> Outcome<()> {
+    let now = SystemClock.now();
+    let open = match open_archive(base)? {
+        Some(store) => store.open_approvals(now).await?,
+        None => Vec::new(),
+    };
+    if json.json {
+        return print_json(&json!(open));
+    }
+    if open.is_empty() {
+        return println("nothing waits for an answer");
+    }
+    let mut table = Table::new(["ID", "LEFT", "SESSION", "TOOL", "WHAT"]);
+    for approval in &open {
+        table.row([
+            approval.id.to_string(),
+            format!("{} s", seconds_left(approval, now)),
+            approval.session.to_string(),
+            escaped(&approval.tool),
+            shorten(&one_line(&approval.what), WHAT_CHARS_MAX),
+        ]);
+    }
+    table.print(Style::of(&io::stdout(), &base.environment))
+}
+
+async fn show(base: &Base, name: &str, json: &JsonFlag) -> Outcome<()> {
+    let approval = find(base, name).await?;
+    if json.json {
+        return print_json(&json!(approval));
+    }
+    let now = SystemClock.now();
+    let mut table = Table::without_heading();
+    let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
+    row("id", approval.id.to_string());
+    row("session", approval.session.to_string());
+    row("tool", escaped(&approval.tool));
+    row("what", one_line(&approval.what));
+    row("why", one_line(&approval.reason));
+    row("asked", age(approval.created, now));
+    row("state", state(&approval, now));
+    table.print(Style::PLAIN)
+}
+
+async fn answer(base: &Base, name: &str, verdict: Verdict, json: &JsonFlag) -> Outcome<()> {
+    let approval = find(base, name).await?;
+    let how = Settled::Answered {
+        verdict,
+        by: Door::Command,
+    };
+    let at = SystemClock.now();
+    let store = open_store(base)?;
+    let Settling {
+        settlement,
+        is_ours,
+    } = store.settle(&approval.id, Settlement { at, how }).await?;
+    if !is_ours {
+        return Err(too_late(&approval, settlement));
+    }
+    if json.json {
+        return print_json(&json!(store.approval(&approval.id).await?));
+    }
+    let words = wording::verdict(verdict);
+    println(&format!("{words}: {}", one_line(&approval.what)))
+}
+
+/// Finds an approval by its id, or an open one by a beginning of it that fits no other.
+async fn find(base: &Base, name: &str) -> Outcome<Approval> {
+    let id = ApprovalId::from(name.trim());
+    let Some(store) = open_archive(base)? else {
+        return Err(StoreError::NoApproval { id }.into());
+    };
+    match store.approval(&id).await {
+        Err(StoreError::NoApproval { .. }) => {}
+        found => return Ok(found?),
+    }
+    let mut near = store.open_approvals(SystemClock.now()).await?;
+    near.retain(|approval| {
+        !id.as_str().is_empty() && approval.id.as_str().starts_with(id.as_str())
+    });
+    match near.len() {
+        1 => Ok(near.remove(0)),
+        0 => Err(StoreError::NoApproval { id }.into()),
+        count => Err(Failure::usage(format!("`{id}` fits {count} approvals"))
+            .hint("write more of the id; `hermes approvals list` shows them")),
+    }
+}
+
+fn too_late(approval: &Approval, settlement: Settlement) -> Failure {
+    let words = settled(settlement.how);
+    Failure::new(format!("approval `{}` is over: {words}", approval.id))
+        .hint("`hermes approvals list` shows what waits for an answer")
+}
+
+fn state(approval: &Approval, now: Timestamp) -> String {
+    match approval.settled {
+        Some(settlement) => {
+            let when = age(settlement.at, now);
+            format!("{}, {when}", settled(settlement.how))
+        }
+        None if approval.is_open(now) => {
+            let answers: Vec<_> = approval.choices.iter().map(|&one| offer(one)).collect();
+            let left = seconds_left(approval, now);
+            format!("open for {left} s: {}", answers.join(", "))
+        }
+        None => settled(Settled::Expired),
+    }
+}
+
+/// The command that gives an answer.
+fn offer(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Once => "allow",
+        Verdict::Session => "allow --session",
+        Verdict::Deny => "deny",
+    }
+}
+
+fn settled(how: Settled) -> String {
+    match how {
+        Settled::Answered { verdict, by } => {
+            format!("{} {}", wording::verdict(verdict), wording::door(by))
+        }
+        Settled::Expired => "nobody answered in time, which means no".to_owned(),
+        Settled::Withdrawn => "taken back before anybody answered".to_owned(),
+    }
+}
+
+fn seconds_left(approval: &Approval, now: Timestamp) -> i64 {
+    (approval.expires.as_millis() - now.as_millis()).max(0) / 1000
+}
+
+/// Exactly what it is, in one line: what cannot be seen is spelt out, so that nothing can hide.
+fn one_line(text: &str) -> String {
+    escaped(&text.replace('\n', "⏎"))
+}
