@@ -16,6 +16,8 @@ mod nested;
 mod record;
 mod references;
 mod repeat;
+mod reviewer;
+mod safety;
 mod salvage;
 mod spill;
 mod steering;
@@ -23,4 +25,6 @@ mod steering;
 pub mod prompt;
 
 pub use consent::ConsentPolicy;
+pub use reviewer::Reviewer;
+pub use safety::Safety;
 pub use session::{AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart};

@@ -19,6 +19,7 @@ use crate::history::History;
 use crate::nested::NestedContext;
 use crate::record::Recorder;
 use crate::references;
+use crate::safety::Safety;
 use crate::steering::Steering;
 use crate::turn::{TurnContext, TurnStart, run_turn};
 
@@ -39,6 +40,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<Random>,
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Who looks at a call before a person does.
+    pub safety: Safety,
 }
 
 #[derive(Debug, Clone)]

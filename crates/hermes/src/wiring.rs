@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
-use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
+use hermes_agent::{AgentSettings, Limits, Ports};
 use hermes_core::{Clock, Prefix, Processes, Random, Timestamp, Tool};
 use hermes_llm::{ModelChoice, ResolveError};
 use hermes_mcp::Reloaded;
@@ -17,6 +16,7 @@ use crate::base::Base;
 use crate::failure::Outcome;
 use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
+use crate::safety;
 use crate::terminals::Terminals;
 use crate::toolsets::Toolsets;
 
@@ -91,7 +91,9 @@ impl Wired {
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = agent_settings(base, flags, audience, cwd)?;
         let archive = Arc::new(store);
+        let safety = safety::safety(base, &model, Arc::clone(&tool_ports.commands))?;
         let ports = Ports {
+            safety,
             model,
             store: archive.clone(),
             clock: Arc::new(SystemClock),
@@ -240,6 +242,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         home: base.environment.user_home(),
         secret: vec![home.dot_env(), home.directory().join("auth.json")],
         protected: vec![home.config_yaml(), home.database()],
+        commands: Arc::new(safety::command_lists(base)?),
         files: FileLedger::default(),
     })
 }
@@ -298,27 +301,12 @@ fn agent_settings(
     Ok(AgentSettings {
         cwd,
         results_folder: base.home.results(),
-        consent: consent_policy(base, audience)?,
+        consent: safety::consent_policy(base, audience)?,
         is_attended: audience == Audience::Person,
         limits: Limits {
             steps_max,
             ..Limits::default()
         },
         nested_context: !flags.ignores_rules(),
-    })
-}
-
-fn consent_policy(base: &Base, audience: Audience) -> Outcome<ConsentPolicy> {
-    let is_off = base.settings.string("approvals.mode")? == "off";
-    Ok(match audience {
-        _ if is_off => ConsentPolicy::Allow,
-        Audience::Script => ConsentPolicy::Allow,
-        Audience::Nobody => ConsentPolicy::Refuse,
-        Audience::Person => {
-            let timeout = base.settings.seconds("approvals.timeout")?;
-            ConsentPolicy::Ask {
-                timeout: timeout.max(Duration::from_secs(1)),
-            }
-        }
     })
 }

@@ -7,4 +7,5 @@ mod recovery;
 mod replies;
 mod rewinding;
 mod run;
+mod safety;
 mod steering;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
-use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Opened, Ports, Session, SessionStart};
+use hermes_agent::{
+    AgentSettings, ConsentPolicy, Limits, Opened, Ports, Safety, Session, SessionStart,
+};
 use hermes_config::Environment;
 use hermes_core::{
     Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _,
@@ -290,6 +292,7 @@ impl Stage {
             clock: Arc::new(SystemClock),
             random: Arc::new(Random::from_system()),
             tools: [hermes_tools::built_in(&ports), more_tools].concat(),
+            safety: Safety::default(),
         };
         let start = match resume {
             Some(session) => SessionStart::Resume(session),

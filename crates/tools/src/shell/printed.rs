@@ -47,6 +47,18 @@ pub(super) fn printed(command: &Command) -> Option<String> {
     }
 }
 
+/// Returns what commands print, when that is plain to see. Of a pipe, its last command prints.
+pub(super) fn all_printed(commands: &[Command]) -> Option<String> {
+    let mut texts = Vec::new();
+    for (at, command) in commands.iter().enumerate() {
+        let is_piped_on = commands.get(at + 1).is_some_and(|next| next.reads_pipe);
+        if !is_piped_on {
+            texts.push(printed(command)?);
+        }
+    }
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
 fn has(args: &[&str], wanted: &[&str]) -> bool {
     args.iter().any(|arg| wanted.contains(arg))
 }

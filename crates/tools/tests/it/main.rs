@@ -13,6 +13,7 @@ mod fuzzy;
 mod patch;
 mod process;
 mod read_file;
+mod reversal;
 mod search_files;
 mod search_speed;
 mod terminal;
