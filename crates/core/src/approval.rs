@@ -111,10 +111,6 @@ pub trait Approvals: Send + Sync {
 
 impl Verdict {
     pub const ALL: [Self; 4] = [Self::Once, Self::Session, Self::Always, Self::Deny];
-
-    pub fn is_yes(self) -> bool {
-        self != Self::Deny
-    }
 }
 
 impl Approval {

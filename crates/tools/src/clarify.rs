@@ -160,7 +160,7 @@ fn wanted(choices: &[String]) -> Wanted {
             default: None,
         },
         choices => FieldKind::Suggestions {
-            options: choices.iter().map(option).collect(),
+            options: choices.iter().map(|choice| option(choice)).collect(),
         },
     };
     let field = Field {
@@ -172,9 +172,9 @@ fn wanted(choices: &[String]) -> Wanted {
     }
 }
 
-fn option(choice: &String) -> FieldOption {
+fn option(choice: &str) -> FieldOption {
     FieldOption {
-        value: choice.clone(),
+        value: choice.to_owned(),
         title: None,
     }
 }

@@ -117,6 +117,25 @@ async fn silence_cancels_an_enquiry_and_the_surface_is_told() {
     assert!(result(&world, &running).await.contains("cancelled"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_time_a_person_takes_is_not_counted_against_the_call() {
+    let hour = Duration::from_secs(60 * 60);
+    let patient = Ask {
+        timeout: hour,
+        ..ask()
+    };
+    let world = World::new([Step::call("c1", "asks", &json!({})), Step::text("done")])
+        .tool(TestTool::new("asks").does(Behaviour::Enquire(patient)));
+    let mut running = start(&world).await;
+    let enquiry = enquired(&mut running).await;
+    tokio::time::sleep(hour / 2).await;
+    let response = accepted(json!({ "count": 3 }));
+    running.session.respond(enquiry.id, response).await;
+    assert_eq!(running.turn_end().await, TurnEnd::Finished);
+    let result = result(&world, &running).await;
+    assert!(result.contains(r#""count":3"#), "{result}");
+}
+
 #[tokio::test]
 async fn an_interrupt_cancels_an_enquiry() {
     let world = world();
