@@ -1,7 +1,7 @@
 //! Judges shell commands before they run: free, to be asked for, or forbidden whoever asks.
 //!
 //! Pure: the same line always gets the same verdict. The line is read by `shell`; `wrappers` finds the program that
-//! `sudo`, `env` or `xargs` would run; `rules` holds one row per danger, which asks its questions of a `call`; `runs`
+//! `sudo`, `env` or `xargs` would run; `rules` holds one row per danger, which asks its `questions` of a `call`; `runs`
 //! finds the lines that a program will run in turn; `places` knows which paths matter; `read_only` recognises the few
 //! commands that surely change nothing. What the user refused or allowed for good is in [`CommandLists`].
 //!
@@ -14,6 +14,7 @@ use crate::shell::{self, Command, Scope};
 mod call;
 mod lists;
 mod places;
+mod questions;
 mod read_only;
 mod rules;
 mod runs;

@@ -23,7 +23,8 @@ struct Kept(Mutex<Vec<String>>);
 
 impl AllowList for Kept {
     fn allow<'a>(&'a self, command: &'a str) -> BoxFuture<'a, Result<(), String>> {
-        self.0.lock().unwrap().push(command.to_owned());
+        let mut kept = self.0.lock().expect("nobody panics with it");
+        kept.push(command.to_owned());
         Box::pin(async { Ok(()) })
     }
 }

@@ -103,6 +103,16 @@ impl<'a> Call<'a> {
         self.args.get(at + 1).map(String::as_str)
     }
 
+    /// Returns what follows the `-c` of a shell, alone or in a cluster such as `-lc` and `-ce`.
+    pub(super) fn after_script_flag(&self) -> Option<&'a [String]> {
+        let is_flag = |arg: &String| {
+            let letters = arg.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            letters.is_some_and(|letters| letters.contains('c'))
+        };
+        let at = self.args.iter().position(is_flag)?;
+        self.args.get(at + 1..)
+    }
+
     /// Returns what follows one of these options.
     pub(super) fn after(&self, options: &[&str]) -> Option<&'a [String]> {
         let at = self

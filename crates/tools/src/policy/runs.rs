@@ -1,7 +1,8 @@
 //! Finds the shell lines that a program will run in turn.
 
 use super::call::Call;
-use super::rules::{INTERPRETERS, SHELLS, find_actions};
+use super::questions::find_actions;
+use super::rules::{INTERPRETERS, SHELLS};
 
 /// A line that a program runs.
 pub(super) struct Run {
@@ -93,12 +94,7 @@ pub(super) fn lines_run_by(call: &Call<'_>) -> Vec<Run> {
 
 /// Returns the script after `-c` and its arguments.
 fn script_of_shell(call: &Call<'_>) -> Option<Run> {
-    let is_flag = |arg: &String| {
-        let letters = arg.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        letters.is_some_and(|letters| letters.contains('c'))
-    };
-    let at = call.args.iter().position(is_flag)?;
-    let rest = &call.args[at + 1..];
+    let rest = call.after_script_flag()?;
     let options = rest
         .iter()
         .take_while(|arg| arg.starts_with(['-', '+']))

@@ -11,8 +11,11 @@ struct Vector {
     verdict: String,
 }
 
-/// Vectors that are too long to be written out.
-const LONG: &[(&str, fn() -> String)] = &[
+/// Writes out a line.
+type Written = fn() -> String;
+
+/// Vectors that are too long to be kept.
+const LONG: &[(&str, Written)] = &[
     ("<4097 chars>", || "a".repeat(4097)),
     ("<4098 chars>", || "a ".repeat(2049)),
 ];
