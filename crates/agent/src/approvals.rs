@@ -36,6 +36,8 @@ pub(crate) struct Wish<'a> {
     /// As the person would write it.
     pub(crate) what: String,
     pub(crate) reason: String,
+    /// The answers a person may give.
+    pub(crate) choices: Vec<Verdict>,
 }
 
 impl Questions {
@@ -66,7 +68,8 @@ impl Questions {
         (Listening { questions, id }, answered)
     }
 
-    fn is_allowed(&self, wish: &Wish<'_>) -> bool {
+    /// Returns whether the same was allowed for the session.
+    pub(crate) fn is_allowed(&self, wish: &Wish<'_>) -> bool {
         lock(&self.allowed).contains(&wish.key())
     }
 }
@@ -90,17 +93,11 @@ impl Wish<'_> {
 }
 
 /// Asks, and returns what came of it. Silence is [`Settled::Expired`], an interrupt [`Settled::Withdrawn`].
-///
-/// What was allowed for the session is not asked again.
 pub(crate) async fn ask_person(
     cx: &TurnContext<'_>,
     wish: &Wish<'_>,
     timeout: Duration,
 ) -> Result<Settled, StoreError> {
-    if cx.questions.is_allowed(wish) {
-        let (verdict, by) = (Verdict::Session, Door::Chat);
-        return Ok(Settled::Answered { verdict, by });
-    }
     // The call must be in the store before the question that belongs to it.
     cx.recorder.commit().await?;
     let approval = match left_behind(cx, wish).await? {
@@ -112,7 +109,7 @@ pub(crate) async fn ask_person(
         None => answer(cx, approval).await?,
     };
     if let Settled::Answered { verdict, .. } = how
-        && verdict == Verdict::Session
+        && matches!(verdict, Verdict::Session | Verdict::Always)
     {
         lock(&cx.questions.allowed).insert(wish.key());
     }
@@ -149,7 +146,7 @@ async fn write_down(
         tool: wish.tool.to_owned(),
         what: wish.what.clone(),
         reason: wish.reason.clone(),
-        choices: Verdict::ALL.to_vec(),
+        choices: wish.choices.clone(),
         created: now,
         expires: Timestamp::from_millis(now.as_millis().saturating_add(timeout_ms)),
         settled: None,

@@ -1,5 +1,5 @@
-//! Decides whether a call may run: what the tool says about it, and what the policy makes of that. Asking a person is in
-//! `approvals`.
+//! Decides whether a call may run: what the tool says about it, what the policy makes of that, and what those in `safety`
+//! think. Asking a person is in `approvals`.
 
 use std::time::Duration;
 
@@ -7,6 +7,8 @@ use hermes_core::{CallId, Consent, Settled, StoreError, Tool, Verdict};
 use serde_json::Value;
 
 use crate::approvals::{Wish, ask_person};
+use crate::reviewer::Opinion;
+use crate::safety;
 use crate::turn::TurnContext;
 
 /// What happens when a call needs a person's consent. What is forbidden stays forbidden under every policy.
@@ -33,37 +35,80 @@ pub(crate) async fn decide(
     call: &CallId,
     arguments: &Value,
 ) -> Result<Decision, StoreError> {
-    let reason = match tool.consent(arguments) {
-        Consent::NotNeeded => return Ok(Decision::Run),
+    let needed = match tool.consent(arguments) {
+        Consent::NotNeeded => None,
+        Consent::Needed { reason } => Some(reason),
         Consent::Forbidden { reason } => {
             return Ok(Decision::NotRun(format!(
                 "Refused: {reason}. Nobody can allow this. Find another way, or tell the user."
             )));
         }
-        Consent::Needed { reason } => reason,
     };
-    match cx.settings.consent {
-        ConsentPolicy::Allow => Ok(Decision::Run),
-        ConsentPolicy::Refuse => Ok(Decision::NotRun(format!(
-            "Refused: {reason}, and nobody is here to allow it. Find a safer way, or tell the user what to run."
-        ))),
-        ConsentPolicy::Ask { timeout } => {
-            let what = describe(arguments);
-            let wish = Wish {
-                call,
-                tool: &tool.spec().name,
-                what,
-                reason,
-            };
-            Ok(heard(ask_person(cx, &wish, timeout).await?))
-        }
+    if cx.settings.consent == ConsentPolicy::Allow {
+        return Ok(Decision::Run);
     }
+    let Some(mut wish) = wish(cx, tool, call, arguments, needed).await else {
+        return Ok(Decision::Run);
+    };
+    if cx.questions.is_allowed(&wish) {
+        return Ok(Decision::Run);
+    }
+    match safety::reviewed(cx, &wish).await {
+        Opinion::Safe => return Ok(Decision::Run),
+        Opinion::Dangerous => {
+            wish.reason
+                .push_str(", and the model that was asked advises against it");
+            wish.choices = vec![Verdict::Once, Verdict::Deny];
+        }
+        Opinion::Unsure => {}
+    }
+    let ConsentPolicy::Ask { timeout } = cx.settings.consent else {
+        return Ok(Decision::NotRun(format!(
+            "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run.",
+            wish.reason
+        )));
+    };
+    let how = ask_person(cx, &wish, timeout).await?;
+    if let Settled::Answered {
+        verdict: Verdict::Always,
+        ..
+    } = how
+    {
+        safety::allow_for_good(cx, &wish.what).await;
+    }
+    Ok(heard(how))
+}
+
+/// Returns what a person must agree to, if anything: what the tool says, and what the scanner found.
+async fn wish<'a>(
+    cx: &TurnContext<'_>,
+    tool: &'a dyn Tool,
+    call: &'a CallId,
+    arguments: &Value,
+    needed: Option<String>,
+) -> Option<Wish<'a>> {
+    let command = command(arguments);
+    let found = safety::scanned(cx, command).await;
+    let mut choices = vec![Verdict::Once, Verdict::Session];
+    // A command can be written into a list; what a scanner found is never settled for good.
+    if command.is_some() && found.is_none() && cx.ports.safety.allow_list.is_some() {
+        choices.push(Verdict::Always);
+    }
+    choices.push(Verdict::Deny);
+    let reasons: Vec<String> = needed.into_iter().chain(found).collect();
+    (!reasons.is_empty()).then(|| Wish {
+        call,
+        tool: &tool.spec().name,
+        what: describe(arguments),
+        reason: reasons.join(", and "),
+        choices,
+    })
 }
 
 fn heard(how: Settled) -> Decision {
     let words = match how {
         Settled::Answered {
-            verdict: Verdict::Once | Verdict::Session,
+            verdict: Verdict::Once | Verdict::Session | Verdict::Always,
             ..
         } => return Decision::Run,
         Settled::Answered {
@@ -81,8 +126,11 @@ fn heard(how: Settled) -> Decision {
 
 /// What would run, as a person would write it: a command, a script, the arguments of any other call.
 fn describe(arguments: &Value) -> String {
-    let text = ["command", "code"]
-        .iter()
-        .find_map(|name| arguments.get(name)?.as_str());
+    let text = command(arguments).or_else(|| arguments.get("code")?.as_str());
     text.map_or_else(|| arguments.to_string(), str::to_owned)
+}
+
+/// Returns the command of a terminal call.
+fn command(arguments: &Value) -> Option<&str> {
+    arguments.get("command").and_then(Value::as_str)
 }

@@ -17,6 +17,8 @@ mod nested;
 mod record;
 mod references;
 mod repeat;
+mod reviewer;
+mod safety;
 mod salvage;
 mod spill;
 mod steering;
@@ -25,4 +27,6 @@ pub mod prompt;
 
 pub use consent::ConsentPolicy;
 pub use delegation::DelegationSettings;
+pub use reviewer::Reviewer;
+pub use safety::Safety;
 pub use session::{AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart};

@@ -22,6 +22,7 @@ use crate::history::History;
 use crate::nested::NestedContext;
 use crate::record::Recorder;
 use crate::references;
+use crate::safety::Safety;
 use crate::steering::Steering;
 use crate::turn::{TurnContext, TurnStart, run_turn};
 
@@ -49,6 +50,8 @@ pub struct Ports {
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Who answers subagents, if not the session's own model.
     pub subagent_model: Option<Arc<dyn Model>>,
+    /// Who looks at a call before a person does.
+    pub safety: Safety,
 }
 
 #[derive(Debug, Clone)]

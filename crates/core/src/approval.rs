@@ -35,6 +35,8 @@ pub enum Verdict {
     Once,
     /// Also for the same question again in this session.
     Session,
+    /// From now on, in every session: it goes to `command_allowlist`.
+    Always,
     Deny,
 }
 
@@ -108,7 +110,7 @@ pub trait Approvals: Send + Sync {
 }
 
 impl Verdict {
-    pub const ALL: [Self; 3] = [Self::Once, Self::Session, Self::Deny];
+    pub const ALL: [Self; 4] = [Self::Once, Self::Session, Self::Always, Self::Deny];
 }
 
 impl Approval {

@@ -31,6 +31,7 @@ pub mod history;
 pub mod random;
 pub mod redact;
 pub mod reply;
+mod safety;
 pub mod secret;
 pub mod text;
 pub mod wording;
@@ -58,6 +59,7 @@ pub use model::{
 pub use process::{ProcessError, ProcessName, ProcessState, ProcessStatus, Processes, Wishes};
 pub use random::Random;
 pub use reply::{Reply, ReplyBuilder};
+pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
 pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage};
 pub use store::{

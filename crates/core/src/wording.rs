@@ -74,6 +74,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Once => "allowed once",
         Verdict::Session => "allowed for this session",
+        Verdict::Always => "allowed from now on",
         Verdict::Deny => "refused",
     }
 }

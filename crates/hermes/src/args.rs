@@ -442,6 +442,9 @@ pub enum ApprovalsCommand {
         /// Also when the same comes again in its session
         #[arg(long)]
         session: bool,
+        /// Also in every session from now on
+        #[arg(long, conflicts_with = "session")]
+        always: bool,
         #[command(flatten)]
         json: JsonFlag,
     },

@@ -495,11 +495,13 @@ impl<'a, 'b> Chat<'a, 'b> {
         let (tool, what) = (escaped(&question.tool), escaped(&question.what));
         note(&self.err.yellow(format!("  {tool} wants to run: {what}")));
         note(&self.err.yellow(format!("  {}", escaped(&question.reason))));
-        let session = match question.choices.contains(&Verdict::Session) {
-            true => " for the [s]ession,",
+        let offered = |verdict, words| match question.choices.contains(&verdict) {
+            true => words,
             false => "",
         };
-        self.ask_for(&format!("  allow? [y]es,{session} [N]o: "))
+        let session = offered(Verdict::Session, " for the [s]ession,");
+        let always = offered(Verdict::Always, " [a]lways,");
+        self.ask_for(&format!("  allow? [y]es,{session}{always} [N]o: "))
     }
 
     /// Shows what a line is wanted for; beside the events, when those are for a program.
@@ -561,6 +563,7 @@ fn verdict(line: &str, choices: &[Verdict]) -> Verdict {
     let verdict = match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Verdict::Once,
         "s" | "session" => Verdict::Session,
+        "a" | "always" => Verdict::Always,
         _ => Verdict::Deny,
     };
     match choices.contains(&verdict) {

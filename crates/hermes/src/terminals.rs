@@ -265,7 +265,7 @@ fn expanded(base: &Base, path: &str) -> PathBuf {
     }
 }
 
-fn variables(base: &Base) -> impl Iterator<Item = (OsString, OsString)> {
+pub fn variables(base: &Base) -> impl Iterator<Item = (OsString, OsString)> {
     let variables = base.environment.iter();
     variables.map(|(name, value)| (name.to_owned(), value.to_owned()))
 }

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
-use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports};
+use hermes_agent::{AgentSettings, Limits, Ports};
 use hermes_core::{Checkpoints, Clock, Prefix, Processes, Random, Terminal, Timestamp, Tool};
 use hermes_exec::CheckpointStore;
 use hermes_llm::{ModelChoice, ResolveError};
@@ -22,6 +21,7 @@ use crate::failure::Outcome;
 use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
 use crate::offer::{Disclosure, Offer};
+use crate::safety;
 use crate::terminals::Terminals;
 use crate::toolsets::Toolsets;
 
@@ -100,7 +100,9 @@ impl Wired {
         let (checkpoints, housekeeping) = checkpoints(base)?;
         let archive = Arc::new(store);
         let tools = offer.tools(model.context_window());
+        let safety = safety::safety(base, &model, Arc::clone(&tool_ports.commands))?;
         let ports = Ports {
+            safety,
             model,
             store: archive.clone(),
             clock: Arc::new(SystemClock),
@@ -282,6 +284,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         home: base.environment.user_home(),
         secret: vec![home.dot_env(), home.directory().join("auth.json")],
         protected: vec![home.config_yaml(), home.database()],
+        commands: Arc::new(safety::command_lists(base)?),
         files: FileLedger::default(),
     })
 }
@@ -358,7 +361,7 @@ fn agent_settings(
     Ok(AgentSettings {
         cwd,
         results_folder: base.home.results(),
-        consent: consent_policy(base, audience)?,
+        consent: safety::consent_policy(base, audience)?,
         is_attended: audience == Audience::Person,
         limits: Limits {
             steps_max,
@@ -366,20 +369,5 @@ fn agent_settings(
         },
         nested_context: !flags.ignores_rules(),
         delegation: delegation::settings(base)?,
-    })
-}
-
-fn consent_policy(base: &Base, audience: Audience) -> Outcome<ConsentPolicy> {
-    let is_off = base.settings.string("approvals.mode")? == "off";
-    Ok(match audience {
-        _ if is_off => ConsentPolicy::Allow,
-        Audience::Script => ConsentPolicy::Allow,
-        Audience::Nobody => ConsentPolicy::Refuse,
-        Audience::Person => {
-            let timeout = base.settings.seconds("approvals.timeout")?;
-            ConsentPolicy::Ask {
-                timeout: timeout.max(Duration::from_secs(1)),
-            }
-        }
     })
 }

@@ -44,6 +44,7 @@ mod target;
 
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use ledger::FileLedger;
+pub use policy::CommandLists;
 pub use tool_search::{SearchLimits, tool_search};
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
 
@@ -82,6 +83,8 @@ pub struct ToolPorts {
     pub secret: Vec<PathBuf>,
     /// Files and folders of ours that tools read but do not write: settings, the database.
     pub protected: Vec<PathBuf>,
+    /// Which commands the user refused or allowed for good.
+    pub commands: Arc<CommandLists>,
     /// What sessions know of files; one for all sessions of a process.
     pub files: FileLedger,
 }

@@ -12,7 +12,7 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{ToolPorts, arguments, policy};
+use crate::{CommandLists, ToolPorts, arguments};
 
 const NAME: &str = "process";
 
@@ -36,6 +36,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         spec: spec(ports.limits.command_timeout),
         processes: Arc::clone(&ports.processes),
         wait_max: ports.limits.command_timeout,
+        commands: Arc::clone(&ports.commands),
     })
 }
 
@@ -71,6 +72,7 @@ struct ProcessTool {
     spec: ToolSpec,
     processes: Arc<dyn Processes>,
     wait_max: Duration,
+    commands: Arc<CommandLists>,
 }
 
 #[derive(Deserialize)]
@@ -120,7 +122,8 @@ impl Tool for ProcessTool {
     fn consent(&self, arguments: &Value) -> Consent {
         match arguments::text(arguments, "action") {
             Some("write" | "submit") => {
-                arguments::text(arguments, "data").map_or(Consent::NotNeeded, policy::consent_for)
+                let data = arguments::text(arguments, "data");
+                data.map_or(Consent::NotNeeded, |line| self.commands.consent_for(line))
             }
             _ => Consent::NotNeeded,
         }

@@ -11,7 +11,7 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::policy::{self, LINE_BYTES_MAX, is_read_only};
+use crate::policy::{self, CommandLists, LINE_BYTES_MAX, is_read_only};
 use crate::{ToolLimits, ToolPorts, arguments, paths};
 
 const NAME: &str = "terminal";
@@ -23,6 +23,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         processes: Arc::clone(&ports.processes),
         limits: ports.limits.clone(),
         home: ports.home.clone(),
+        commands: Arc::clone(&ports.commands),
     })
 }
 
@@ -73,6 +74,7 @@ struct TerminalTool {
     processes: Arc<dyn Processes>,
     limits: ToolLimits,
     home: Option<PathBuf>,
+    commands: Arc<CommandLists>,
 }
 
 #[derive(Deserialize)]
@@ -112,7 +114,8 @@ impl Tool for TerminalTool {
     }
 
     fn consent(&self, arguments: &Value) -> Consent {
-        arguments::text(arguments, "command").map_or(Consent::NotNeeded, policy::consent_for)
+        let command = arguments::text(arguments, "command");
+        command.map_or(Consent::NotNeeded, |line| self.commands.consent_for(line))
     }
 
     fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {

@@ -251,6 +251,7 @@ impl App {
         let verdict = match letter.to_ascii_lowercase() {
             'y' => Verdict::Once,
             's' => Verdict::Session,
+            'a' => Verdict::Always,
             'n' => Verdict::Deny,
             _ => return None,
         };

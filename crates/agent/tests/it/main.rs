@@ -10,4 +10,5 @@ mod recovery;
 mod replies;
 mod rewinding;
 mod run;
+mod safety;
 mod steering;

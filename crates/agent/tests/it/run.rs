@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Session, SessionStart,
+    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
+    SessionStart,
 };
 use hermes_core::{Event, Message, Op, Prefix, SessionId, Store as _, TurnEnd};
 use hermes_testkit::World;
@@ -39,6 +40,7 @@ fn ports(world: &World) -> Ports {
         unlisted: Vec::new(),
         checkpoints: world.checkpoints.clone(),
         subagent_model: world.subagent_model.clone().map(|model| model as _),
+        safety: Safety::default(),
     }
 }
 
@@ -55,15 +57,31 @@ pub(crate) async fn start(world: &World) -> Running {
 }
 
 pub(crate) async fn start_with(world: &World, settings: AgentSettings) -> Running {
+    start_watched(world, settings, Safety::default()).await
+}
+
+/// Starts a session with others who look at its calls.
+pub(crate) async fn start_watched(
+    world: &World,
+    settings: AgentSettings,
+    safety: Safety,
+) -> Running {
     let new = SessionStart::New {
         source: "test".into(),
         title: None,
         prefix: prefix(world),
     };
     Running::begin(
-        Session::open(ports(world), settings, new)
-            .await
-            .expect("the session opens"),
+        Session::open(
+            Ports {
+                safety,
+                ..ports(world)
+            },
+            settings,
+            new,
+        )
+        .await
+        .expect("the session opens"),
     )
 }
 

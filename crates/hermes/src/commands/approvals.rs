@@ -28,10 +28,16 @@ pub(crate) async fn run(base: &Base, args: ApprovalsArgs) -> Outcome<()> {
     match args.command.unwrap_or(by_default) {
         ApprovalsCommand::List { json } => list(base, &json).await,
         ApprovalsCommand::Show { id, json } => show(base, &id, &json).await,
-        ApprovalsCommand::Allow { id, session, json } => {
-            let verdict = match session {
-                true => Verdict::Session,
-                false => Verdict::Once,
+        ApprovalsCommand::Allow {
+            id,
+            session,
+            always,
+            json,
+        } => {
+            let verdict = match (session, always) {
+                (_, true) => Verdict::Always,
+                (true, false) => Verdict::Session,
+                (false, false) => Verdict::Once,
             };
             answer(base, &id, verdict, &json).await
         }
@@ -152,6 +158,7 @@ fn offer(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Once => "allow",
         Verdict::Session => "allow --session",
+        Verdict::Always => "allow --always",
         Verdict::Deny => "deny",
     }
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Session, SessionStart,
+    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
+    SessionStart,
 };
 use hermes_config::Environment;
 use hermes_core::{
@@ -348,6 +349,7 @@ impl Stage {
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),
+            commands: Arc::default(),
             files: FileLedger::default(),
         };
         let ports = Ports {
@@ -359,6 +361,7 @@ impl Stage {
             checkpoints: Some(Arc::new(self.checkpoints())),
             unlisted: Vec::new(),
             subagent_model: None,
+            safety: Safety::default(),
         };
         let start = match resume {
             Some(session) => SessionStart::Resume(session),

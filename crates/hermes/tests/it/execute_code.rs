@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Session, SessionStart,
+    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session, SessionStart,
 };
 use hermes_core::{Event, Prefix, ResultStatus, Terminal};
 use hermes_exec::{Background, Local, ProcessFolder};
@@ -142,6 +142,7 @@ impl Stage {
             secret: Vec::new(),
             protected: Vec::new(),
             files: FileLedger::default(),
+            commands: Arc::default(),
         });
         let prefix = Prefix {
             system: "You are under test.".into(),
@@ -155,6 +156,7 @@ impl Stage {
             tools,
             checkpoints: None,
             unlisted: Vec::new(),
+            safety: Safety::default(),
             subagent_model: None,
         };
         let settings = AgentSettings {

@@ -21,6 +21,7 @@ mod golden;
 mod mcp;
 mod mcp_login;
 mod oneshot;
+mod safety;
 mod serve;
 mod setting;
 mod slash;

@@ -11,11 +11,16 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// A home whose model is the script.
+    /// A home whose model is the script. It is for the conversation alone: no model judges commands.
     pub(crate) async fn new(script: Script) -> Self {
+        Self::with(script, "approvals:\n  mode: manual\n").await
+    }
+
+    /// A home whose model is the script, with more settings.
+    pub(crate) async fn with(script: Script, more: &str) -> Self {
         let server = ScriptedServer::start(script).await;
         let hermes = bare();
-        write_config(&hermes, &server.url(), "");
+        write_config(&hermes, &server.url(), more);
         Self { hermes, server }
     }
 

@@ -55,14 +55,16 @@ pub(super) async fn respond(served: &Served, arguments: &Arguments) -> Answer {
 fn decision(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Once => "allow-once",
-        Verdict::Session => "allow-always",
+        // Clients may open a session, not change the settings: the first of [`Verdict::ALL`] with this word counts.
+        Verdict::Session | Verdict::Always => "allow-always",
         Verdict::Deny => "deny",
     }
 }
 
 /// Secrets stay here: what waits is for a person to recognise, not for a program to run.
 fn described(approval: &Approval) -> Value {
-    let decisions: Vec<_> = approval.choices.iter().map(|&one| decision(one)).collect();
+    let mut decisions: Vec<_> = approval.choices.iter().map(|&one| decision(one)).collect();
+    decisions.dedup();
     json!({
         "id": approval.id,
         "session_key": approval.session,

@@ -2,6 +2,8 @@
 
 use crate::shell::Command;
 
+use super::places;
+use super::wildcard;
 use super::wrappers::unwrap;
 
 /// A program with its arguments, as it will run.
@@ -13,8 +15,10 @@ pub(super) struct Call<'a> {
     pub(super) path: &'a str,
     pub(super) args: &'a [String],
     pub(super) command: &'a Command,
-    /// More arguments come from input, unseen.
+    /// More arguments come from input.
     pub(super) by_xargs: bool,
+    /// Where the line has gone before, as far as it says.
+    pub(super) folder: Option<&'a str>,
 }
 
 impl<'a> Call<'a> {
@@ -28,6 +32,34 @@ impl<'a> Call<'a> {
             "" => base,
             trimmed => trimmed,
         }
+    }
+
+    /// Returns whether this is one of these programs. A name with stars is all of them that it may be.
+    pub(super) fn is_one_of(&self, names: &[&str]) -> bool {
+        let may_be = |name: &&str| wildcard::matches(self.program, name);
+        names.contains(&self.family())
+            || (wildcard::is_pattern(self.program) && names.iter().any(may_be))
+    }
+
+    /// The program and its arguments, for patterns of the user.
+    pub(super) fn written_out(&self) -> String {
+        let words = std::iter::once(self.program).chain(self.args.iter().map(String::as_str));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the folder the line is in after this call.
+    pub(super) fn leads_to(&self, before: Option<String>) -> Option<String> {
+        if !matches!(self.program, "cd" | "pushd") {
+            return before;
+        }
+        let target = self.operands().next()?;
+        (target != "-").then(|| places::joined(before.as_deref(), target))
+    }
+
+    /// Operands as paths, seen from where the line is.
+    pub(super) fn paths(&self) -> impl Iterator<Item = String> {
+        self.operands()
+            .map(|operand| places::joined(self.folder, operand))
     }
 
     /// Arguments that are not options.
@@ -71,6 +103,32 @@ impl<'a> Call<'a> {
         self.args.get(at + 1).map(String::as_str)
     }
 
+    /// Returns what follows the `-c` of a shell, alone or in a cluster such as `-lc` and `-ce`.
+    pub(super) fn after_script_flag(&self) -> Option<&'a [String]> {
+        let is_flag = |arg: &String| {
+            let letters = arg.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            letters.is_some_and(|letters| letters.contains('c'))
+        };
+        let at = self.args.iter().position(is_flag)?;
+        self.args.get(at + 1..)
+    }
+
+    /// Returns what follows one of these options.
+    pub(super) fn after(&self, options: &[&str]) -> Option<&'a [String]> {
+        let at = self
+            .args
+            .iter()
+            .position(|arg| options.contains(&arg.as_str()))?;
+        self.args.get(at + 1..)
+    }
+
+    /// Returns the value of a long option, in the same word or the next.
+    pub(super) fn long_value(&self, name: &str) -> Option<&'a str> {
+        let attached = |arg: &'a String| arg.strip_prefix(name)?.strip_prefix('=');
+        let next = || self.after(&[name])?.first().map(String::as_str);
+        self.args.iter().find_map(attached).or_else(next)
+    }
+
     pub(super) fn edits_in_place(&self) -> bool {
         self.has('i', "--in-place")
     }
@@ -92,7 +150,8 @@ impl<'a> Call<'a> {
 
     /// Returns whether one of these programs makes up its words.
     pub(super) fn substitutes(&self, programs: &[&str]) -> bool {
-        let mut inner = self.command.substitutions.iter().flat_map(unwrap);
+        let inner = self.command.substitutions.iter();
+        let mut inner = inner.flat_map(|command| unwrap(command, None));
         inner.any(|call| programs.contains(&call.program))
     }
 

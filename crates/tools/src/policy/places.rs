@@ -1,5 +1,7 @@
 //! Paths that matter more than others.
 
+use super::wildcard;
+
 /// Folders whose loss is the loss of the system, or of everybody's files.
 const VITAL: &[&str] = &[
     "/",
@@ -46,7 +48,10 @@ const SYSTEM: &[&str] = &[
     "/etc/",
     "/lib/",
     "/private/etc/",
+    "/lib64/",
+    "/proc/sys/",
     "/sbin/",
+    "/sys/",
     "/usr/",
     "/var/spool/cron",
 ];
@@ -87,7 +92,26 @@ pub(super) fn is_vital(path: &str) -> bool {
         .or_else(|| path.strip_suffix("/.*"))
         .unwrap_or(&path);
     let path = if path.is_empty() { "/" } else { path };
-    VITAL.contains(&path) || is_home(path)
+    let is_rooted = path.starts_with(['/', '~']);
+    let may_be = |vital: &&str| wildcard::matches(path, vital);
+    VITAL.contains(&path)
+        || is_home(path)
+        || (is_rooted && wildcard::is_pattern(path) && VITAL.iter().any(may_be))
+}
+
+/// Returns a path as seen from a folder, if there is one.
+pub(super) fn joined(folder: Option<&str>, path: &str) -> String {
+    match folder {
+        Some(folder) if !path.starts_with(['/', '~', '$']) => {
+            without_dots(&format!("{folder}/{path}"))
+        }
+        _ => path.to_owned(),
+    }
+}
+
+/// Returns whether writing to the path stops the machine at once.
+pub(super) fn is_power_switch(path: &str) -> bool {
+    without_dots(path) == "/proc/sysrq-trigger"
 }
 
 pub(super) fn is_block_device(path: &str) -> bool {
@@ -123,13 +147,17 @@ pub(super) fn is_lasting_absolute(path: &str) -> bool {
 
 /// Returns whether a path is somebody's home folder, spelt out.
 fn is_home(path: &str) -> bool {
+    if path.starts_with('~') && !path.contains('/') {
+        return !matches!(path, "~+" | "~-");
+    }
     inside_home(&format!("{path}/")) == Some("")
 }
 
 /// Returns the part of a path below a home folder.
 fn inside_home(path: &str) -> Option<&str> {
     let below_user = |users: &str| Some(path.strip_prefix(users)?.split_once('/')?.1);
-    path.strip_prefix("~/")
+    let below_tilde = || Some(path.strip_prefix('~')?.split_once('/')?.1);
+    below_tilde()
         .or_else(|| path.strip_prefix("/root/"))
         .or_else(|| below_user("/home/"))
         .or_else(|| below_user("/Users/"))
@@ -138,13 +166,16 @@ fn inside_home(path: &str) -> Option<&str> {
 /// Removes what does not change where a path leads: doubled and trailing slashes, `.` and `..`.
 fn without_dots(path: &str) -> String {
     let is_absolute = path.starts_with('/');
+    let is_home = path.starts_with('~');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
             "" | "." => {}
-            ".." if is_absolute => {
+            ".." if is_absolute || (is_home && parts.len() > 1) => {
                 parts.pop();
             }
+            // Above a home lie the homes.
+            ".." if is_home => parts = vec!["~root"],
             part => parts.push(part),
         }
     }
@@ -179,6 +210,12 @@ mod tests {
             "/home/me/*",
             "/root",
             "/./var//",
+            "/et[c]",
+            "/e*",
+            "/?tc",
+            "~root",
+            "~/..",
+            "~/x/..",
         ] {
             assert!(is_vital(path), "{path}");
         }

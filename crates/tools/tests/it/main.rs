@@ -8,10 +8,12 @@
 mod approvals;
 mod clarify;
 mod contract;
+mod disguises;
 mod fuzzy;
 mod patch;
 mod process;
 mod read_file;
+mod reversal;
 mod search_files;
 mod terminal;
 mod tool_search;
@@ -98,6 +100,7 @@ impl Place {
             home: Some(self.root().to_owned()),
             secret: vec![self.path(".hermes/auth.json")],
             protected: vec![self.path(".hermes/config.yaml")],
+            commands: Arc::default(),
             files: self.files.clone(),
         }
     }

@@ -229,6 +229,7 @@ impl App {
             let (key, words) = match verdict {
                 Verdict::Once => ("y", " once  "),
                 Verdict::Session => ("s", " for this session  "),
+                Verdict::Always => ("a", " always  "),
                 Verdict::Deny => ("n", " no  "),
             };
             spans.extend([Span::styled(key, theme::HEADING), Span::raw(words)]);

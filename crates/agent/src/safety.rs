@@ -1,0 +1,62 @@
+//! What stands between the word of a tool and a person: a scanner, a model that judges, the list of what is allowed.
+
+use std::sync::Arc;
+
+use hermes_core::{AllowList, Event, Scanner};
+
+use crate::approvals::Wish;
+use crate::reviewer::{Opinion, Reviewer};
+use crate::turn::TurnContext;
+
+/// Those who are asked before a person is. Each may be missing.
+#[derive(Clone, Default)]
+pub struct Safety {
+    pub scanner: Option<Arc<dyn Scanner>>,
+    /// `approvals.mode: smart`.
+    pub reviewer: Option<Reviewer>,
+    /// Where "always" is kept. Without it, nothing can be allowed for longer than a session.
+    pub allow_list: Option<Arc<dyn AllowList>>,
+}
+
+/// Returns what the scanner has against a command.
+pub(crate) async fn scanned(cx: &TurnContext<'_>, command: Option<&str>) -> Option<String> {
+    let scanner = cx.ports.safety.scanner.as_ref()?;
+    tokio::select! {
+        finding = scanner.scan(command?) => finding,
+        // The question that may follow is withdrawn at once.
+        () = cx.stop.cancelled() => Some("was not looked at, because of the interrupt".to_owned()),
+    }
+}
+
+/// Returns what the reviewing model thinks of a wish. Without one, a person must decide.
+pub(crate) async fn reviewed(cx: &TurnContext<'_>, wish: &Wish<'_>) -> Opinion {
+    let Some(reviewer) = &cx.ports.safety.reviewer else {
+        return Opinion::Unsure;
+    };
+    let session = cx.recorder.session();
+    let (opinion, spent) = tokio::select! {
+        answer = reviewer.opinion(session, &cx.turn, &wish.what, &wish.reason) => answer,
+        () = cx.stop.cancelled() => (Opinion::Unsure, None),
+    };
+    if let Some(spent) = spent {
+        cx.tell(Event::CallSpent {
+            call: wish.call.clone(),
+            usage: spent.usage,
+            cost: spent.cost,
+            model: spent.model,
+        })
+        .await;
+    }
+    opinion
+}
+
+/// Keeps what a person allowed for good. The command runs now in any case; what could not be saved is asked again.
+pub(crate) async fn allow_for_good(cx: &TurnContext<'_>, command: &str) {
+    let Some(list) = &cx.ports.safety.allow_list else {
+        return;
+    };
+    if let Err(reason) = list.allow(command).await {
+        let notice = hermes_core::Notice::NotTaken { reason };
+        cx.tell(Event::Notice { notice }).await;
+    }
+}

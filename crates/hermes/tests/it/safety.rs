@@ -1,0 +1,114 @@
+//! Who looks at commands before they run, as the settings say.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hermes_testkit::server::{Answer, Script};
+use serde_json::json;
+
+use crate::setting::Setting;
+
+const SOON: Duration = Duration::from_secs(30);
+
+fn deletes() -> Answer {
+    Answer::call("c1", "terminal", json!({"command": "rm -r victim"}))
+}
+
+/// A home whose model wants to delete a folder that is there, and then says the rest.
+async fn setting(rest: &[&str], more: &str) -> (Setting, PathBuf) {
+    let rest = rest.iter().map(|text| Answer::text(text));
+    let setting = Setting::with(Script::new([deletes()].into_iter().chain(rest)), more).await;
+    let victim = setting.hermes.work_folder().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    (setting, victim)
+}
+
+#[tokio::test]
+async fn by_default_a_model_judges_and_is_believed_only_when_it_is_clear() {
+    for (opinion, is_run) in [
+        ("APPROVE", true),
+        ("DENY", false),
+        ("Sure, go ahead", false),
+    ] {
+        let (setting, victim) = setting(&[opinion, "done"], "").await;
+        let output = setting.run(&["chat", "-q", "clean up"]);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        assert_eq!(!victim.exists(), is_run, "{opinion}");
+        let requests = setting.server.requests();
+        assert_eq!(requests.len(), 3, "conversation, judge, conversation");
+    }
+}
+
+#[tokio::test]
+async fn always_is_written_to_the_settings_and_holds_in_the_next_session() {
+    let manual = "approvals:\n  mode: manual\n";
+    let (first, victim) = setting(&["gone"], manual).await;
+    let mut terminal = first.talk_plainly();
+    terminal.expect("›", SOON);
+    terminal.send("clean up\n");
+    terminal.expect("[a]lways", SOON);
+    terminal.send("a\n");
+    terminal.expect("gone", SOON);
+    assert!(!victim.exists());
+    let config = first.hermes.home().join("config.yaml");
+    let written = std::fs::read_to_string(config).unwrap();
+    assert!(written.starts_with("# written by hand"), "{written}");
+    assert!(written.contains("command_allowlist"), "{written}");
+
+    let allowed = written.split_once("command_allowlist").unwrap().1;
+    let more = format!("{manual}command_allowlist{allowed}");
+    let (second, victim) = setting(&["gone"], &more).await;
+    let output = second.run(&["chat", "-q", "clean up"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(!victim.exists(), "nobody had to be asked");
+}
+
+#[tokio::test]
+async fn what_the_user_denies_does_not_run_under_yolo_either() {
+    let (setting, victim) = setting(&["pity"], "approvals:\n  deny: ['rm -r*']\n").await;
+    let output = setting.run(&["--yolo", "chat", "-q", "clean up"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(victim.exists());
+}
+
+/// Stands in for `tirith`: the real program is not part of the tests. Blocks whatever names a victim.
+fn scanner(setting: &Setting, exit_code: u8) -> PathBuf {
+    let program = setting.hermes.home().join("tirith");
+    let script = format!(
+        "#!/bin/sh\n[ \"$1 $2 $3 $4 $5 $6\" = 'check --json --non-interactive --shell posix --' ] || exit 9\n\
+         case \"$7\" in *victim*) echo '{{\"summary\": \"names a victim\"}}'; exit {exit_code};; esac\n"
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+#[tokio::test]
+async fn what_tirith_finds_is_refused_where_nobody_can_be_asked() {
+    for (exit_code, fails_open, is_run) in [
+        (1, true, false),
+        (2, true, false),
+        (9, true, true),
+        (9, false, false),
+    ] {
+        let call = Answer::call("c1", "terminal", json!({"command": "rmdir victim"}));
+        let script = Script::new([call, Answer::text("done")]);
+        let setting = Setting::new(script).await;
+        let program = scanner(&setting, exit_code);
+        let more = format!(
+            "approvals:\n  mode: manual\nsecurity:\n  tirith_path: {}\n  tirith_fail_open: {fails_open}\n",
+            program.display()
+        );
+        crate::setting::write_config(&setting.hermes, &setting.server.url(), &more);
+        let victim = setting.hermes.work_folder().join("victim");
+        std::fs::create_dir(&victim).unwrap();
+        let output = setting.run(&["chat", "-q", "clean up"]);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        assert_eq!(
+            !victim.exists(),
+            is_run,
+            "exit code {exit_code}, fails open: {fails_open}"
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! Goes through a line character by character. Its methods are in three more files: `expansion` for what is inside words,
+//! `input` for redirections and here-documents, `names` for variables, aliases and functions.
+
+mod expansion;
+mod input;
+mod names;
+
+use super::draft::{Draft, Quoting};
+use super::{Command, Scope, TooComplex};
+use input::{Body, Pending};
+
+/// Substitutions and parentheses inside each other. People need three; more is meant to confuse.
+const DEPTH_MAX: usize = 32;
+
+/// What expansions may add to a line. Ten times the longest line there is.
+const EXPANDED_BYTES_MAX: usize = 1024 * 1024;
+
+pub(super) struct Reader {
+    chars: Vec<char>,
+    at: usize,
+    scope: Scope,
+    depth: usize,
+    expanded_bytes: usize,
+    calls: usize,
+    /// Here-documents whose text is still to come, at the end of this line.
+    pending: Vec<Pending>,
+    bodies: Vec<Body>,
+}
+
+impl Reader {
+    pub(super) fn new(text: &str, scope: Scope) -> Self {
+        Self {
+            chars: text.chars().filter_map(plain).collect(),
+            at: 0,
+            scope,
+            depth: 0,
+            expanded_bytes: 0,
+            calls: 0,
+            pending: Vec::new(),
+            bodies: Vec::new(),
+        }
+    }
+
+    pub(super) fn into_scope(self) -> Scope {
+        self.scope
+    }
+
+    /// Lets a reader of its own go through another text, with the names and the limits of this one.
+    fn inside<T>(
+        &mut self,
+        text: &str,
+        read: impl FnOnce(&mut Self) -> Result<T, TooComplex>,
+    ) -> Result<T, TooComplex> {
+        self.charge(text.len())?;
+        let mut inner = Self::new(text, std::mem::take(&mut self.scope));
+        inner.depth = self.depth;
+        inner.expanded_bytes = self.expanded_bytes;
+        inner.calls = self.calls;
+        let read = read(&mut inner)?;
+        self.expanded_bytes = inner.expanded_bytes;
+        self.calls = inner.calls;
+        self.scope = inner.scope;
+        Ok(read)
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), TooComplex> {
+        self.expanded_bytes += bytes;
+        match self.expanded_bytes > EXPANDED_BYTES_MAX {
+            true => Err(TooComplex),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads commands up to the end, or to the closing character.
+    pub(super) fn commands(&mut self, end: Option<char>) -> Result<Vec<Command>, TooComplex> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(TooComplex);
+        }
+        let mut draft = Draft::default();
+        while let Some(c) = self.next() {
+            match c {
+                c if Some(c) == end => {
+                    draft.end_word()?;
+                    if !draft.is_in_case() {
+                        break;
+                    }
+                    self.end_command(&mut draft)?;
+                }
+                ' ' | '\t' | '\r' => draft.end_word()?,
+                '\n' => {
+                    self.end_command(&mut draft)?;
+                    self.read_here_documents()?;
+                }
+                ';' | ')' => self.end_command(&mut draft)?,
+                '&' if self.peek() == Some('>') => draft.end_word()?,
+                '&' => {
+                    self.skip_if('&');
+                    self.end_command(&mut draft)?;
+                }
+                '|' => {
+                    self.end_command(&mut draft)?;
+                    draft.command.reads_pipe = !self.skip_if('|');
+                    self.skip_if('&');
+                }
+                '(' if draft.begins_array() => self.array(&mut draft)?,
+                '(' => self.parenthesis(&mut draft)?,
+                '{' if draft.names_function() => self.function_with_keyword(&mut draft)?,
+                '#' if !draft.has_word() => self.skip_comment(),
+                '<' | '>' => self.redirect(c, &mut draft)?,
+                c => self.part_of_word(c, &mut draft)?,
+            }
+        }
+        self.end_command(&mut draft)?;
+        self.close(&mut draft)?;
+        self.depth -= 1;
+        self.fill_in_input(draft)
+    }
+
+    /// Reads a subshell, a function's `()` or an arithmetic command.
+    fn parenthesis(&mut self, draft: &mut Draft) -> Result<(), TooComplex> {
+        if self.peek() == Some('(') && !draft.has_word() && self.arithmetic(draft)? {
+            return Ok(());
+        }
+        draft.end_word()?;
+        if let Some(name) = self.function_name(draft) {
+            return self.begin_function(name, draft);
+        }
+        let reads_pipe = draft.reads_pipe();
+        if !draft.is_empty() {
+            self.end_command(draft)?;
+        }
+        let start = self.at;
+        let mut commands = self.commands(Some(')'))?;
+        for command in &mut commands {
+            command.reads_pipe |= reads_pipe;
+        }
+        if let Some(function) = draft.open.pop_if(|compound| compound.end == ")") {
+            let name = function.function.map(|function| function.name);
+            let body: String = self.chars[start..self.at].iter().collect();
+            self.scope
+                .set_function(&name.unwrap_or_default(), format!("({body}"));
+        }
+        draft.command.reads_pipe = false;
+        draft.done.append(&mut commands);
+        Ok(())
+    }
+
+    fn part_of_word(&mut self, c: char, draft: &mut Draft) -> Result<(), TooComplex> {
+        match c {
+            '\\' => match self.next() {
+                None | Some('\n') => {}
+                Some(escaped) => draft.push_quoted(escaped.encode_utf8(&mut [0; 4])),
+            },
+            '\'' => {
+                let text = self.take_while(|c| c != '\'');
+                self.next();
+                draft.push_quoted(&text);
+            }
+            '"' => self.double_quoted(draft, Some('"'))?,
+            '$' => self.expansion(draft, Quoting::None)?,
+            '`' => self.backticks(draft, Quoting::None)?,
+            c => draft.push(c),
+        }
+        Ok(())
+    }
+
+    fn skip_comment(&mut self) {
+        self.take_while(|c| c != '\n');
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += 1;
+        Some(c)
+    }
+
+    fn skip_if(&mut self, c: char) -> bool {
+        let is_next = self.peek() == Some(c);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn take_while(&mut self, is_wanted: impl Fn(char) -> bool) -> String {
+        let rest = &self.chars[self.at..];
+        let text: String = rest.iter().copied().take_while(|c| is_wanted(*c)).collect();
+        self.at += text.chars().count();
+        text
+    }
+}
+
+/// Takes away what only looks different: control characters, and letters of double width.
+fn plain(c: char) -> Option<char> {
+    match c {
+        '\n' | '\t' | '\r' => Some(c),
+        '\u{3000}' | '\u{a0}' => Some(' '),
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0),
+        c if c.is_control() => None,
+        c => Some(c),
+    }
+}
