@@ -82,6 +82,7 @@ fn search_tool(home: &Path) -> Arc<dyn Tool> {
         secret: Vec::new(),
         protected: Vec::new(),
         files: FileLedger::default(),
+        commands: Arc::default(),
     });
     let mut tools = tools.into_iter();
     tools

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session, SessionStart,
+    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
+    SessionStart,
 };
 use hermes_core::{Event, Prefix, ResultStatus, Terminal};
 use hermes_exec::{Background, Local, ProcessFolder};

@@ -17,7 +17,7 @@ fn deletes() -> Answer {
 
 /// A home whose model wants to delete a folder that is there, and then says the rest.
 async fn setting(rest: &[&str], more: &str) -> (Setting, PathBuf) {
-    let rest = rest.iter().map(|text| Answer::text(text));
+    let rest = rest.iter().map(|text| Answer::text(*text));
     let setting = Setting::with(Script::new([deletes()].into_iter().chain(rest)), more).await;
     let victim = setting.hermes.work_folder().join("victim");
     std::fs::create_dir(&victim).unwrap();

@@ -99,3 +99,56 @@ fn deep_nesting_is_refused() {
     assert_eq!(parse(&"$(".repeat(100)), Err(TooComplex));
     assert_eq!(parse(&"(".repeat(100)), Err(TooComplex));
 }
+
+#[test]
+fn names_are_followed() {
+    check("x=rm; $x -rf /", "x=rm ; rm·-rf·/");
+    check("export x=rm; \"$x\" y", "export·x=rm ; rm·y");
+    check("x=(a b); \"${x[@]}\" ${x[1]}", "a·b·b");
+    check(
+        "for x in a b; do c/$x; done",
+        "for·x·in·a·b ; do·c/a·c/b ; done",
+    );
+    check("f() { a $1; }; f b", "a ; } ; f·b ; a·b ; }");
+    check("alias x='a b'; x c", "alias·x=a b ; a·b·c");
+    check("set -- a b; $2 \"$@\"", "set·--·a·b ; b·a·b");
+    check("r$@m", "rm");
+    check(
+        "x=abc; ${x#a} ${x%c} ${x/b/d} ${x:1:1} ${x^^}",
+        "x=abc ; bc·ab·adc·b·ABC",
+    );
+}
+
+#[test]
+fn braces_are_several_words() {
+    check("{rm,-rf,/}", "rm·-rf·/");
+    check("a{b,c{d,e}}f", "abf·acdf·acef");
+    check("{a..c} {1..3} {} {a}", "a·b·c·{1..3}·{}·{a}");
+    check("'{a,b}'", "{a,b}");
+    assert_eq!(parse(&"{a,b}".repeat(100)), Err(TooComplex));
+}
+
+#[test]
+fn what_programs_print_is_followed() {
+    check(
+        "$(echo cm0= | base64 -d) x",
+        "rm·x[echo·cm0= ; |base64·-d«cm0=»]",
+    );
+    check("$(echo mr | rev)", "rm[echo·mr ; |rev«mr»]");
+    check(
+        "$(echo 726d | xxd -r -p)",
+        "rm[echo·726d ; |xxd·-r·-p«726d»]",
+    );
+    check(
+        "$(echo ez | tr a-z n-za-m)",
+        "rm[echo·ez ; |tr·a-z·n-za-m«ez»]",
+    );
+    check("$(printf '\\x72%s' m)", "rm[printf·\\x72%s·m]");
+}
+
+#[test]
+fn arithmetic_is_no_command_and_no_here_document() {
+    check("echo $((1 << 2))\nb", "echo·$() ; b");
+    check("((x = 1 << 2))\nb", "b");
+    check("echo $(( $(a) ))", "echo·$()[a]");
+}

@@ -11,6 +11,7 @@ pub(super) fn interview(base: &Base, interview: &mut Interview) -> Outcome<()> {
     let mode = interview.choose(options([
         ("manual", "ask"),
         ("off", "not ask: everything runs"),
+        ("smart", "let a model judge, and ask when it is not sure"),
     ]))?;
     save(base, "approvals.mode", mode)?;
     interview.title("What you type while it works should");
