@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    Approval, ApprovalId, Door, Event, Question, Settled, Settlement, StoreError, Timestamp,
-    ToolCall, Verdict,
+    Approval, ApprovalId, CallId, Door, Event, Question, Settled, Settlement, StoreError,
+    Timestamp, Verdict,
 };
 use tokio::sync::oneshot;
 
@@ -31,7 +31,8 @@ struct Waiting {
 
 /// What a call would do, and why a person must agree.
 pub(crate) struct Wish<'a> {
-    pub(crate) call: &'a ToolCall,
+    pub(crate) call: &'a CallId,
+    pub(crate) tool: &'a str,
     /// As the person would write it.
     pub(crate) what: String,
     pub(crate) reason: String,
@@ -87,7 +88,7 @@ impl Drop for Listening<'_> {
 
 impl Wish<'_> {
     fn key(&self) -> (String, String) {
-        (self.call.name.clone(), self.what.clone())
+        (self.tool.to_owned(), self.what.clone())
     }
 }
 
@@ -122,11 +123,11 @@ async fn left_behind(
 ) -> Result<Option<Approval>, StoreError> {
     let (store, now) = (&cx.ports.store, cx.ports.clock.now());
     let session = cx.recorder.session();
-    let found = store.approval_of_call(session, &wish.call.id).await?;
+    let found = store.approval_of_call(session, wish.call).await?;
     Ok(found.filter(|approval| {
         let settled = approval.settled.map(|settlement| settlement.how);
         let is_answered = matches!(settled, Some(Settled::Answered { .. }));
-        let is_same = approval.tool == wish.call.name && approval.what == wish.what;
+        let is_same = approval.tool == wish.tool && approval.what == wish.what;
         is_same && (is_answered || approval.is_open(now))
     }))
 }
@@ -141,8 +142,8 @@ async fn write_down(
     let approval = Approval {
         id: ApprovalId::generate(&cx.ports.random),
         session: cx.recorder.session().clone(),
-        call: wish.call.id.clone(),
-        tool: wish.call.name.clone(),
+        call: wish.call.clone(),
+        tool: wish.tool.to_owned(),
         what: wish.what.clone(),
         reason: wish.reason.clone(),
         choices: wish.choices.clone(),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hermes_core::{Consent, Settled, StoreError, Tool, ToolCall, Verdict};
+use hermes_core::{CallId, Consent, Settled, StoreError, Tool, Verdict};
 use serde_json::Value;
 
 use crate::approvals::{Wish, ask_person};
@@ -28,10 +28,11 @@ pub(crate) enum Decision {
     NotRun(String),
 }
 
+/// Decides about a call of a tool. `call` is the one the model made, for itself or for what it does.
 pub(crate) async fn decide(
     cx: &TurnContext<'_>,
     tool: &dyn Tool,
-    call: &ToolCall,
+    call: &CallId,
     arguments: &Value,
 ) -> Result<Decision, StoreError> {
     let needed = match tool.consent(arguments) {
@@ -46,7 +47,7 @@ pub(crate) async fn decide(
     if cx.settings.consent == ConsentPolicy::Allow {
         return Ok(Decision::Run);
     }
-    let Some(mut wish) = wish(cx, call, arguments, needed).await else {
+    let Some(mut wish) = wish(cx, tool, call, arguments, needed).await else {
         return Ok(Decision::Run);
     };
     if cx.questions.is_allowed(&wish) {
@@ -81,7 +82,8 @@ pub(crate) async fn decide(
 /// Returns what a person must agree to, if anything: what the tool says, and what the scanner found.
 async fn wish<'a>(
     cx: &TurnContext<'_>,
-    call: &'a ToolCall,
+    tool: &'a dyn Tool,
+    call: &'a CallId,
     arguments: &Value,
     needed: Option<String>,
 ) -> Option<Wish<'a>> {
@@ -96,7 +98,8 @@ async fn wish<'a>(
     let reasons: Vec<String> = needed.into_iter().chain(found).collect();
     (!reasons.is_empty()).then(|| Wish {
         call,
-        what: command.map_or_else(|| arguments.to_string(), str::to_owned),
+        tool: &tool.spec().name,
+        what: describe(arguments),
         reason: reasons.join(", and "),
         choices,
     })
@@ -124,4 +127,12 @@ fn heard(how: Settled) -> Decision {
 /// Returns the command of a terminal call.
 fn command(arguments: &Value) -> Option<&str> {
     arguments.get("command").and_then(Value::as_str)
+}
+
+/// What would run, as a person would write it: a command, a script, the arguments of any other call.
+fn describe(arguments: &Value) -> String {
+    let text = ["command", "code"]
+        .iter()
+        .find_map(|name| arguments.get(name)?.as_str());
+    text.map_or_else(|| arguments.to_string(), str::to_owned)
 }

@@ -1,6 +1,8 @@
 //! The conversation in memory, in the form it is sent.
 
-use hermes_core::{Message, Prefix, Role, ToolCall, ToolResult, history};
+use hermes_core::{CallId, Message, Prefix, Role, ToolCall, ToolResult, history};
+
+use crate::delegation::CallPlace;
 
 pub(crate) struct History {
     pub(crate) prefix: Prefix,
@@ -72,6 +74,21 @@ impl History {
             .filter(|call| ids.contains(&call.id))
             .cloned()
             .collect()
+    }
+
+    /// Where a call of the last reply stands: the same before and after a crash.
+    pub(crate) fn place_of(&self, call: &CallId) -> CallPlace {
+        let mut replies = self
+            .messages
+            .iter()
+            .filter(|message| message.role == Role::Assistant);
+        let reply = replies.clone().count();
+        let mut calls = replies.next_back().into_iter().flat_map(Message::calls);
+        let position = calls.position(|other| other.id == *call);
+        CallPlace {
+            reply,
+            call: position.map_or(0, |position| position + 1),
+        }
     }
 
     /// Returns whether the conversation ends with something the assistant said.

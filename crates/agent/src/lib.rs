@@ -10,6 +10,7 @@ mod approvals;
 mod ask;
 mod calls;
 mod consent;
+mod delegation;
 mod enquiries;
 mod history;
 mod nested;
@@ -25,6 +26,7 @@ mod steering;
 pub mod prompt;
 
 pub use consent::ConsentPolicy;
+pub use delegation::DelegationSettings;
 pub use reviewer::Reviewer;
 pub use safety::Safety;
 pub use session::{AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart};

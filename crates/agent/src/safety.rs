@@ -40,7 +40,7 @@ pub(crate) async fn reviewed(cx: &TurnContext<'_>, wish: &Wish<'_>) -> Opinion {
     };
     if let Some(spent) = spent {
         cx.tell(Event::CallSpent {
-            call: wish.call.id.clone(),
+            call: wish.call.clone(),
             usage: spent.usage,
             cost: spent.cost,
             model: spent.model,

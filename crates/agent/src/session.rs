@@ -4,16 +4,19 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use hermes_core::delegation::SUBAGENT_SOURCE;
 use hermes_core::{
-    ApprovalId, BoxFuture, CancellationToken, Claim, Clock, EnquiryId, Entry, Event, Message,
-    Model, NewSession, Notice, Op, OpenTurn, Part, Prefix, Random, Response, ResultStatus, Role,
-    SessionId, SessionRecord, Store, StoreError, Tool, ToolResult, TurnEnd, TurnId, UserMessage,
-    Verdict,
+    ApprovalId, BoxFuture, CancellationToken, Checkpoints, Claim, Clock, EnquiryId, Entry, Event,
+    Message, Model, NewSession, Notice, Op, OpenTurn, Part, Person, Prefix, Random, Response,
+    ResultStatus, Role, SessionId, SessionRecord, Store, StoreError, Tool, ToolResult, TurnEnd,
+    TurnId, UserMessage, Verdict,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::approvals::Questions;
+use crate::calls::Kept;
 use crate::consent::ConsentPolicy;
+use crate::delegation::{Background, Crew, DelegationSettings, Report};
 use crate::enquiries::Enquiries;
 use crate::history::History;
 use crate::nested::NestedContext;
@@ -39,7 +42,14 @@ pub struct Ports {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<Random>,
+    /// What a new session tells its model of.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// What it can call besides.
+    pub unlisted: Vec<Arc<dyn Tool>>,
+    /// Where projects are kept before a turn changes them, when they are.
+    pub checkpoints: Option<Arc<dyn Checkpoints>>,
+    /// Who answers subagents, if not the session's own model.
+    pub subagent_model: Option<Arc<dyn Model>>,
     /// Who looks at a call before a person does.
     pub safety: Safety,
 }
@@ -55,6 +65,7 @@ pub struct AgentSettings {
     pub limits: Limits,
     /// Whether context files of subdirectories come with the results that touch them.
     pub nested_context: bool,
+    pub delegation: DelegationSettings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +99,12 @@ pub enum SessionStart {
         of: SessionId,
         source: String,
         title: Option<String>,
+    },
+    /// A session that works for another one. Its name says for which call of it.
+    Errand {
+        id: SessionId,
+        parent: SessionId,
+        prefix: Prefix,
     },
 }
 
@@ -131,6 +148,10 @@ impl Session {
                 prefix,
             } => {
                 task.begin_new(source, title, prefix);
+                None
+            }
+            SessionStart::Errand { id, parent, prefix } => {
+                task.begin_errand(id, parent, prefix);
                 None
             }
             SessionStart::Resume(id) => Some(task.resume(id).await?),
@@ -191,8 +212,19 @@ struct SessionTask {
     questions: Questions,
     enquiries: Enquiries,
     nested: NestedContext,
+    kept: Kept,
+    /// Room for subagents.
+    permits: Arc<Semaphore>,
+    background: Background,
     /// The store refused something: what is in memory may be ahead of it.
     is_stale: bool,
+}
+
+/// What a turn begins with.
+enum Input {
+    Said(UserMessage),
+    /// What subagents found that ran in the background.
+    Reported(Report),
 }
 
 /// A session that is not in the store yet.
@@ -215,6 +247,9 @@ impl SessionTask {
             steering: Steering::default(),
             questions: Questions::default(),
             enquiries: Enquiries::default(),
+            kept: Kept::default(),
+            permits: Arc::new(Semaphore::new(settings.delegation.subagents_max)),
+            background: Background::default(),
             is_stale: false,
             ports,
             settings,
@@ -226,6 +261,19 @@ impl SessionTask {
         self.history = History::new(prefix.clone(), Vec::new());
         self.unwritten = Some(Unwritten {
             row: self.row(source, title, prefix),
+            inherited: Vec::new(),
+        });
+    }
+
+    fn begin_errand(&mut self, id: SessionId, parent: SessionId, prefix: Prefix) {
+        self.recorder = self.recorder_of(id);
+        self.history = History::new(prefix.clone(), Vec::new());
+        let row = self.row(SUBAGENT_SOURCE.to_owned(), None, prefix);
+        self.unwritten = Some(Unwritten {
+            row: NewSession {
+                parent: Some(parent),
+                ..row
+            },
             inherited: Vec::new(),
         });
     }
@@ -259,6 +307,11 @@ impl SessionTask {
         })
     }
 
+    fn recorder_of(&self, session: SessionId) -> Recorder {
+        let (store, clock) = (self.ports.store.clone(), self.ports.clock.clone());
+        Recorder::new(store, clock, session)
+    }
+
     fn row(&self, source: String, title: Option<String>, prefix: Prefix) -> NewSession {
         NewSession {
             id: self.recorder.session().clone(),
@@ -273,11 +326,7 @@ impl SessionTask {
     }
 
     async fn resume(&mut self, id: SessionId) -> Result<Resumed, StoreError> {
-        self.recorder = Recorder::new(
-            self.ports.store.clone(),
-            self.ports.clock.clone(),
-            id.clone(),
-        );
+        self.recorder = self.recorder_of(id.clone());
         self.claim = Some(self.ports.store.claim(&id).await?);
         let loaded = self.ports.store.load(&id).await?;
         let resumed = Resumed {
@@ -292,29 +341,53 @@ impl SessionTask {
 
     /// Takes ops until every door is closed and the work is done.
     async fn run(mut self, mut ops: mpsc::Receiver<Op>) {
+        self.take_up_background();
         loop {
             if let Some(open) = self.open_turn.take() {
                 self.take_up(open, &mut ops).await;
                 continue;
             }
-            let Some(message) = self.next_message(&mut ops).await else {
-                return;
+            let Some(input) = self.next_input(&mut ops).await else {
+                return self.background.close().await;
             };
-            self.begin_turn(message, &mut ops).await;
+            self.begin_turn(input, &mut ops).await;
         }
     }
 
+    /// Goes on waiting for subagents that this conversation sent out before it was closed, where a person follows it.
+    fn take_up_background(&mut self) {
+        if !self.settings.is_attended {
+            return;
+        }
+        let crew = |call| Crew {
+            parent: self.recorder.session().clone(),
+            ports: self.ports.clone(),
+            settings: self.settings.clone(),
+            permits: Arc::clone(&self.permits),
+            events: self.events.clone(),
+            call,
+            person: Person::default(),
+        };
+        self.background.take_up(crew, self.history.messages());
+    }
+
     /// Returns what to begin a turn with, or nothing when every door is closed.
-    async fn next_message(&mut self, ops: &mut mpsc::Receiver<Op>) -> Option<UserMessage> {
+    async fn next_input(&mut self, ops: &mut mpsc::Receiver<Op>) -> Option<Input> {
         loop {
             if let Some(message) = self.queue.pop_front() {
-                return Some(message);
+                return Some(Input::Said(message));
+            }
+            if let Some(report) = self.background.next_report() {
+                return Some(Input::Reported(report));
             }
             let op = match ops.try_recv() {
                 Ok(op) => op,
                 Err(_) => {
                     self.tell(Event::Idle).await;
-                    ops.recv().await?
+                    tokio::select! {
+                        op = ops.recv() => op?,
+                        () = self.background.reported() => continue,
+                    }
                 }
             };
             match op {
@@ -326,7 +399,8 @@ impl SessionTask {
                     let again = self.rewind(1).await;
                     self.queue.extend(again);
                 }
-                Op::Interrupt | Op::Answer { .. } | Op::Respond { .. } => {}
+                Op::Interrupt => self.background.interrupt(),
+                Op::Answer { .. } | Op::Respond { .. } => {}
             }
         }
     }
@@ -371,24 +445,44 @@ impl SessionTask {
         Ok(Some((turns, as_said(self.history.cut(rest)))))
     }
 
-    async fn begin_turn(&mut self, message: UserMessage, ops: &mut mpsc::Receiver<Op>) {
+    async fn begin_turn(&mut self, input: Input, ops: &mut mpsc::Receiver<Op>) {
         let turn = TurnId::generate(self.ports.clock.now(), &self.ports.random);
         if self.is_stale {
             if let Err(error) = self.reload().await {
                 return self.tell_broken(turn, &error).await;
             }
             if self.open_turn.is_some() {
-                self.queue.push_front(message);
-                return;
+                return self.put_back(input);
             }
         }
-        let message = self.with_references(message).await;
+        let message = self.message_of(input).await;
         if let Err(error) = self.record_start(&turn, &message).await {
             return self.tell_broken(turn, &error).await;
         }
         self.history.push(message);
         self.tell(Event::TurnStarted { turn: turn.clone() }).await;
         self.finish_turn(turn, TurnStart::default(), ops).await;
+    }
+
+    fn put_back(&mut self, input: Input) {
+        match input {
+            Input::Said(message) => self.queue.push_front(message),
+            Input::Reported(report) => self.background.put_back(report),
+        }
+    }
+
+    async fn message_of(&self, input: Input) -> Message {
+        match input {
+            // What a model wrote is taken by the letter.
+            Input::Said(message) if self.settings.delegation.depth > 0 => message.into(),
+            Input::Said(message) => self.with_references(message).await,
+            Input::Reported(report) => {
+                let subagents = report.subagents();
+                let notice = Notice::SubagentsDone { subagents };
+                self.tell(Event::Notice { notice }).await;
+                report.message().into()
+            }
+        }
     }
 
     /// Makes the user's message durable; the first one with its session.
@@ -466,6 +560,9 @@ impl SessionTask {
             questions: &self.questions,
             enquiries: &self.enquiries,
             nested: &self.nested,
+            kept: &self.kept,
+            permits: &self.permits,
+            launcher: self.background.launcher(),
         };
         let running = run_turn(&cx, &mut self.history, start);
         tokio::pin!(running);
@@ -474,6 +571,7 @@ impl SessionTask {
             let op = tokio::select! {
                 biased;
                 op = ops.recv(), if doors_open => op,
+                () = self.background.tend() => continue,
                 end = &mut running => return end,
             };
             let answer = match op {
@@ -547,9 +645,7 @@ impl SessionTask {
             self.history = History::new(loaded.prefix, loaded.messages);
             self.open_turn = loaded.open_turn;
         }
-        let session = self.recorder.session().clone();
-        let (store, clock) = (self.ports.store.clone(), self.ports.clock.clone());
-        self.recorder = Recorder::new(store, clock, session);
+        self.recorder = self.recorder_of(self.recorder.session().clone());
         self.is_stale = false;
         Ok(())
     }

@@ -52,6 +52,41 @@ pub(crate) async fn fit(text: String, chars_max: usize, folder: PathBuf, call: &
     }
 }
 
+/// Shortens a text that is longer than `chars_max` to its beginning and its end, saving the whole of it in the folder.
+pub(crate) async fn keep_ends(
+    text: String,
+    chars_max: usize,
+    folder: PathBuf,
+    name: &'static str,
+) -> String {
+    if text.len() <= chars_max || text.chars().count() <= chars_max {
+        return text;
+    }
+    let saving = tokio::task::spawn_blocking(move || {
+        let saved = save(&folder, name, &text);
+        (saved, text)
+    });
+    match saving.await {
+        Ok((Ok(file), text)) => {
+            let place = format!("the whole is in `{}`", file.display());
+            ends(&text, chars_max, &place)
+        }
+        Ok((Err(error), text)) => {
+            ends(&text, chars_max, &format!("it could not be saved: {error}"))
+        }
+        Err(error) => format!("[The text is lost: {error}]"),
+    }
+}
+
+/// The end is where conclusions are, but the beginning says what they are about.
+fn ends(text: &str, bytes_max: usize, note: &str) -> String {
+    let tail_bytes = bytes_max / 4;
+    let head = text::head(text, bytes_max - tail_bytes);
+    let tail = text::tail(text, tail_bytes);
+    let omitted = text.len() - head.len() - tail.len();
+    format!("{head}\n[… {omitted} bytes are left out here; {note}]\n{tail}")
+}
+
 fn preview(text: &str, file: &Path) -> String {
     let head = text::head(text, PREVIEW_BYTES);
     format!(
@@ -130,6 +165,18 @@ mod tests {
         let first = std::fs::read_to_string(folder.path().join("c1.txt")).unwrap();
         let second = std::fs::read_to_string(folder.path().join("c1-2.txt")).unwrap();
         assert!(first.starts_with('a') && second.starts_with('b'));
+    }
+
+    #[tokio::test]
+    async fn a_long_summary_keeps_its_ends_and_says_where_the_rest_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = format!("start{}end", "é".repeat(10_000));
+        let place = folder.path().to_owned();
+        let shown = keep_ends(long.clone(), 1_000, place, "summary").await;
+        assert!(shown.starts_with("start") && shown.ends_with("end") && shown.len() < 1_500);
+        assert!(shown.contains("summary.txt"), "{shown}");
+        let saved = std::fs::read_to_string(folder.path().join("summary.txt")).unwrap();
+        assert_eq!(saved, long);
     }
 
     #[tokio::test]

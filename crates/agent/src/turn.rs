@@ -1,11 +1,14 @@
 //! One turn: from a user's message to rest. This file is the loop; its phases are functions elsewhere.
 
+use std::sync::Arc;
+
 use hermes_core::{CancellationToken, Effect, Event, StoreError, TurnEnd, TurnId};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::approvals::Questions;
 use crate::ask::{Asked, ask, last_words};
-use crate::calls::{self, Answered};
+use crate::calls::{self, Answered, Kept};
+use crate::delegation::Launch;
 use crate::enquiries::Enquiries;
 use crate::history::History;
 use crate::nested::NestedContext;
@@ -27,6 +30,11 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) questions: &'a Questions,
     pub(crate) enquiries: &'a Enquiries,
     pub(crate) nested: &'a NestedContext,
+    pub(crate) kept: &'a Kept,
+    /// Room for subagents.
+    pub(crate) permits: &'a Arc<Semaphore>,
+    /// Starts subagents that outlive the turn.
+    pub(crate) launcher: mpsc::Sender<Launch>,
 }
 
 /// Where a turn starts: afresh, or where a crash left it.

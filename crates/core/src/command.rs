@@ -14,15 +14,19 @@ pub enum Verb {
     Branch,
     Retry,
     Undo,
+    Rollback,
+    Compress,
     Stop,
     Steer,
     Queue,
     Decline,
     Model,
+    Personality,
     Reasoning,
     Yolo,
     Busy,
     Tools,
+    Toolsets,
     Mcp,
     ReloadMcp,
     Status,
@@ -134,6 +138,11 @@ pub fn read(line: &str, surface: Surface) -> Line<'_> {
     }
 }
 
+/// Whether a command is called exactly this.
+pub fn is_name(name: &str, surface: Surface) -> bool {
+    of(surface).any(|command| command.answers_to(&name.to_lowercase()))
+}
+
 /// The commands of a surface, in the order help shows them.
 pub fn of(surface: Surface) -> impl Iterator<Item = &'static Command> {
     COMMANDS
@@ -229,6 +238,8 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Branch, "branch", Conversation, "go on in a copy of this conversation").also(&["fork"]).takes("[TITLE]"),
     command(Verb::Retry, "retry", Conversation, "take back the last answer and ask again"),
     command(Verb::Undo, "undo", Conversation, "take back your last message, or the last N").takes("[N]"),
+    command(Verb::Rollback, "rollback", Conversation, "bring files back to a checkpoint, or list them").takes("[N [FILE]|diff N]"),
+    command(Verb::Compress, "compress", Conversation, "make room when the conversation gets long").also(&["compact"]).takes("[TOPIC]"),
 
     command(Verb::Stop, "stop", Turn, "stop it, and forget what waits").any_time(),
     command(Verb::Steer, "steer", Turn, "tell it something while it works").takes("WORDS").any_time(),
@@ -236,11 +247,13 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Decline, "decline", Turn, "do not answer what it asks").any_time(),
 
     command(Verb::Model, "model", Settings, "show or change the model").takes("[[PROVIDER:]MODEL] [--global]"),
+    command(Verb::Personality, "personality", Settings, "show or choose how new conversations sound").takes("[NAME|none]"),
     command(Verb::Reasoning, "reasoning", Settings, "show or hide what the model thinks").takes("[show|hide]").any_time(),
     command(Verb::Yolo, "yolo", Settings, "run everything without asking, or ask again").takes("[on|off]"),
     command(Verb::Busy, "busy", Settings, "what a line does that you send while it works").takes("[queue|steer|interrupt]").in_terminals().any_time(),
 
-    command(Verb::Tools, "tools", Tools, "list the tools of this conversation").any_time(),
+    command(Verb::Tools, "tools", Tools, "list the tools of this conversation, or switch toolsets for the next").takes("[enable|disable NAME]").any_time(),
+    command(Verb::Toolsets, "toolsets", Tools, "list the toolsets, and which of them are on").any_time(),
     command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are, or connect one anew").takes("[reconnect NAME|all]").any_time(),
     command(Verb::ReloadMcp, "reload-mcp", Tools, "read the MCP servers of the settings again").any_time(),
 

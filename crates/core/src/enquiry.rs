@@ -116,6 +116,10 @@ impl Person {
         (Self(Some(asked)), enquiries)
     }
 
+    pub fn is_reachable(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Asks, and waits for the answer. Dropping the future takes the enquiry back.
     ///
     /// An accepted response holds nothing but what was wanted. Without a person it is declined at once; when the call

@@ -2,23 +2,27 @@
 //!
 //! Nothing here does I/O. Start at [`session`] for what goes into the agent ([`Op`]) and what comes out
 //! ([`Event`]), then [`message`] for what a conversation is made of, then the ports: [`model`], [`tool`], [`store`],
-//! [`terminal`], [`clock`].
+//! [`terminal`], [`checkpoint`], [`clock`].
 
 pub mod command;
 pub mod session;
 
 pub mod approval;
+pub mod delegation;
 pub mod enquiry;
 pub mod id;
 pub mod interview;
 pub mod message;
 
+pub mod checkpoint;
 pub mod clock;
 pub mod model;
 pub mod process;
+pub mod quick;
 pub mod store;
 pub mod terminal;
 pub mod tool;
+pub mod toolbox;
 
 pub mod backoff;
 pub mod breaker;
@@ -33,7 +37,12 @@ pub mod text;
 pub mod wording;
 
 pub use approval::{Approval, Approvals, Door, Settled, Settlement, Settling, Verdict};
+pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
+pub use delegation::{
+    Delegated, Delegates, Delegation, Dispatched, Errand, ErrandReport, ErrandRole, ErrandStatus,
+    ErrandTokens, Manner, TracedCall,
+};
 pub use effect::Effect;
 pub use enquiry::{
     Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
@@ -61,6 +70,7 @@ pub use store::{
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    BoxFuture, Consent, Parallel, Progress, Spending, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec,
+    BoxFuture, Consent, Parallel, Progress, Reader, Spending, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
 };
+pub use toolbox::{InnerCall, Toolbox, Use};

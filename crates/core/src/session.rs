@@ -87,6 +87,13 @@ pub enum Event {
         call: CallId,
         text: String,
     },
+    /// What a subagent of a running call is doing. Each line replaces the one before it of the same subagent.
+    SubagentProgress {
+        call: CallId,
+        /// From 1, in the order of the errands.
+        subagent: usize,
+        text: String,
+    },
     CallFinished {
         call: CallId,
         tool: String,
@@ -175,6 +182,14 @@ pub enum Notice {
         asker: String,
         message: String,
     },
+    /// What this turn changes cannot be taken back with a rollback.
+    NoCheckpoint {
+        reason: String,
+    },
+    /// Subagents that ran in the background have come to rest; what they found begins a turn.
+    SubagentsDone {
+        subagents: usize,
+    },
     /// An interrupt made the session forget messages that waited.
     Forgotten {
         messages: usize,
@@ -260,6 +275,7 @@ mod tests {
             Notice::SteeringQueued,
             Notice::NotTaken { reason: "r".into() },
             Notice::Forgotten { messages: 2 },
+            Notice::SubagentsDone { subagents: 2 },
             Notice::NotEnquired {
                 asker: "a".into(),
                 message: "m".into(),

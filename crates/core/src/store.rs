@@ -142,6 +142,8 @@ pub struct LoadedSession {
     /// In conversation order; the results of a reply stand in the order of its calls.
     pub messages: Vec<Message>,
     pub open_turn: Option<OpenTurn>,
+    /// How the last turn ended that did.
+    pub last_end: Option<TurnEnd>,
 }
 
 /// A turn that never ended.
@@ -190,6 +192,12 @@ pub trait Archive: Send + Sync {
 
     fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>>;
 
+    /// The subagents that worked for a session, and those that worked for them, oldest first.
+    fn subagents(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Vec<SessionRecord>, StoreError>>;
+
     /// Finds a session by id, by a unique beginning of one, or by title (the newest `title #N` before the plain one).
     fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>>;
 
@@ -216,6 +224,7 @@ pub trait Archive: Send + Sync {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionFilter {
+    /// Without one, all but those of subagents.
     pub source: Option<String>,
     pub cwd: Option<PathBuf>,
     /// 0 means all.

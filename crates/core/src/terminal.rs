@@ -1,6 +1,6 @@
 //! The port to places where commands run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::id::SessionId;
@@ -16,6 +16,12 @@ use tokio_util::sync::CancellationToken;
 /// A command that times out or is stopped is killed with everything it started. Dropping the future does the same.
 pub trait Terminal: Send + Sync {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>>;
+
+    /// Returns the folder in which the next command of a session begins, when it is on this machine. `cwd` is where a
+    /// new shell begins.
+    fn folder_here(&self, _session: &SessionId, _cwd: &Path) -> Option<PathBuf> {
+        None
+    }
 }
 
 #[derive(Debug, Clone)]

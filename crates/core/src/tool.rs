@@ -2,16 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::delegation::Delegates;
 use crate::effect::Effect;
 use crate::enquiry::Person;
 use crate::id::{CallId, SessionId};
 use crate::model::Finished;
+use crate::toolbox::Toolbox;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -40,8 +43,20 @@ pub trait Tool: Send + Sync {
         Consent::NotNeeded
     }
 
+    /// The call that this one only passes on, if it does: the tool that is really meant, and its arguments. Everything
+    /// that is decided, asked and recorded is then about that call.
+    fn stands_for(&self, _arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
+        None
+    }
+
     /// Paths the call touches, so that context files beside them can be shown. None for most tools.
     fn touched(&self, _arguments: &Value, _cwd: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Files and folders on this machine that the call may change, so that a checkpoint is kept first. None for most
+    /// tools.
+    fn changes(&self, _arguments: &Value, _session: &SessionId, _cwd: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
 }
@@ -90,10 +105,25 @@ pub struct ToolContext {
     pub progress: Progress,
     /// Whoever this is done for, to be asked what only they know.
     pub person: Person,
+    /// Others who can be given work.
+    pub delegates: Delegates,
     /// Where to tell what the call itself spent on models.
     pub spending: Spending,
     /// The text of this tool's last successful result in this session: state that lives in the history.
     pub previous: Option<String>,
+    /// The other tools of the session.
+    pub toolbox: Toolbox,
+    pub reader: Reader,
+}
+
+/// Who reads the result of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reader {
+    /// The model: numbers, notes and hints help it.
+    #[default]
+    Model,
+    /// A program of the model's, which wants the thing itself. Nothing of it is in the conversation.
+    Program,
 }
 
 #[derive(Debug, Clone, Default)]

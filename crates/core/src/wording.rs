@@ -53,6 +53,16 @@ pub fn notice(notice: &Notice) -> String {
         Notice::NotEnquired { asker, message } => {
             format!("{asker} asked, and nobody is here to answer: {message}")
         }
+        Notice::NoCheckpoint { reason } => {
+            format!("no checkpoint, so /rollback cannot take this turn back: {reason}")
+        }
+        Notice::SubagentsDone { subagents } => {
+            let who = match subagents {
+                1 => "a subagent has".to_owned(),
+                count => format!("{count} subagents have"),
+            };
+            format!("{who} finished in the background")
+        }
         Notice::Forgotten { messages } => format!("{messages} waiting messages were dropped"),
         Notice::SteeringQueued => {
             "your words came too late for this turn; they are the next one".into()

@@ -1,16 +1,21 @@
 //! Where commands run. The only crate that starts child processes.
 //!
-//! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine; [`Ssh`] does on another host, over
-//! `remote`, which is for every place that is reached by a line. `shell` is what all of them run, and [`Background`]
-//! stands on any of them. Every command is a process group of its own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed
-//! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes:
-//! an editor, a browser, `git`.
+//! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine; [`Ssh`] does on another host, [`Docker`]
+//! and [`Apptainer`] do in a container, [`Daytona`] in a cloud, over `remote`, which is for every place that is reached by
+//! a line. `shell` is what all of them run, and [`Background`] stands on any of them. Every command is a process group of
+//! its own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed
+//! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes: an
+//! editor, a browser, `git`. [`CheckpointStore`] keeps copies of projects, with git as its store.
 //!
-//! Deliberately absent: a sandbox. A local command can do what the user can; consent is asked for before it gets here.
+//! A local command can do what the user can, unless a [`Fence`] was put around it; consent is asked for before it gets
+//! here.
 
+mod fence;
 mod local;
 mod shell;
 
+mod apptainer;
+mod daytona;
 mod docker;
 mod remote;
 mod ssh;
@@ -23,12 +28,19 @@ mod group;
 mod mark;
 mod watchdog;
 
+mod checkpoints;
 mod environment;
 mod program;
 
+pub use apptainer::{Apptainer, ApptainerSettings};
 pub use background::{Background, ProcessFolder};
+pub use checkpoints::{
+    Checkpoint, CheckpointLimits, CheckpointSettings, CheckpointStore, Restored, Tidied,
+};
+pub use daytona::{Daytona, DaytonaSettings};
 pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::child_environment;
+pub use fence::{Fence, FenceMeans, FencePlaces, Network, NotFenced};
 pub use local::Local;
 pub use program::{ProgramOutput, interactive, launch, output};
 pub use shell::START_FILES;

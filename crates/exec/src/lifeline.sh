@@ -30,8 +30,10 @@ else
 fi
 
 signal_all() {
+    # Looked for first: what they start in order to clean up is not asked to end.
+    marked=$(grep -lsa "HERMES_COMMAND=$mark" /proc/[0-9]*/environ)
     kill -s "$1" -- "-$command" 2>/dev/null || kill -s "$1" "$command" 2>/dev/null
-    for found in $(grep -lsa "HERMES_COMMAND=$mark" /proc/[0-9]*/environ); do
+    for found in $marked; do
         found=${found#/proc/}
         kill -s "$1" "${found%/environ}" 2>/dev/null
     done
@@ -73,6 +75,8 @@ trap '' USR1
 if [ "$(tail -n 1 "$file.$mark" 2>/dev/null)" = '# complete' ]; then
     mv -f "$file.$mark" "$file"
 fi
+# A command that took the place of its shell left nothing; that shell is not lost, but as it was before.
+[ -e "$file" ] || : >"$file"
 printf '\036%s %d\n' "$mark" "$status"
 # Input that nobody read must still be taken, or the line breaks before this is heard.
 wait "$guard"

@@ -20,9 +20,12 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::capture::Capture;
+use crate::fence::{Fence, NotFenced, Standing};
 use crate::group::ProcessGroup;
 use crate::mark::new_mark;
-use crate::shell::{Invocation, Left, file_name, invocation, missing_folder, with_pty};
+use crate::shell::{
+    Invocation, Left, file_name, folder_left, invocation, missing_folder, with_pty,
+};
 use crate::watchdog::Watchdog;
 
 /// Tried in order. Models write bash; a machine without it still has a POSIX shell.
@@ -58,6 +61,7 @@ pub struct Local {
     /// Holds what the shell of each session was left with.
     shells: PathBuf,
     start_files: Vec<String>,
+    fence: Option<Standing>,
     known: Mutex<HashSet<SessionId>>,
     random: Random,
     watchdog: Watchdog,
@@ -71,10 +75,17 @@ impl Local {
             environment,
             shells,
             start_files: Vec::new(),
+            fence: None,
             known: Mutex::default(),
             random: Random::from_system(),
             watchdog: Watchdog::default(),
         }
+    }
+
+    /// Puts a fence around every command.
+    pub fn fenced(mut self, fence: Fence) -> Result<Self, NotFenced> {
+        self.fence = Some(Standing::put_up(fence, &self.environment)?);
+        Ok(self)
     }
 
     /// Sets the files a new shell reads, such as [`crate::START_FILES`].
@@ -184,24 +195,26 @@ impl Local {
     ) -> io::Result<(Child, pipe::Receiver)> {
         // One pipe for both keeps errors beside the output they belong to.
         let (reader, writer) = io::pipe()?;
-        let mut shell_command = match command.pty {
-            true => {
-                let args = with_pty(shell, &invocation.args);
-                let mut script = Command::new(&args[0]);
-                script.args(&args[1..]).env("SHELL", "/bin/sh");
-                script
-            }
+        let mut words: Vec<OsString> = match command.pty {
+            true => with_pty(shell, &invocation.args)
+                .into_iter()
+                .map(OsString::from)
+                .collect(),
             false => {
-                let mut plain = Command::new(shell);
-                plain.args(&invocation.args);
-                plain
+                let args = invocation.args.iter().map(OsString::from);
+                std::iter::once(shell.into()).chain(args).collect()
             }
         };
+        if let Some(fence) = &self.fence {
+            words = fence.words(words, &command.cwd);
+        }
         let stdin = match invocation.stdin.is_empty() {
             true => Stdio::null(),
             false => Stdio::piped(),
         };
-        let child = shell_command
+        let mut program = Command::new(&words[0]);
+        program
+            .args(&words[1..])
             .current_dir(&command.cwd)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -209,8 +222,15 @@ impl Local {
             .stdin(stdin)
             .stdout(writer.try_clone()?)
             .stderr(writer)
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        if command.pty {
+            // `script` asks it to start the shell, in words of `sh`.
+            program.env("SHELL", "/bin/sh");
+        }
+        let child = match &self.fence {
+            Some(fence) => fence.spawn(program)?,
+            None => program.spawn()?,
+        };
         let output = pipe::Receiver::from_owned_fd(reader.into())?;
         Ok((child, output))
     }
@@ -219,6 +239,15 @@ impl Local {
 impl Terminal for Local {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         Box::pin(self.run(command))
+    }
+
+    fn folder_here(&self, session: &SessionId, cwd: &Path) -> Option<PathBuf> {
+        let state = std::fs::read_to_string(self.shells.join(file_name(session)));
+        let left = state.ok().and_then(|state| folder_left(&state));
+        Some(
+            left.filter(|folder| folder.is_dir())
+                .unwrap_or(cwd.to_owned()),
+        )
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use hermes_core::TerminalError;
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use crate::group::ProcessGroup;
@@ -34,39 +35,109 @@ pub async fn output(
     cwd: &Path,
     timeout: Duration,
 ) -> Result<ProgramOutput, TerminalError> {
-    if !cwd.is_dir() {
-        return Err(TerminalError::NoSuchDirectory {
-            path: cwd.to_owned(),
-        });
-    }
-    let mut child = command(program)
-        .args(args)
-        .env_clear()
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .current_dir(cwd)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .map_err(|error| TerminalError::NotStarted {
-            shell: program.to_owned(),
-            detail: error.to_string(),
-        })?;
-    let lost = |detail: String| TerminalError::Lost { detail };
-    let group = ProcessGroup::led_by(&child, None).ok_or_else(|| lost(format!("`{program}`")))?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let run = async { tokio::try_join!(read_limited(stdout), read_limited(stderr), child.wait()) };
-    let (stdout, stderr, status) = tokio::time::timeout(timeout, run)
-        .await
-        .map_err(|_| lost(format!("`{program}` did not finish within {timeout:?}")))?
-        .map_err(|error| lost(format!("`{program}`: {error}")))?;
-    group.release();
+    let program = Program {
+        name: program,
+        args: args
+            .into_iter()
+            .map(|arg| arg.as_ref().to_owned())
+            .collect(),
+        environment,
+        cwd,
+        stdin: &[],
+        output_bytes_max: OUTPUT_BYTES_MAX,
+        timeout,
+    };
+    let output = program.run().await?;
     Ok(ProgramOutput {
-        status,
-        stdout,
-        stderr,
+        status: output.status,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
+}
+
+/// A program, what it is given, and how much of it is waited for.
+pub(crate) struct Program<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) environment: &'a [(OsString, OsString)],
+    pub(crate) cwd: &'a Path,
+    pub(crate) stdin: &'a [u8],
+    /// Of each stream; the rest is left out.
+    pub(crate) output_bytes_max: u64,
+    pub(crate) timeout: Duration,
+}
+
+pub(crate) struct RawOutput {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+}
+
+impl Program<'_> {
+    /// Runs it to its end. After the timeout, or when the future is dropped, it is killed with everything it started.
+    pub(crate) async fn run(self) -> Result<RawOutput, TerminalError> {
+        let Self { name, timeout, .. } = self;
+        if !self.cwd.is_dir() {
+            return Err(TerminalError::NoSuchDirectory {
+                path: self.cwd.to_owned(),
+            });
+        }
+        let mut child = self
+            .command()
+            .spawn()
+            .map_err(|error| TerminalError::NotStarted {
+                shell: name.to_owned(),
+                detail: error.to_string(),
+            })?;
+        let lost = |detail: String| TerminalError::Lost { detail };
+        let group = ProcessGroup::led_by(&child, None).ok_or_else(|| lost(format!("`{name}`")))?;
+        let input = child.stdin.take();
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let write = async {
+            if let Some(mut input) = input {
+                // A program need not read what it is given.
+                let _ = input.write_all(self.stdin).await;
+            }
+            Ok(())
+        };
+        let limit = self.output_bytes_max;
+        let run = async {
+            tokio::try_join!(
+                read_limited(stdout, limit),
+                read_limited(stderr, limit),
+                write,
+                child.wait()
+            )
+        };
+        let (stdout, stderr, (), status) = tokio::time::timeout(timeout, run)
+            .await
+            .map_err(|_| lost(format!("`{name}` did not finish within {timeout:?}")))?
+            .map_err(|error| lost(format!("`{name}`: {error}")))?;
+        group.release();
+        Ok(RawOutput {
+            status,
+            stdout,
+            stderr,
+        })
+    }
+
+    fn command(&self) -> Command {
+        let stdin = match self.stdin.is_empty() {
+            true => Stdio::null(),
+            false => Stdio::piped(),
+        };
+        let mut command = command(self.name);
+        command
+            .args(&self.args)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.cwd)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        command
+    }
 }
 
 /// Runs a program that takes over the terminal, such as an editor, and waits for it. Blocks the thread.
@@ -106,6 +177,19 @@ pub fn launch(program: &str, args: impl IntoIterator<Item: AsRef<OsStr>>) -> io:
         .map(drop)
 }
 
+/// Finds a program on the `PATH` of the given environment.
+pub(crate) fn find(name: &str, environment: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let path = environment.iter().find(|(variable, _)| variable == "PATH");
+    let folders = std::env::split_paths(&path?.1);
+    let is_program = |path: &PathBuf| {
+        let data = path.metadata();
+        data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_absolute() && is_program(path))
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "hermes-exec owns child processes"
@@ -114,13 +198,16 @@ fn command(program: &str) -> Command {
     Command::new(program)
 }
 
-async fn read_limited(source: Option<impl AsyncRead + Unpin>) -> io::Result<String> {
+async fn read_limited(
+    source: Option<impl AsyncRead + Unpin>,
+    bytes_max: u64,
+) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(source) = source {
-        let mut source = source.take(OUTPUT_BYTES_MAX);
+        let mut source = source.take(bytes_max);
         source.read_to_end(&mut bytes).await?;
         // Read on, so that the program does not wait for us for ever.
         tokio::io::copy(source.get_mut(), &mut tokio::io::sink()).await?;
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(bytes)
 }

@@ -3,6 +3,8 @@
 //! The script `lifeline.sh` guards the command there: it kills everything the command started as soon as the line is cut,
 //! by us or by an accident, and says in the end how it went.
 
+pub(crate) mod calls;
+pub(crate) mod child;
 mod output;
 
 use std::collections::HashSet;

@@ -4,6 +4,8 @@
 //! started anew for each command cannot be wedged or killed by one, and commands may run beside each other; what that
 //! leaves out is the shell's own table of jobs and its open files.
 
+use std::path::PathBuf;
+
 use hermes_core::{SessionId, ShellCommand, TerminalError};
 
 use crate::environment::secret_name_patterns;
@@ -104,6 +106,25 @@ pub(crate) fn file_name(session: &SessionId) -> String {
         .collect()
 }
 
+/// Returns the folder a shell was left in, from what it wrote down: `declare -x PWD="/a b"`, or `export PWD='/a b'`.
+pub(crate) fn folder_left(state: &str) -> Option<PathBuf> {
+    let quoted = state.lines().find_map(|line| {
+        let (declares, value) = line.split_once(" PWD=")?;
+        (declares.starts_with("declare -") || declares == "export").then_some(value)
+    })?;
+    let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let inner = quoted.strip_prefix(quote)?.strip_suffix(quote)?;
+    let mut folder = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if quote == '"' => folder.extend(chars.next()),
+            c => folder.push(c),
+        }
+    }
+    Some(folder.into())
+}
+
 /// Returns the folder that is not there, when that is what the shell said.
 pub(crate) fn missing_folder(text: &str, mark: &str) -> Option<TerminalError> {
     let words = format!("{mark} no folder ");
@@ -124,6 +145,26 @@ mod tests {
     #[test]
     fn a_quoted_word_is_one_word() {
         assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+    }
+
+    #[test]
+    fn the_folder_a_shell_was_left_in_is_read() {
+        for (state, folder) in [
+            (
+                "declare -x OLDPWD=\"/\"\ndeclare -x PWD=\"/a b\"\n",
+                Some("/a b"),
+            ),
+            (
+                r#"declare -- PWD="/with \"quotes\" and \$""#,
+                Some(r#"/with "quotes" and $"#),
+            ),
+            ("export PWD='/plain'", Some("/plain")),
+            (r"declare -x PWD=$'/new\nline'", None),
+            ("PWD=/words", None),
+            ("", None),
+        ] {
+            assert_eq!(folder_left(state), folder.map(PathBuf::from), "{state}");
+        }
     }
 
     #[test]

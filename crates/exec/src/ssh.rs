@@ -3,19 +3,13 @@
 //! The first command opens a master connection, and the others share it, so that each costs a round trip and no login.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, Read, Seek};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::process::Stdio;
-use std::task::{Context, Poll, ready};
 
-use hermes_core::{BoxFuture, CommandOutput, Random, ShellCommand, Terminal, TerminalError};
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::process::{Child, ChildStdout, Command};
+use hermes_core::{BoxFuture, CommandOutput, ShellCommand, Terminal, TerminalError};
 
-use crate::remote::{Line, OpenLine, Remote};
+use crate::remote::{Line, OpenLine, Remote, child};
 use crate::shell::quoted;
 
 /// How long a connection may take to be made.
@@ -32,9 +26,6 @@ const SOCKET_PATH_BYTES_MAX: usize = 103;
 
 /// What `%C` becomes, and what `ssh` adds to it while it makes the socket.
 const SOCKET_NAME_BYTES: usize = 40 + 17;
-
-/// More than `ssh` ever says when it fails.
-const COMPLAINT_BYTES_MAX: usize = 4096;
 
 /// Which host, and as whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,32 +126,13 @@ impl SshLine {
     }
 
     fn start(&self, args: &[String]) -> io::Result<OpenLine> {
-        make_private(&self.settings.sockets)?;
         let words: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
-        let complaints = nameless_file(&self.settings.sockets)?;
-        let mut child = Command::from(self.ssh())
-            .arg("-T")
+        let mut ssh = self.ssh();
+        ssh.arg("-T")
             .arg("--")
             .arg(&self.settings.host)
-            .arg(format!("exec sh -c {}", words.join(" ")))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // Not a pipe: the shared connection keeps it, and we would wait for its end.
-            .stderr(complaints.try_clone()?)
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(io::Error::other("no standard input or output"));
-        };
-        Ok(OpenLine {
-            input: Box::new(input),
-            output: Box::new(ChildOutput {
-                output,
-                complaints: Some(complaints),
-                _child: child,
-            }),
-        })
+            .arg(format!("exec sh -c {}", words.join(" ")));
+        child::open(ssh, &self.settings.sockets)
     }
 
     /// Ends the shared connection.
@@ -199,53 +171,6 @@ impl Line for SshLine {
         };
         TerminalError::Lost { detail }
     }
-}
-
-/// What `ssh` brings from there, and at the end what it has to say itself. The child goes with it.
-struct ChildOutput {
-    output: ChildStdout,
-    complaints: Option<fs::File>,
-    _child: Child,
-}
-
-impl AsyncRead for ChildOutput {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let filled = buffer.filled().len();
-        ready!(Pin::new(&mut self.output).poll_read(cx, buffer))?;
-        let is_over = buffer.filled().len() == filled;
-        if let (true, Some(mut complaints)) = (is_over, self.complaints.take_if(|_| is_over)) {
-            let mut said = vec![0; buffer.remaining().min(COMPLAINT_BYTES_MAX)];
-            complaints.rewind()?;
-            let len = complaints.read(&mut said)?;
-            buffer.put_slice(&said[..len]);
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-fn make_private(folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-}
-
-/// A file that is gone when nobody has it open any more.
-fn nameless_file(folder: &Path) -> io::Result<fs::File> {
-    let name = format!("said-{:016x}", Random::from_system().next_u64());
-    let path = folder.join(name);
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)?;
-    fs::remove_file(path)?;
-    Ok(file)
 }
 
 fn has_entries(folder: &Path) -> bool {

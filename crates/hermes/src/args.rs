@@ -77,6 +77,10 @@ pub struct RunFlags {
     #[arg(short, long)]
     pub worktree: bool,
 
+    /// Keep a checkpoint of the project before the first change of each turn, for /rollback
+    #[arg(long)]
+    pub checkpoints: bool,
+
     /// Run dangerous commands without asking
     #[arg(long)]
     pub yolo: bool,
@@ -126,8 +130,12 @@ pub enum Command {
     Approvals(ApprovalsArgs),
     /// Show what was used: requests, tokens, cost, tools, by day and hour
     Insights(InsightsArgs),
+    /// Look at what was kept before turns changed it, and bring it back
+    Checkpoints(CheckpointsArgs),
     /// Read and change settings
     Config(ConfigArgs),
+    /// Choose which tools models are offered
+    Tools(ToolsArgs),
     /// Add, remove and try MCP servers
     Mcp(McpArgs),
     /// Show what is configured and what is going on
@@ -234,6 +242,49 @@ pub enum ModelCommand {
         #[arg(long)]
         provider: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+pub struct ToolsArgs {
+    #[command(subcommand)]
+    pub command: Option<ToolsCommand>,
+
+    /// Say in one line what is on
+    #[arg(long)]
+    pub summary: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ToolsCommand {
+    /// List the toolsets, and which of them are on
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        platform: PlatformFlag,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Offer toolsets, or single tools of MCP servers (`server:tool`)
+    Enable {
+        #[arg(required = true)]
+        names: Vec<String>,
+        #[command(flatten)]
+        platform: PlatformFlag,
+    },
+    /// Offer them no more
+    Disable {
+        #[arg(required = true)]
+        names: Vec<String>,
+        #[command(flatten)]
+        platform: PlatformFlag,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct PlatformFlag {
+    /// Where: `cli` is the terminal
+    #[arg(long, value_name = "NAME", default_value = "cli")]
+    pub platform: String,
 }
 
 #[derive(Debug, Args)]
@@ -482,6 +533,49 @@ pub enum SessionsCommand {
 }
 
 #[derive(Debug, Args)]
+pub struct CheckpointsArgs {
+    #[command(subcommand)]
+    pub command: Option<CheckpointsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CheckpointsCommand {
+    /// List the checkpoints of this folder's project, newest first
+    #[command(visible_alias = "ls")]
+    List {
+        /// Count those of all projects
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Show what changed since a checkpoint
+    Diff {
+        /// Its number in the list, or its id
+        #[arg(value_name = "N|ID")]
+        checkpoint: String,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Bring the project back to a checkpoint; what is there now is kept first
+    Restore {
+        /// Its number in the list, or its id
+        #[arg(value_name = "N|ID")]
+        checkpoint: String,
+        /// Only this file or folder
+        #[arg(value_hint = ValueHint::AnyPath)]
+        file: Option<PathBuf>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Drop checkpoints that are too old or too many, or whose project is gone
+    Prune {
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+}
+
+#[derive(Debug, Args)]
 pub struct InsightsArgs {
     /// Look back this many days
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=36_500))]
@@ -588,6 +682,7 @@ impl RunFlags {
             continue_last: self.continue_last.or(earlier.continue_last),
             no_restore_cwd: self.no_restore_cwd || earlier.no_restore_cwd,
             worktree: self.worktree || earlier.worktree,
+            checkpoints: self.checkpoints || earlier.checkpoints,
             yolo: self.yolo || earlier.yolo,
             ignore_user_config: self.ignore_user_config || earlier.ignore_user_config,
             ignore_rules: self.ignore_rules || earlier.ignore_rules,

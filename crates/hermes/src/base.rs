@@ -84,6 +84,11 @@ fn flag_settings(flags: &RunFlags) -> Outcome<Vec<(Key, Value)>> {
             .max_turns
             .map(|turns| ("agent.max_turns", json!(turns))),
     );
+    values.extend(
+        flags
+            .checkpoints
+            .then(|| ("checkpoints.enabled", json!(true))),
+    );
     values.extend(flags.yolo.then(|| ("approvals.mode", json!("off"))));
     values
         .into_iter()

@@ -6,6 +6,7 @@ use std::io::IsTerminal as _;
 use hermes_agent::{Opened, Session, SessionStart};
 use hermes_core::command::{self, Line, Surface, Verb};
 use hermes_core::interview::{Heard, Interview};
+use hermes_core::quick::{Own, QuickCommands};
 use hermes_core::text::{self, escaped, printable};
 use hermes_core::{Event, Message, Op, Question, Response, Role, UserMessage, Verdict, wording};
 use tokio::sync::mpsc;
@@ -19,6 +20,7 @@ use crate::host::{Here, Host, Then, WhenBusy};
 use crate::keyboard::{Keyboard, Typed};
 use crate::output::{note, print};
 use crate::prepare::Prepared;
+use crate::quick;
 use crate::render::{Live, Renderer};
 use crate::signals::Signals;
 use crate::style::Style;
@@ -58,6 +60,7 @@ pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
 struct Chat<'a, 'b> {
     host: &'a mut Host<'b>,
     when_busy: WhenBusy,
+    quick_commands: QuickCommands,
     renderer: Renderer,
     /// Of the answers and the prompt.
     out: Style,
@@ -93,6 +96,7 @@ impl<'a, 'b> Chat<'a, 'b> {
         Ok(Self {
             host,
             when_busy: WhenBusy::of(base)?,
+            quick_commands: quick::commands(base),
             renderer,
             out,
             err,
@@ -158,10 +162,18 @@ impl<'a, 'b> Chat<'a, 'b> {
             let wanted = self.until_idle(&session, &mut events).await?;
             let next = match wanted {
                 Some(next) => next,
-                None => self.prompt(&session).await?,
+                None => match self.prompt(&session, &mut events).await? {
+                    Some(next) => next,
+                    None => continue,
+                },
             };
             match next {
                 Next::Do(op) => {
+                    if matches!(op, Op::Say(_))
+                        && let Some(told) = self.host.follow_settings().await
+                    {
+                        note(&printable(&told));
+                    }
                     was_used |= matches!(op, Op::Say(_) | Op::Steer(_));
                     session.send(op).await;
                 }
@@ -181,8 +193,12 @@ impl<'a, 'b> Chat<'a, 'b> {
         Ok(start)
     }
 
-    /// Asks the user for something to do.
-    async fn prompt(&mut self, session: &Session) -> Outcome<Next> {
+    /// Asks the user for something to do. Returns nothing when the session begins a turn by itself.
+    async fn prompt(
+        &mut self,
+        session: &Session,
+        events: &mut mpsc::Receiver<Event>,
+    ) -> Outcome<Option<Next>> {
         self.signals.reset();
         loop {
             if !matches!(self.renderer, Renderer::Json) {
@@ -194,7 +210,11 @@ impl<'a, 'b> Chat<'a, 'b> {
                 _ = self.signals.interrupted() => Typed::End,
                 notice = processes.notice(session.id()) => {
                     note(&self.err.dim(printable(&notice)));
-                    return Ok(Next::Do(Op::Say(UserMessage::text(notice))));
+                    return Ok(Some(Next::Do(Op::Say(UserMessage::text(notice)))));
+                }
+                event = turn_begins(events) => {
+                    self.renderer.show(&event.ok_or_else(|| gone(session))?)?;
+                    return Ok(None);
                 }
             };
             if self.signals.was_terminated() {
@@ -204,21 +224,28 @@ impl<'a, 'b> Chat<'a, 'b> {
                 });
             }
             let Some(line) = self.line(typed) else {
-                return Ok(Next::Leave);
+                return Ok(Some(Next::Leave));
             };
             let here = Here {
                 session: session.id().clone(),
                 is_busy: false,
             };
             if let Some(next) = self.next(&line, here).await {
-                return Ok(next);
+                return Ok(Some(next));
             }
         }
     }
 
     /// Does what a line asks for, and returns where it leads.
     async fn next(&mut self, line: &str, here: Here) -> Option<Next> {
-        let done = match command::read(line, Surface::Terminal) {
+        let line = match self.quick_commands.read(line, Surface::Terminal) {
+            Own::Line(line) => line,
+            Own::Exec(command) => {
+                note(&printable(&self.host.shell(command).await));
+                return None;
+            }
+        };
+        let done = match command::read(&line, Surface::Terminal) {
             Line::Words("") => return None,
             Line::Words(text) => return Some(self.said(text, here.is_busy)),
             Line::Command { command, arguments } => self.host.run(command, arguments, &here).await,
@@ -500,6 +527,17 @@ impl<'a, 'b> Chat<'a, 'b> {
             };
             let words = text::shorten(&printable(message.text().trim()), 400);
             note(&self.err.dim(format!("{who}: {words}")));
+        }
+    }
+}
+
+/// Waits for a turn that nobody typed: subagents in the background have come to rest. What they do before that would
+/// only disturb who is typing.
+async fn turn_begins(events: &mut mpsc::Receiver<Event>) -> Option<Event> {
+    loop {
+        let event = events.recv().await?;
+        if matches!(event, Event::Notice { .. } | Event::TurnStarted { .. }) {
+            return Some(event);
         }
     }
 }

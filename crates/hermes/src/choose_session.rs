@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hermes_core::{Archive as _, SessionFilter, SessionId, Store as _};
+use hermes_core::{Archive as _, SessionFilter, SessionId};
 use hermes_store::SqliteStore;
 
 use crate::args::RunFlags;
@@ -60,7 +60,7 @@ async fn latest(store: &SqliteStore, source: &str) -> Outcome<SessionId> {
 
 /// The folder a session was in; where we are, when that one is gone.
 async fn folder_of(base: &Base, store: &SqliteStore, session: &SessionId) -> Outcome<PathBuf> {
-    let Some(folder) = store.load(session).await?.record.cwd else {
+    let Some(folder) = store.record(session).await?.cwd else {
         return Ok(base.cwd.clone());
     };
     if folder == base.cwd {

@@ -1,13 +1,18 @@
 //! `hermes` in a terminal: carries words between the interface, which shows and asks, and the session and the host,
 //! which do.
 
+mod around;
+mod earlier;
+
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{Opened, Session, SessionStart};
 use hermes_core::command::{Command, Verb};
-use hermes_core::{Archive as _, Event, Op, SessionFilter, SessionId, SessionRecord};
-use hermes_tui::{BusyInput, Choice, FromHost, Item, Leave, Settings, ShowReasoning, ToHost};
+use hermes_core::{Event, Op, SessionId, UserMessage};
+use hermes_store::SqliteStore;
+use hermes_tui::{BusyInput, FromHost, Leave, Settings, ShowReasoning, ToHost};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -19,9 +24,11 @@ use crate::editor;
 use crate::failure::{Failure, Outcome, code};
 use crate::host::{Here, Host, Then, WhenBusy};
 use crate::output::note;
+use crate::quick;
 use crate::signals::Signals;
 use crate::style::Style;
 use crate::turn::close;
+use around::Watch;
 
 /// As much as a session may be ahead of the screen.
 const TOLD_WAITING_MAX: usize = 1_024;
@@ -29,8 +36,6 @@ const TOLD_WAITING_MAX: usize = 1_024;
 const WISHES_WAITING_MAX: usize = 64;
 /// How long a turn may take to come to its end when nobody watches any more.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Sessions to choose from: nobody scrolls further.
-const SESSIONS_SHOWN_MAX: usize = 200;
 
 /// Whether the interface can be used here; plain lines work everywhere.
 pub fn fits(base: &Base, flags: &RunFlags) -> bool {
@@ -51,6 +56,7 @@ pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
         face,
         wishes,
         editing: JoinSet::new(),
+        running: JoinSet::new(),
         to_go_on: None,
     };
     let outcome = {
@@ -105,6 +111,7 @@ fn settings(base: &Base) -> Outcome<Settings> {
         reasoning: reasoning(base, settings.bool("display.show_reasoning")?)?,
         shows_cost: settings.bool("display.show_cost")?,
         rings_bell: settings.bool("display.bell_on_complete")?,
+        quick_commands: quick::commands(base),
         paste_lines_max: count("paste_collapse_threshold")?,
         paste_chars_max: count("paste_collapse_char_threshold")?,
         past_exchanges: count("display.resume_exchanges")?,
@@ -138,6 +145,8 @@ struct Desk<'a, 'b> {
     wishes: mpsc::Receiver<ToHost>,
     /// The editor that is open, if one is.
     editing: JoinSet<Outcome<String>>,
+    /// Shell commands of the person's own that run.
+    running: JoinSet<String>,
     /// The conversation to go on with another time.
     to_go_on: Option<SessionId>,
 }
@@ -191,12 +200,15 @@ impl Desk<'_, '_> {
             is_busy: true,
             next: None,
         };
+        let mut watch = Watch::new();
         let next = loop {
             if !talk.is_busy
                 && let Some(next) = talk.next.take()
             {
                 break next;
             }
+            let wired = &self.host.prepared().wired;
+            let session = talk.session.id();
             tokio::select! {
                 event = events.recv() => match event {
                     None => return Err(gone(&talk.session)),
@@ -206,6 +218,15 @@ impl Desk<'_, '_> {
                     self.serve_wish(wish.unwrap_or(ToHost::Leave), &mut talk).await;
                 }
                 Some(edited) = self.editing.join_next() => self.edited(edited).await,
+                Some(printed) = self.running.join_next() => {
+                    let told = printed.unwrap_or_else(|error| error.to_string());
+                    self.tell(FromHost::Told(told)).await;
+                }
+                around = watch.changed(wired, session) => self.tell(FromHost::Around(around)).await,
+                notice = wired.processes.notice(session), if !talk.is_busy => {
+                    self.tell(FromHost::Told(notice.clone())).await;
+                    send(&mut talk, Op::Say(UserMessage::text(notice))).await;
+                }
             }
         };
         close(talk.session, tasks).await?;
@@ -243,16 +264,33 @@ impl Desk<'_, '_> {
 
     async fn serve_wish(&mut self, wish: ToHost, talk: &mut Talk) {
         match wish {
-            ToHost::Op(op) => send(talk, op).await,
+            ToHost::Op(op) => {
+                if matches!(op, Op::Say(_))
+                    && let Some(told) = self.host.follow_settings().await
+                {
+                    self.tell(FromHost::Told(told)).await;
+                }
+                send(talk, op).await;
+            }
             ToHost::Command { command, arguments } => self.run(command, &arguments, talk).await,
             ToHost::Edit(text) => self.edit(text),
+            ToHost::Shell(line) => _ = self.running.spawn(self.host.shell(&line)),
+            ToHost::Look(session) => {
+                let looked = earlier::look(&**self.archive(), session).await;
+                self.tell(looked).await;
+            }
+            ToHost::Search(words) => {
+                let found = earlier::search(&**self.archive(), words).await;
+                self.tell(found).await;
+            }
             ToHost::Leave => go(talk, Next::Leave).await,
         }
     }
 
     async fn run(&mut self, command: &'static Command, arguments: &str, talk: &mut Talk) {
         if command.verb == Verb::Resume && arguments.is_empty() {
-            return self.offer_sessions(command).await;
+            let offer = earlier::offer(&**self.archive(), command).await;
+            return self.tell(offer).await;
         }
         let here = Here {
             session: talk.session.id().clone(),
@@ -277,24 +315,8 @@ impl Desk<'_, '_> {
         }
     }
 
-    async fn offer_sessions(&mut self, command: &'static Command) {
-        let filter = SessionFilter {
-            limit: SESSIONS_SHOWN_MAX,
-            ..SessionFilter::default()
-        };
-        let listed = self.host.prepared().wired.archive.list(filter).await;
-        let told = match listed {
-            Ok(sessions) if sessions.is_empty() => {
-                FromHost::Told("there are no earlier conversations".into())
-            }
-            Ok(sessions) => FromHost::Choose(Choice {
-                command,
-                title: "Go on with".into(),
-                items: sessions.into_iter().map(session_item).collect(),
-            }),
-            Err(error) => FromHost::Warned(error.to_string()),
-        };
-        self.tell(told).await;
+    fn archive(&self) -> &Arc<SqliteStore> {
+        &self.host.prepared().wired.archive
     }
 
     /// Opens the person's editor; the terminal is theirs meanwhile, and the session works on.
@@ -330,14 +352,4 @@ async fn go(talk: &mut Talk, next: Next) {
         talk.session.interrupt().await;
     }
     talk.next = Some(next);
-}
-
-fn session_item(record: SessionRecord) -> Item {
-    let day = record.updated.date_text();
-    let messages = record.messages;
-    Item {
-        label: record.title.unwrap_or(record.preview),
-        detail: format!("{day} · {messages} messages · {}", record.id),
-        value: record.id.to_string(),
-    }
 }

@@ -4,25 +4,31 @@
 
 mod describe;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{ConsentPolicy, Opened, Session, SessionStart};
 use hermes_core::command::{Command, Surface, Verb};
-use hermes_core::{
-    Archive as _, Op, SessionId, SessionRecord, Store as _, StoreError, UserMessage,
-};
+use hermes_core::{Archive as _, Op, SessionId, SessionRecord, StoreError, UserMessage};
 use hermes_store::SqliteStore;
 
 use crate::args::RunFlags;
 use crate::base::Base;
+use crate::checkpoints::{self, Checkpoints};
 use crate::commands;
 use crate::failure::{Failure, Outcome};
+use crate::personality::{self, Personalities};
 use crate::prepare::Prepared;
+use crate::quick;
+use crate::toolsets::{TERMINAL, Toolsets};
 use crate::wiring;
 
 /// Turns that one `/undo` takes back at most: more is a slip of the finger.
 const UNDO_MAX: u32 = 1_000;
+
+const NOTHING_TO_COMPRESS: &str =
+    "there is nothing to compress: this conversation is sent as it is; /new starts an empty one";
 
 pub struct Host<'a> {
     base: &'a Base,
@@ -135,15 +141,21 @@ impl<'a> Host<'a> {
             Verb::Undo => Done::send(Op::Rewind {
                 turns: undo_count(arguments)?,
             }),
+            Verb::Rollback => Done::told(self.rollback(arguments, here).await?),
+            Verb::Compress => Done::told(NOTHING_TO_COMPRESS),
             Verb::Stop => Done::send(Op::Interrupt),
             Verb::Steer => Done::send(Op::Steer(said(arguments, "/steer use tabs")?)),
             Verb::Queue => Done::send(Op::Say(said(arguments, "/queue and then the tests")?)),
             Verb::Decline => Done::told("nothing is asked"),
             Verb::Model => self.model(arguments, here).await?,
+            Verb::Personality => self.personality(arguments, here).await?,
             Verb::Reasoning => reasoning(arguments)?,
             Verb::Yolo => self.yolo(arguments, here).await?,
             Verb::Busy => busy(arguments)?,
-            Verb::Tools => Done::told(describe::tools(&self.prepared.wired.ports.tools)),
+            Verb::Tools => Done::told(self.tools(arguments)?),
+            Verb::Toolsets => Done::told(commands::tools::overview(
+                &self.base.with_flags(&self.flags)?,
+            )?),
             Verb::Mcp => Done::told(self.servers(arguments).await?),
             Verb::ReloadMcp => Done::told(self.reload_servers().await?),
             Verb::Status => Done::told(self.status(here).await?),
@@ -171,11 +183,33 @@ impl<'a> Host<'a> {
             )));
         }
         let session = self.archive().find(name).await?;
-        let record = self.archive().load(&session).await?.record;
+        let record = self.archive().record(&session).await?;
         if let Some(folder) = record.cwd.filter(|folder| folder.is_dir()) {
             self.prepared.wired.settings.cwd = folder;
         }
         Ok(Done::open(SessionStart::Resume(session)))
+    }
+
+    /// Shows the tools, or switches toolsets: a conversation keeps the tools it began with.
+    fn tools(&mut self, arguments: &str) -> Outcome<String> {
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        let (names, is_on) = match words.as_slice() {
+            [] | ["list"] => return Ok(describe::tools(&self.prepared.wired.ports.tools)),
+            ["enable", names @ ..] if !names.is_empty() => (names, true),
+            ["disable", names @ ..] if !names.is_empty() => (names, false),
+            _ => {
+                return Err(Failure::usage("/tools does not know these words").hint(
+                    "/tools, /tools enable NAME or /tools disable NAME; /toolsets lists the names",
+                ));
+            }
+        };
+        let base = self.base.with_flags(&self.flags)?;
+        let saved = commands::tools::switch_toolsets(&base, TERMINAL, names, is_on)?;
+        let base = self.base.with_flags(&self.flags)?;
+        self.prepared
+            .wired
+            .choose_tools(Toolsets::chosen(&base, &self.flags)?);
+        Ok(saved)
     }
 
     /// Shows the MCP servers, after connecting some of them anew.
@@ -206,6 +240,24 @@ impl<'a> Host<'a> {
                 names.join(", ")
             ),
         })
+    }
+
+    /// Lets the MCP servers follow their settings, if those have changed. Returns what the person should know.
+    ///
+    /// To be called when a turn begins.
+    pub async fn follow_settings(&mut self) -> Option<String> {
+        let wired = &mut self.prepared.wired;
+        let known = wired.servers.warnings.clone();
+        match wired.follow_settings(self.base, &self.flags).await {
+            Ok(reloaded) => {
+                let is_new = |warning: &&String| !known.contains(warning);
+                let news = wired.servers.warnings.iter().filter(is_new);
+                describe::followed(&reloaded?, news)
+            }
+            Err(failure) => Some(format!(
+                "the settings have changed and cannot be used; the MCP servers stay as they are: {failure}"
+            )),
+        }
     }
 
     async fn reload_servers(&mut self) -> Outcome<String> {
@@ -325,6 +377,58 @@ impl<'a> Host<'a> {
         })
     }
 
+    /// Lists the checkpoints around the session's folder, shows what changed since one, or brings one back.
+    async fn rollback(&self, arguments: &str, here: &Here) -> Outcome<String> {
+        let around = &self.prepared.wired.settings.cwd;
+        let checkpoints = Checkpoints::around(&self.base.with_flags(&self.flags)?, around)?;
+        let (first, rest) = match arguments.split_once(char::is_whitespace) {
+            Some((first, rest)) => (first, rest.trim()),
+            None => (arguments, ""),
+        };
+        match (first, rest) {
+            ("" | "list", "") => checkpoints.list("/rollback").await,
+            ("diff", "") => checkpoints.diff("1").await,
+            ("diff", name) => checkpoints.diff(name).await,
+            (name, file) => {
+                let file = (!file.is_empty()).then(|| Path::new(file));
+                let restored = checkpoints.restore(name, file, &here.session).await?;
+                Ok(checkpoints::told(&restored.0, &restored.1, "/rollback"))
+            }
+        }
+    }
+
+    /// Chooses how new conversations sound. What was said already was said under the prompt it began with.
+    async fn personality(&mut self, arguments: &str, here: &Here) -> Outcome<Done> {
+        let personalities = Personalities::of(self.base);
+        if arguments.is_empty() {
+            return Ok(Done::told(personalities.list()));
+        }
+        let note = personalities.note(arguments)?;
+        let inputs = &mut self.prepared.wired.inputs;
+        inputs.notes.retain(|note| !personality::is_note(note));
+        inputs.notes.extend(note);
+        Ok(match self.record(here).await? {
+            None => Done {
+                told: Some(format!("personality: {arguments}")),
+                then: Then::Open(self.prepared.start_new(None)),
+            },
+            Some(_) => Done::told(format!(
+                "personality: {arguments}, from the next conversation on (/new)"
+            )),
+        })
+    }
+
+    /// Runs a shell command of the user's own and returns what it printed. The future stands alone: it may be left to
+    /// itself while the conversation goes on.
+    pub fn shell(&self, line: &str) -> impl Future<Output = String> + Send + use<> {
+        let wired = &self.prepared.wired;
+        quick::run(
+            Arc::clone(&wired.terminal),
+            line.to_owned(),
+            wired.settings.cwd.clone(),
+        )
+    }
+
     async fn status(&self, here: &Here) -> Outcome<String> {
         let record = self.record(here).await?;
         Ok(describe::status(
@@ -336,7 +440,10 @@ impl<'a> Host<'a> {
 
     async fn usage(&self, here: &Here) -> Outcome<String> {
         Ok(match self.record(here).await? {
-            Some(record) => describe::usage(&record),
+            Some(record) => {
+                let subagents = self.archive().subagents(&record.id).await?;
+                describe::usage(&record, &subagents)
+            }
             None => "nothing was used yet".into(),
         })
     }
@@ -363,8 +470,8 @@ impl<'a> Host<'a> {
 
     /// What the store knows of this conversation: nothing before the first message.
     async fn record(&self, here: &Here) -> Outcome<Option<SessionRecord>> {
-        match self.archive().load(&here.session).await {
-            Ok(loaded) => Ok(Some(loaded.record)),
+        match self.archive().record(&here.session).await {
+            Ok(record) => Ok(Some(record)),
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -8,8 +8,10 @@
 mod args;
 mod base;
 mod chat;
+mod checkpoints;
 mod choose_session;
 mod commands;
+mod delegation;
 mod demo;
 mod editor;
 mod face;
@@ -19,9 +21,12 @@ mod keyboard;
 mod logging;
 mod mcp;
 mod model_settings;
+mod offer;
 mod oneshot;
 mod output;
+mod personality;
 mod prepare;
+mod quick;
 mod render;
 mod safety;
 mod signals;
@@ -116,10 +121,15 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
             let base = begin(profile, &flags)?;
             block_on(commands::insights::run(&base, args))
         }
+        Some(Command::Checkpoints(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::checkpoints::run(&base, args))
+        }
         Some(Command::Sessions(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::sessions::run(&base, &flags, args))
         }
+        Some(Command::Tools(args)) => commands::tools::run(&begin(profile, &flags)?, args),
         Some(Command::Approvals(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::approvals::run(&base, args))

@@ -1,5 +1,7 @@
 //! The MCP servers of the settings, running.
 
+mod files;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,9 +16,14 @@ use crate::failure::Outcome;
 use crate::toolsets::Toolsets;
 use crate::wiring::{SystemClock, named_model};
 
+use files::SettingsFiles;
+
 /// The servers that were started, and what is wrong with those that were not.
 pub struct Servers {
     mcp: Option<Mcp>,
+    /// As they run.
+    settings: Vec<ServerSettings>,
+    files: SettingsFiles,
     company: Company,
     pub warnings: Vec<String>,
 }
@@ -32,9 +39,12 @@ impl Servers {
     /// Starts the chosen servers of `mcp_servers`; returns at once. One that is wrongly configured does not hinder the
     /// others.
     pub fn start(base: &Base, chosen: &Toolsets, random: Arc<Random>, company: Company) -> Self {
-        let (settings, warnings) = chosen_settings(base, chosen);
+        let files = SettingsFiles::of(&base.home);
+        let (settings, warnings) = chosen_settings(base, chosen, &[]);
         let mut servers = Self {
             mcp: None,
+            settings: settings.clone(),
+            files,
             company,
             warnings,
         };
@@ -44,17 +54,25 @@ impl Servers {
         servers
     }
 
-    /// Makes the servers those of the settings as they are now. Connections to unchanged ones stay.
+    /// Returns whether the files of the settings have changed since they were last looked at.
+    pub fn files_have_changed(&mut self) -> bool {
+        self.files.have_changed()
+    }
+
+    /// Makes the servers those of the settings as they are now. Connections to unchanged ones stay, and one whose section
+    /// cannot be read goes on as it was.
     pub async fn reload(
         &mut self,
         base: &Base,
         chosen: &Toolsets,
         random: Arc<Random>,
     ) -> Reloaded {
-        let (settings, warnings) = chosen_settings(base, chosen);
+        let (settings, warnings) = chosen_settings(base, chosen, &self.settings);
         self.warnings = warnings;
+        self.settings.clone_from(&settings);
         match &self.mcp {
             Some(mcp) => mcp.reload(settings).await,
+            None if settings.is_empty() => Reloaded::default(),
             None => {
                 let started = settings.iter().map(|server| server.name.clone()).collect();
                 self.mcp = Some(self.started(base, settings, random));
@@ -147,33 +165,43 @@ fn discovery_time(base: &Base) -> Outcome<Duration> {
     Ok(base.settings.seconds("mcp_discovery_timeout")?)
 }
 
-/// Reads the sections of those servers that are to run.
-fn chosen_settings(base: &Base, chosen: &Toolsets) -> (Vec<ServerSettings>, Vec<String>) {
-    let (mut settings, warnings) = settings(base);
+/// Reads the sections of those servers that are to run. One that cannot be read stays as it is among the `running`.
+fn chosen_settings(
+    base: &Base,
+    chosen: &Toolsets,
+    running: &[ServerSettings],
+) -> (Vec<ServerSettings>, Vec<String>) {
+    let (mut settings, warnings) = sections(base, running);
     settings.retain(|server| chosen.has_server(&server.name));
     (settings, warnings)
 }
 
 /// Reads the sections of all servers.
 pub fn settings(base: &Base) -> (Vec<ServerSettings>, Vec<String>) {
+    sections(base, &[])
+}
+
+fn sections(base: &Base, running: &[ServerSettings]) -> (Vec<ServerSettings>, Vec<String>) {
     let Some(Value::Object(sections)) = base.settings.get("mcp_servers") else {
         return (Vec::new(), Vec::new());
     };
     let mut warnings = Vec::new();
-    let servers =
-        sections.iter().filter_map(
-            |(name, section)| match ServerSettings::parse(name, section) {
-                Ok(settings) => {
-                    warnings.extend(settings.warnings.iter().cloned());
-                    Some(settings)
+    let mut servers = Vec::new();
+    for (name, section) in sections {
+        match ServerSettings::parse(name, section) {
+            Ok(settings) => {
+                warnings.extend(settings.warnings.iter().cloned());
+                servers.push(settings);
+            }
+            Err(error) => match running.iter().find(|server| server.name == *name) {
+                Some(before) => {
+                    warnings.push(format!("{error}; it goes on with its earlier settings"));
+                    servers.push(before.clone());
                 }
-                Err(error) => {
-                    warnings.push(error.to_string());
-                    None
-                }
+                None => warnings.push(error.to_string()),
             },
-        );
-    let servers = servers.collect();
+        }
+    }
     (servers, warnings)
 }
 

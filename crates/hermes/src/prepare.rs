@@ -7,6 +7,7 @@ use crate::args::RunFlags;
 use crate::base::Base;
 use crate::choose_session::{Chosen, choose};
 use crate::failure::Outcome;
+use crate::personality::Personalities;
 use crate::wiring::{Audience, Wired, open_store};
 use crate::worktree::Worktree;
 
@@ -34,7 +35,8 @@ impl Prepared {
             .as_ref()
             .map_or(&chosen.cwd, |worktree| &worktree.path)
             .clone();
-        let notes = worktree.iter().map(Worktree::note).collect();
+        let mut notes: Vec<String> = worktree.iter().map(Worktree::note).collect();
+        notes.extend(Personalities::of(base).chosen(base)?);
         match Wired::new(base, flags, audience, notes, cwd, store).await {
             Ok(wired) => Ok(Self {
                 wired,

@@ -105,6 +105,13 @@ impl Live {
                         .dim(format!("  │ {}", printable(text.trim_end()))),
                 );
             }
+            Event::SubagentProgress { subagent, text, .. } => {
+                self.note(
+                    &self
+                        .style
+                        .dim(format!("  │ [{subagent}] {}", printable(text))),
+                );
+            }
             Event::TextDiscarded => {
                 self.end_line()?;
                 self.note(&self.style.dim("  (that was a tool call)"));

@@ -6,23 +6,27 @@ use std::sync::Arc;
 
 use hermes_core::{Processes, Terminal};
 use hermes_exec::{
-    Background, Docker, DockerSettings, Local, ProcessFolder, START_FILES, Ssh, SshSettings,
-    TmpfsSizes, child_environment,
+    Apptainer, ApptainerSettings, Background, Daytona, DaytonaSettings, Docker, DockerSettings,
+    Fence, FencePlaces, Local, Network, ProcessFolder, START_FILES, Ssh, SshSettings, TmpfsSizes,
+    child_environment,
 };
+use hermes_tools::{CodeMode, CodePlace, CodeSettings};
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::wiring::SystemClock;
 
-/// A place for commands, and the processes in its background.
+/// A place for commands, the processes in its background, and how scripts run there.
 pub struct Terminals {
     pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
+    pub code: CodeSettings,
 }
 
 impl Terminals {
     pub fn chosen(base: &Base) -> Outcome<Self> {
         let (terminal, folder) = backend(base)?;
+        let code = code_settings(base, &folder)?;
         let processes = Background::new(
             Arc::clone(&terminal),
             folder,
@@ -32,8 +36,33 @@ impl Terminals {
         Ok(Self {
             terminal,
             processes: Arc::new(processes),
+            code,
         })
     }
+}
+
+fn code_settings(base: &Base, folder: &ProcessFolder) -> Outcome<CodeSettings> {
+    let mode = match base.settings.string("code_execution.mode")?.as_str() {
+        "project" => CodeMode::Project,
+        "strict" => CodeMode::Strict,
+        other => {
+            let message =
+                format!("`code_execution.mode` is `{other}`, which is no way to run scripts");
+            return Err(Failure::usage(message).hint("known: project, strict"));
+        }
+    };
+    let place = match folder {
+        ProcessFolder::Here(_) => CodePlace::Here {
+            sockets: base.environment.get("TMPDIR").unwrap_or("/tmp").into(),
+        },
+        ProcessFolder::Cache => CodePlace::Elsewhere,
+    };
+    Ok(CodeSettings {
+        place,
+        mode,
+        timeout: base.settings.seconds("code_execution.timeout")?,
+        calls_max: base.settings.u64("code_execution.max_tool_calls")? as usize,
+    })
 }
 
 fn backend(base: &Base) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
@@ -44,17 +73,65 @@ fn backend(base: &Base) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
         )),
         "ssh" => Ok((Arc::new(ssh(base)?), ProcessFolder::Cache)),
         "docker" => Ok((Arc::new(docker(base)?), ProcessFolder::Cache)),
+        "singularity" | "apptainer" => Ok((Arc::new(apptainer(base)?), ProcessFolder::Cache)),
+        "daytona" => Ok((Arc::new(daytona(base)?), ProcessFolder::Cache)),
+        "modal" => Err(Failure::usage(
+            "`terminal.backend` is `modal`, but Modal has no documented HTTP API, only its own client libraries",
+        )
+        .hint("a cloud that Hermes can use: hermes config set terminal.backend daytona")),
         other => Err(Failure::usage(format!(
             "`terminal.backend` is `{other}`, which this version cannot run commands on"
         ))
-        .hint("known: local, docker, ssh")),
+        .hint("known: local, docker, ssh, singularity, daytona")),
     }
 }
 
 fn local(base: &Base) -> Outcome<Local> {
+    let environment = local_environment(base)?;
+    let start_files = start_files(base)?;
+    let Some(network) = sandbox(base)? else {
+        return Ok(Local::new(environment, base.home.shells()).reading(start_files));
+    };
+    // Apart from the others: what a fenced command writes here is not for a shell without a fence to read.
+    let shells = base.home.shells().join("fenced");
+    let places = FencePlaces {
+        project: base.cwd.clone(),
+        user_home: base.environment.user_home(),
+        hermes_home: base.home.directory().to_owned(),
+        own: vec![shells.clone(), base.home.processes()],
+        temporary: base.environment.get("TMPDIR").map(PathBuf::from),
+    };
+    for folder in &places.own {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::new(format!("cannot make `{}`: {error}", folder.display()))
+        })?;
+    }
+    Fence::around(&places, network)
+        .and_then(|fence| Local::new(environment, shells).fenced(fence))
+        .map(|local| local.reading(start_files))
+        .map_err(|error| {
+            Failure::usage(format!("`terminal.sandbox` is on, but {error}"))
+                .hint("`hermes doctor` shows what this machine has; `hermes config set terminal.sandbox off` does without")
+        })
+}
+
+/// What local commands see of our environment.
+pub fn local_environment(base: &Base) -> Outcome<Vec<(OsString, OsString)>> {
     let passthrough = base.settings.strings("terminal.env_passthrough")?;
-    let environment = child_environment(variables(base), &passthrough);
-    Ok(Local::new(environment, base.home.shells()).reading(start_files(base)?))
+    Ok(child_environment(variables(base), &passthrough))
+}
+
+/// Whether local commands are fenced in, and then whether they reach the network.
+pub fn sandbox(base: &Base) -> Outcome<Option<Network>> {
+    match base.settings.string("terminal.sandbox")?.as_str() {
+        "off" => Ok(None),
+        "project" => Ok(Some(Network::Open)),
+        "offline" => Ok(Some(Network::Closed)),
+        other => Err(Failure::usage(format!(
+            "`terminal.sandbox` is `{other}`, which is no sandbox"
+        ))
+        .hint("known: off, project, offline")),
+    }
 }
 
 fn ssh(base: &Base) -> Outcome<Ssh> {
@@ -115,6 +192,53 @@ fn docker(base: &Base) -> Outcome<Docker> {
         persistent: settings.bool("terminal.container_persistent")?,
         folder: Some(remote_folder(base)?),
         start_files: Vec::new(),
+    }))
+}
+
+fn apptainer(base: &Base) -> Outcome<Apptainer> {
+    let settings = &base.settings;
+    let image = settings.string("terminal.singularity_image")?;
+    if image.is_empty() {
+        let words =
+            "`terminal.backend` is `singularity`, but `terminal.singularity_image` names no image";
+        return Err(Failure::usage(words)
+            .hint("run: hermes config set terminal.singularity_image docker://python:3.13"));
+    }
+    let profile = base.home.profile().unwrap_or("default").to_owned();
+    let passthrough = settings.strings("terminal.env_passthrough")?;
+    Ok(Apptainer::new(ApptainerSettings {
+        image,
+        state: base.home.directory().join("sandboxes/singularity"),
+        profile,
+        cpus: settings.f64("terminal.container_cpu")?,
+        memory_mb: settings.u64("terminal.container_memory")?,
+        persistent: settings.bool("terminal.container_persistent")?,
+        folder: Some(remote_folder(base)?),
+        environment: child_environment(variables(base), &passthrough),
+    }))
+}
+
+fn daytona(base: &Base) -> Outcome<Daytona> {
+    let settings = &base.settings;
+    let key = base.variable("DAYTONA_API_KEY").ok_or_else(|| {
+        Failure::usage("`terminal.backend` is `daytona`, but there is no DAYTONA_API_KEY")
+            .hint("put DAYTONA_API_KEY=… into the `.env` file of Hermes' home")
+    })?;
+    let image = settings.string("terminal.daytona_image")?;
+    let address = base.environment.get("DAYTONA_API_URL");
+    let idle_seconds = settings.u64("terminal.lifetime_seconds")?;
+    Ok(Daytona::new(DaytonaSettings {
+        address: address.unwrap_or("https://app.daytona.io/api").to_owned(),
+        key,
+        image: (!image.is_empty()).then_some(image),
+        profile: base.home.profile().unwrap_or("default").to_owned(),
+        cpus: settings.f64("terminal.container_cpu")?.ceil() as u64,
+        memory_mb: settings.u64("terminal.container_memory")?,
+        disk_mb: settings.u64("terminal.container_disk")?,
+        persistent: settings.bool("terminal.container_persistent")?,
+        // None at all would mean: never.
+        idle_minutes: idle_seconds.div_ceil(60).max(1),
+        folder: Some(remote_folder(base)?),
     }))
 }
 

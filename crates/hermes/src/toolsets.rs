@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::Tool;
-use hermes_tools::ToolPorts;
+use hermes_tools::{Toolset, is_elsewhere};
 
 use crate::args::RunFlags;
 use crate::base::Base;
@@ -11,6 +11,11 @@ use crate::failure::{Failure, Outcome};
 
 /// Names that stand for every built-in tool, and on the command line for every MCP server as well.
 const EVERYTHING: &[&str] = &["all", "*"];
+
+/// A name in the settings that keeps all MCP servers away.
+const NO_SERVERS: &str = "no_mcp";
+/// What `platform_toolsets` calls the terminal.
+pub const TERMINAL: &str = "cli";
 
 pub struct Toolsets {
     built_in: Vec<&'static str>,
@@ -23,33 +28,19 @@ enum ChosenServers {
 }
 
 impl Toolsets {
-    /// Reads `-t`, or the settings without it. Servers of the settings count unless `-t` leaves them out.
+    /// Reads `-t`, or the settings without it.
     pub fn chosen(base: &Base, flags: &RunFlags) -> Outcome<Self> {
         if flags.toolsets.is_empty() {
-            let servers = if flags.safe_mode {
-                ChosenServers::Named(Vec::new())
-            } else {
-                ChosenServers::All
-            };
-            return Ok(Self {
-                built_in: select(&base.settings.strings("toolsets")?)?,
-                servers,
-            });
+            let mut chosen = Self::of_settings(base, TERMINAL)?;
+            if flags.safe_mode {
+                chosen.servers = ChosenServers::Named(Vec::new());
+            }
+            return Ok(chosen);
         }
-        let is_server = |name: &String| {
-            let key = format!("mcp_servers.{}", name.strip_prefix("mcp-").unwrap_or(name));
-            base.settings.get(&key).is_some()
-        };
-        let names = flags
-            .toolsets
-            .iter()
-            .filter(|name| *name != "none")
-            .cloned();
-        let (servers, built_in): (Vec<_>, Vec<_>) = names.partition(is_server);
-        let servers = match built_in
-            .iter()
-            .any(|name| EVERYTHING.contains(&name.as_str()))
-        {
+        let names = flags.toolsets.iter().filter(|name| *name != "none");
+        let (servers, built_in) = apart(base, names.cloned());
+        let is_everything = |name: &String| EVERYTHING.contains(&name.as_str());
+        let servers = match built_in.iter().any(is_everything) {
             true => ChosenServers::All,
             false => ChosenServers::Named(servers),
         };
@@ -59,11 +50,36 @@ impl Toolsets {
         })
     }
 
-    /// The built-in ones, in the order the model sees them.
-    pub fn built_in(&self, ports: &ToolPorts) -> Vec<Arc<dyn Tool>> {
-        let all = hermes_tools::built_in(ports);
-        let is_chosen = |tool: &Arc<dyn Tool>| self.built_in.contains(&tool.spec().name.as_str());
-        all.into_iter().filter(is_chosen).collect()
+    /// What the settings say for a surface. All servers count unless some are named, or `no_mcp` is.
+    pub fn of_settings(base: &Base, surface: &str) -> Outcome<Self> {
+        let mut names = names(base, surface)?;
+        let has_none = names.iter().any(|name| name == NO_SERVERS);
+        names.retain(|name| name != NO_SERVERS && !is_elsewhere(name));
+        let (servers, built_in) = apart(base, names.into_iter());
+        let mut disabled = base.settings.strings("agent.disabled_toolsets")?;
+        disabled.retain(|name| !is_elsewhere(name));
+        let disabled = select(&disabled)?;
+        let mut built_in = select(&built_in)?;
+        built_in.retain(|tool| !disabled.contains(tool));
+        let servers = match servers.is_empty() && !has_none {
+            true => ChosenServers::All,
+            false => ChosenServers::Named(servers),
+        };
+        Ok(Self { built_in, servers })
+    }
+
+    /// Whether every tool of a toolset is chosen.
+    pub fn has(&self, toolset: &Toolset) -> bool {
+        toolset
+            .tools
+            .iter()
+            .all(|tool| self.built_in.contains(tool))
+    }
+
+    /// The chosen ones of the built-in tools, in the order the model sees them.
+    pub fn of(&self, built_in: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+        let is_chosen = |tool: &&Arc<dyn Tool>| self.built_in.contains(&tool.spec().name.as_str());
+        built_in.iter().filter(is_chosen).cloned().collect()
     }
 
     pub fn has_server(&self, name: &str) -> bool {
@@ -74,6 +90,24 @@ impl Toolsets {
                 .any(|chosen| chosen.strip_prefix("mcp-").unwrap_or(chosen) == name),
         }
     }
+}
+
+/// The names that settings have for a surface: its own, else those for all.
+pub fn names(base: &Base, surface: &str) -> Outcome<Vec<String>> {
+    let own = format!("platform_toolsets.{surface}");
+    let key = match base.settings.get(&own) {
+        Some(_) => own.as_str(),
+        None => "toolsets",
+    };
+    Ok(base.settings.strings(key)?)
+}
+
+/// Tells the names of MCP servers from those of toolsets.
+fn apart(base: &Base, names: impl Iterator<Item = String>) -> (Vec<String>, Vec<String>) {
+    names.partition(|name| {
+        let key = format!("mcp_servers.{}", name.strip_prefix("mcp-").unwrap_or(name));
+        base.settings.get(&key).is_some()
+    })
 }
 
 fn select(names: &[String]) -> Outcome<Vec<&'static str>> {

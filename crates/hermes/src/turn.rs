@@ -42,6 +42,16 @@ pub async fn run(
     Ok(report)
 }
 
+/// Brings a turn that a crash cut short to its end without going on with it.
+pub async fn stop(wired: &Wired, start: SessionStart) -> Outcome<Report> {
+    let opened = Session::open(wired.ports.clone(), wired.settings.clone(), start).await?;
+    // It waits there before the turn goes on.
+    opened.session.interrupt().await;
+    let mut report = Report::new(opened.session.id().clone(), wired.ports.model.name());
+    follow(opened, &mut Renderer::Quiet, &mut report).await?;
+    Ok(report)
+}
+
 /// Shows what happens until nothing does any more.
 async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) -> Outcome<()> {
     let Opened {

@@ -5,17 +5,22 @@ use std::sync::Arc;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, Limits, Ports};
-use hermes_core::{Clock, Prefix, Processes, Random, Timestamp, Tool};
+use hermes_core::{Checkpoints, Clock, Prefix, Processes, Random, Terminal, Timestamp, Tool};
+use hermes_exec::CheckpointStore;
 use hermes_llm::{ModelChoice, ResolveError};
 use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
 use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
+use tokio::task::JoinSet;
 
 use crate::args::RunFlags;
 use crate::base::Base;
+use crate::checkpoints;
+use crate::delegation;
 use crate::failure::Outcome;
 use crate::mcp::{Company, Servers};
 use crate::model_settings::model_settings;
+use crate::offer::{Disclosure, Offer};
 use crate::safety;
 use crate::terminals::Terminals;
 use crate::toolsets::Toolsets;
@@ -56,11 +61,13 @@ pub struct Wired {
     /// Things the user should know before the first answer.
     pub warnings: Vec<String>,
     pub servers: Servers,
-    /// So many of the tools are built in; those of servers follow.
-    built_in_tools: usize,
+    offer: Offer,
+    pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
     /// Whether background processes outlive us.
     processes_run_on: bool,
+    /// Work that nobody waits for; it ends with us.
+    _housekeeping: JoinSet<()>,
 }
 
 impl Wired {
@@ -82,15 +89,17 @@ impl Wired {
         };
         let servers = Servers::start(base, &chosen, random.clone(), company);
         let tool_ports = tool_ports(base)?;
-        let mut tools = chosen.built_in(&tool_ports);
-        let built_in_tools = tools.len();
-        tools.extend(servers.tools(base).await?);
+        let built_in = hermes_tools::built_in(&tool_ports);
+        let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?);
+        offer.set_of_servers(servers.tools(base).await?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(servers.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = agent_settings(base, flags, audience, cwd)?;
+        let (checkpoints, housekeeping) = checkpoints(base)?;
         let archive = Arc::new(store);
+        let tools = offer.tools(model.context_window());
         let safety = safety::safety(base, &model, Arc::clone(&tool_ports.commands))?;
         let ports = Ports {
             safety,
@@ -98,7 +107,10 @@ impl Wired {
             store: archive.clone(),
             clock: Arc::new(SystemClock),
             random,
-            tools,
+            tools: tools.listed,
+            unlisted: tools.unlisted,
+            checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
+            subagent_model: delegation::model(base)?,
         };
         Ok(Self {
             ports,
@@ -107,9 +119,11 @@ impl Wired {
             inputs,
             warnings,
             servers,
-            built_in_tools,
+            offer,
+            terminal: tool_ports.terminal,
             processes: tool_ports.processes,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
+            _housekeeping: housekeeping,
         })
     }
 
@@ -123,29 +137,53 @@ impl Wired {
 
     /// Reads the settings of the MCP servers again. Sessions that run keep their tools; see [`Wired::refresh_tools`].
     pub async fn reload_servers(&mut self, base: &Base, flags: &RunFlags) -> Outcome<Reloaded> {
+        self.servers.files_have_changed();
         let base = base.with_flags(flags)?;
-        let chosen = Toolsets::chosen(&base, flags)?;
-        let random = Arc::clone(&self.ports.random);
-        let reloaded = self.servers.reload(&base, &chosen, random).await;
+        let reloaded = self.reload(&base, flags).await?;
         // Those who are quick are seen by the next session.
         self.servers.tools(&base).await?;
         Ok(reloaded)
     }
 
-    /// Takes the tools that servers offer by now, for the next session.
+    /// Does the same when the files of the settings have changed, unless the user does not want that. Waits for nobody.
+    pub async fn follow_settings(
+        &mut self,
+        base: &Base,
+        flags: &RunFlags,
+    ) -> Outcome<Option<Reloaded>> {
+        if !self.servers.files_have_changed() {
+            return Ok(None);
+        }
+        let base = base.with_flags(flags)?;
+        match base.settings.bool("mcp.auto_reload_on_config_change")? {
+            true => Ok(Some(self.reload(&base, flags).await?)),
+            false => Ok(None),
+        }
+    }
+
+    async fn reload(&mut self, base: &Base, flags: &RunFlags) -> Outcome<Reloaded> {
+        let chosen = Toolsets::chosen(base, flags)?;
+        let random = Arc::clone(&self.ports.random);
+        Ok(self.servers.reload(base, &chosen, random).await)
+    }
+
+    /// Chooses other toolsets for the next session.
+    pub fn choose_tools(&mut self, chosen: Toolsets) {
+        self.offer.choose(chosen);
+    }
+
+    /// Takes the tools that are chosen, and that servers offer by now, for the next session.
     pub async fn refresh_tools(&mut self) {
-        self.ports.tools.truncate(self.built_in_tools);
-        self.ports.tools.extend(self.servers.tools_now().await);
+        self.offer.set_of_servers(self.servers.tools_now().await);
+        let tools = self.offer.tools(self.ports.model.context_window());
+        self.ports.tools = tools.listed;
+        self.ports.unlisted = tools.unlisted;
     }
 
     /// The prefix of a new session.
     pub fn prefix(&self) -> Prefix {
-        let tools: Vec<_> = self
-            .ports
-            .tools
-            .iter()
-            .map(|tool| tool.spec().clone())
-            .collect();
+        let tools = self.ports.tools.iter();
+        let tools: Vec<_> = tools.map(|tool| tool.spec().clone()).collect();
         let system = prompt::assemble(
             &self.inputs,
             &tools,
@@ -217,13 +255,15 @@ async fn local_model() -> Option<(ModelChoice, String)> {
 
 /// The built-in tools a new session would offer.
 pub fn built_in_tools(base: &Base, flags: &RunFlags) -> Outcome<Vec<Arc<dyn Tool>>> {
-    Ok(Toolsets::chosen(base, flags)?.built_in(&tool_ports(base)?))
+    let every = hermes_tools::built_in(&tool_ports(base)?);
+    Ok(Toolsets::chosen(base, flags)?.of(&every))
 }
 
 pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
     let Terminals {
         terminal,
         processes,
+        code,
     } = Terminals::chosen(base)?;
     let limit = |key: &str| base.settings.u64(key).map(|value| value as usize);
     let home = &base.home;
@@ -236,15 +276,35 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
             line_chars_max: limit("tool_output.max_line_length")?,
             output_bytes_max: limit("tool_output.max_bytes")?,
             command_timeout: base.settings.seconds("terminal.timeout")?,
+            subagents_max: delegation::settings(base)?.subagents_max,
             clarify_timeout: base.settings.seconds("agent.clarify_timeout")?,
             ..ToolLimits::default()
         },
+        code,
         home: base.environment.user_home(),
         secret: vec![home.dot_env(), home.directory().join("auth.json")],
         protected: vec![home.config_yaml(), home.database()],
         commands: Arc::new(safety::command_lists(base)?),
         files: FileLedger::default(),
     })
+}
+
+/// Where checkpoints are kept, when the settings want any, and a task that keeps the old ones few.
+fn checkpoints(base: &Base) -> Outcome<(Option<CheckpointStore>, JoinSet<()>)> {
+    let mut housekeeping = JoinSet::new();
+    if !base.settings.bool("checkpoints.enabled")? {
+        return Ok((None, housekeeping));
+    }
+    let store = checkpoints::store(base)?;
+    if base.settings.bool("checkpoints.auto_prune")? {
+        let store = store.clone();
+        housekeeping.spawn(async move {
+            if let Err(error) = store.prune_when_due().await {
+                tracing::warn!("checkpoints were not pruned: {error}");
+            }
+        });
+    }
+    Ok((Some(store), housekeeping))
 }
 
 pub fn prompt_inputs(
@@ -308,5 +368,6 @@ fn agent_settings(
             ..Limits::default()
         },
         nested_context: !flags.ignores_rules(),
+        delegation: delegation::settings(base)?,
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Keeper`] has the token of one server; every request asks it, and asks it again when the server refused what it
 //! gave. [`Login`] gets a token from a person. They meet only in the token files (`store`), so that a login in one
-//! process is found by all others. The protocol of discovering and logging in is the library's; renewing is ours,
+//! process is found by all others. [`StepUp`] has a person log in again while a call waits. The protocol of discovering and logging in is the library's; renewing is ours,
 //! because it must tell "no" from "not now" and must not be interrupted half-way.
 
 mod answer;
@@ -15,6 +15,7 @@ mod keeper;
 mod login;
 mod registration;
 mod renewal;
+mod step_up;
 mod store;
 mod token;
 
@@ -22,3 +23,4 @@ pub use callback::{Callback, CallbackError, Returned};
 pub(crate) use challenge::missing_scope;
 pub(crate) use keeper::Keeper;
 pub use login::{Login, LoginError, forget_login};
+pub(crate) use step_up::StepUp;

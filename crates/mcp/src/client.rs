@@ -111,6 +111,7 @@ impl Mcp {
             events: broadcast::Sender::new(EVENTS_MAX),
             wake: Arc::new(Wake::new(Arc::clone(&ports.clock))),
             renewals: TaskTracker::new(),
+            branches: TaskTracker::new(),
             stop: CancellationToken::new(),
             ports,
         };
@@ -211,7 +212,11 @@ impl Mcp {
         self.commons.stop.cancel();
         let mut tasks = self.tasks.lock().await;
         while tasks.join_next().await.is_some() {}
-        let renewals = &self.commons.renewals;
+        let Commons {
+            branches, renewals, ..
+        } = &self.commons;
+        branches.close();
+        branches.wait().await;
         renewals.close();
         // One that still hangs after this has lost its token, if it had been given one, in any case.
         let _ = timeout(RENEWALS_WAIT, renewals.wait()).await;

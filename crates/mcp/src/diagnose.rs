@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
+use crate::auth::Keeper;
 use crate::client::McpPorts;
 use crate::dial::{Connection, Dial as _, Dialer, Wires};
 use crate::failure::{Failure, HttpAnswer};
@@ -159,7 +160,8 @@ async fn connect(
 ) -> Result<Connection, Failure> {
     let respondent = Arc::new(Respondent::new(settings, ports.means()));
     let renewals = TaskTracker::new();
-    let dialer = Dialer::new(Arc::clone(settings), respondent, ports, &renewals);
+    let tokens = Keeper::of(settings, ports, &renewals).map(Arc::new);
+    let dialer = Dialer::new(Arc::clone(settings), respondent, ports, tokens);
     // Nobody supervises this connection.
     let (signals, _) = mpsc::channel(1);
     let after = settings.connect_timeout;

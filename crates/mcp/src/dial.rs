@@ -21,7 +21,6 @@ use rmcp::transport::streamable_http_client::{
 };
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_util::task::TaskTracker;
 
 use crate::auth::Keeper;
 use crate::classify::SessionUse;
@@ -94,12 +93,11 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    /// `renewals` outlive the connections that need them.
     pub(crate) fn new(
         settings: Arc<ServerSettings>,
         respondent: Arc<Respondent>,
         ports: &McpPorts,
-        renewals: &TaskTracker,
+        tokens: Option<Arc<Keeper>>,
     ) -> Self {
         Self {
             malware: MalwareCheck::new(
@@ -112,7 +110,7 @@ impl Dialer {
             era: Era::new(settings.protocol),
             log: ServerLog::new(ports.log_folder.join(log_name(&settings.name))),
             wire_found: WireFound::default(),
-            tokens: Keeper::of(&settings, ports, renewals).map(Arc::new),
+            tokens,
             settings,
             environment: ports.environment.clone(),
             respondent,

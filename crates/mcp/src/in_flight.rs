@@ -163,6 +163,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use hermes_core::{Delegates, Reader, Toolbox};
+
     use super::*;
 
     /// The context of a call that nobody watches.
@@ -174,8 +176,11 @@ pub(crate) mod tests {
             stop: CancellationToken::new(),
             progress: Progress::default(),
             person: Person::default(),
+            delegates: Delegates::default(),
             spending: Spending::default(),
             previous: None,
+            toolbox: Toolbox::default(),
+            reader: Reader::default(),
         }
     }
 

@@ -58,7 +58,7 @@ pub use roster::Reloaded;
 pub use serve::{HttpServer, ServeError, Served, serve_streams};
 pub use settings::{
     ClientIdentity, ElicitationSettings, HttpWire, LogLevel, OAuthSettings, Protocol, Retry,
-    SamplingSettings, ServerSettings, SettingsError, TlsSettings, ToolSettings, TransportSettings,
-    Verify,
+    SamplingSettings, ServerSettings, SettingsError, Sharing, TlsSettings, ToolSettings,
+    TransportSettings, Verify,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};

@@ -98,6 +98,11 @@ impl Pace {
         }
     }
 
+    /// Returns whether connections are lost so often that it is a pattern.
+    pub(crate) fn is_pattern(&self) -> bool {
+        self.losses.len() > LOSSES_FREE
+    }
+
     /// Forbids attempts for a while, also those that callers ask for, and returns when the next is due.
     pub(crate) fn pause(&mut self, now: Instant, wait: Duration) -> Instant {
         let until = now + wait;

@@ -10,11 +10,12 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
+use crate::auth::{Keeper, StepUp};
 use crate::client::McpPorts;
 use crate::dial::Dialer;
 use crate::media::MediaFolder;
 use crate::respond::Respondent;
-use crate::server::Server;
+use crate::server::{Branches, Server};
 use crate::settings::{ServerSettings, TransportSettings};
 use crate::signal::QUEUE_MAX;
 use crate::status::{ServerEvent, ServerState};
@@ -41,6 +42,7 @@ pub struct Reloaded {
 }
 
 /// What all servers of a process share.
+#[derive(Clone)]
 pub(crate) struct Commons {
     pub(crate) ports: McpPorts,
     /// How many connect at the same time.
@@ -49,6 +51,8 @@ pub(crate) struct Commons {
     pub(crate) wake: Arc<Wake>,
     /// Tokens that are being renewed. These are not stopped half-way: the old token may be void already.
     pub(crate) renewals: TaskTracker,
+    /// Connections of single conversations.
+    pub(crate) branches: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
 
@@ -154,40 +158,11 @@ fn launch(
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
-    let state = match settings.enabled {
-        true => ServerState::Connecting,
-        false => ServerState::Disabled,
-    };
-    let (view, watched) = watch::channel(View::new(state));
-    let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    let respondent = Arc::new(Respondent::new(&settings, commons.ports.means()));
-    let server = Server::new(
-        Arc::clone(&settings),
-        watched,
-        sender.clone(),
-        Arc::clone(&commons.wake),
-        Arc::clone(&respondent),
-        MediaFolder::new(commons.ports.media_folder.clone()),
-    );
     let (stop, ended) = (commons.stop.child_token(), CancellationToken::new());
     let end_is_told = ended.clone().drop_guard();
-    if settings.enabled {
-        let supervisor = Supervisor::new(Supplies {
-            dial: Arc::new(Dialer::new(
-                Arc::clone(&settings),
-                respondent,
-                &commons.ports,
-                &commons.renewals,
-            )),
-            settings,
-            gate: Arc::clone(&commons.gate),
-            random: Arc::clone(&commons.ports.random),
-            signals: (sender, receiver),
-            view,
-            events: commons.events.clone(),
-            wake: Arc::clone(&commons.wake),
-            stop: stop.clone(),
-        });
+    let (mut server, supervisor) = assemble(&settings, commons, &stop);
+    server.branches = Branches::of(&settings, commons, &stop);
+    if let Some(supervisor) = supervisor {
         tasks.spawn(async move {
             if let Some(replaced) = replaced {
                 replaced.cancelled().await;
@@ -201,4 +176,49 @@ fn launch(
         stop,
         ended,
     }
+}
+
+/// Puts a server together, and who keeps it connected; nobody does if it is switched off.
+pub(crate) fn assemble(
+    settings: &Arc<ServerSettings>,
+    commons: &Commons,
+    stop: &CancellationToken,
+) -> (Server, Option<Supervisor>) {
+    let state = match settings.enabled {
+        true => ServerState::Connecting,
+        false => ServerState::Disabled,
+    };
+    let (view, watched) = watch::channel(View::new(state));
+    let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+    let respondent = Arc::new(Respondent::new(settings, commons.ports.means()));
+    // Renewals of its tokens outlive the connections that need them.
+    let tokens = Keeper::of(settings, &commons.ports, &commons.renewals).map(Arc::new);
+    let server = Server::new(
+        Arc::clone(settings),
+        watched,
+        sender.clone(),
+        Arc::clone(&commons.wake),
+        Arc::clone(&respondent),
+        StepUp::of(settings, &commons.ports, tokens.as_ref()),
+        MediaFolder::new(commons.ports.media_folder.clone()),
+    );
+    let supervisor = settings.enabled.then(|| {
+        Supervisor::new(Supplies {
+            dial: Arc::new(Dialer::new(
+                Arc::clone(settings),
+                respondent,
+                &commons.ports,
+                tokens,
+            )),
+            settings: Arc::clone(settings),
+            gate: Arc::clone(&commons.gate),
+            random: Arc::clone(&commons.ports.random),
+            signals: (sender, receiver),
+            view,
+            events: commons.events.clone(),
+            wake: Arc::clone(&commons.wake),
+            stop: stop.clone(),
+        })
+    });
+    (server, supervisor)
 }

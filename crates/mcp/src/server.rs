@@ -2,6 +2,7 @@
 //!
 //! Start at [`Server::request`]. The decision whether a request is sent again is [`may_send_again`], which is pure.
 
+mod branches;
 mod error;
 mod link;
 mod rounds;
@@ -10,11 +11,12 @@ mod send;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{Effect, ToolContext};
+use hermes_core::{Effect, SessionId, ToolContext};
 use rmcp::model::{ClientRequest, ServerResult};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use crate::auth::StepUp;
 use crate::classify::{Class, Health, classify, health};
 use crate::failure::Failure;
 use crate::in_flight::Call;
@@ -25,7 +27,8 @@ use crate::signal::{Settled, Signal, Trouble};
 use crate::view::{Link, View};
 use crate::wake::Wake;
 
-pub(crate) use error::{CallError, Fate};
+pub(crate) use branches::Branches;
+pub(crate) use error::{AFFINITY_HINT, CallError, Fate};
 
 /// How long a caller waits for a connection: a restart takes less, and a person does not wait longer.
 const LINK_WAIT_MAX: Duration = Duration::from_secs(15);
@@ -39,7 +42,11 @@ pub(crate) struct Server {
     wake: Arc<Wake>,
     heir: Mutex<Heir>,
     respondent: Arc<Respondent>,
+    /// How a person grants what their login does not allow, if one can be asked.
+    step_up: Option<StepUp>,
     pub(crate) media: MediaFolder,
+    /// The connections of single conversations, if the settings want them.
+    pub(crate) branches: Option<Arc<Branches>>,
 }
 
 /// Who answers for a server since the settings were read again.
@@ -67,11 +74,14 @@ impl Server {
         signals: mpsc::Sender<Signal>,
         wake: Arc<Wake>,
         respondent: Arc<Respondent>,
+        step_up: Option<StepUp>,
         media: MediaFolder,
     ) -> Self {
         Self {
             respondent,
+            step_up,
             media,
+            branches: None,
             permits: Semaphore::new(settings.concurrency_max),
             settings,
             view,
@@ -97,6 +107,14 @@ impl Server {
         }
     }
 
+    /// Returns the server as a conversation has it: this one, unless each has a connection of its own.
+    pub(crate) fn for_conversation(self: &Arc<Self>, conversation: &SessionId) -> Arc<Self> {
+        match &self.branches {
+            Some(branches) => branches.for_conversation(conversation),
+            None => Arc::clone(self),
+        }
+    }
+
     pub(crate) fn succeed_with(&self, next: &Arc<Self>) {
         *self.heir() = Heir::Other(Arc::clone(next));
     }
@@ -113,6 +131,7 @@ impl Server {
     /// Returns whether calls are under way.
     pub(crate) fn is_busy(&self) -> bool {
         self.permits.available_permits() < self.settings.concurrency_max
+            || self.branches.as_ref().is_some_and(|own| own.is_busy())
     }
 
     pub(crate) fn view(&self) -> watch::Ref<'_, View> {
@@ -198,7 +217,11 @@ impl Server {
             (Class::OutcomeUnknown, _) => first,
             _ => class,
         };
-        Err((self.failed(request, &failure, known), Some(failure)))
+        let mut error = self.failed(request, &failure, known);
+        if class == Class::SessionLost {
+            error.next = format!("{AFFINITY_HINT}; {}", error.next);
+        }
+        Err((error, Some(failure)))
     }
 
     /// Tells the supervisor about trouble. Returns how to learn that it is settled, if there is any.
@@ -208,6 +231,7 @@ impl Server {
         if health(failure, class) == Health::Sound && !is_refused {
             return None;
         }
+        link.note_trouble();
         let (noted, settled) = oneshot::channel();
         let trouble = Trouble {
             epoch: link.epoch,

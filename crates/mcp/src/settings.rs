@@ -71,6 +71,7 @@ pub struct ServerSettings {
     /// Calls in flight at once; further ones wait.
     pub concurrency_max: usize,
     pub retry: Retry,
+    pub sharing: Sharing,
     /// Whether `readOnlyHint` and `idempotentHint` are believed.
     pub trust_annotations: bool,
     pub breaker: BreakerLimits,
@@ -109,6 +110,20 @@ pub enum HttpWire {
     /// A stream down and POSTs up, at two addresses (2024-11-05).
     Sse,
 }
+
+/// Who uses a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// All conversations.
+    Shared,
+    /// Each conversation has one of its own, for servers that keep something in their sessions.
+    PerConversation,
+}
+
+const SHARINGS: &[(&str, Sharing)] = &[
+    ("shared", Sharing::Shared),
+    ("per_conversation", Sharing::PerConversation),
+];
 
 /// Which era of the protocol to speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,6 +222,9 @@ impl ServerSettings {
                 .unwrap_or(false),
             concurrency_max: section.count("max_concurrency")?.unwrap_or(CONCURRENCY),
             retry: section.word("retry", RETRIES)?.unwrap_or(Retry::Safe),
+            sharing: section
+                .word("sessions", SHARINGS)?
+                .unwrap_or(Sharing::Shared),
             trust_annotations: section.switch("trust_annotations")?.unwrap_or(false),
             breaker: breaker(&mut section)?,
             backoff: backoff(&mut section)?,

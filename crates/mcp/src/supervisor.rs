@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::DropGuard;
 
+use crate::classify::{Class, classify};
 use crate::dial::Dial;
 use crate::failure::Failure;
 use crate::keepalive::Keepalive;
@@ -24,6 +25,7 @@ use crate::pace::{Lost, Pace};
 use crate::probe::ProbeKind;
 use crate::refresh::Refresh;
 use crate::rest::Rest;
+use crate::server::AFFINITY_HINT;
 use crate::settings::ServerSettings;
 use crate::signal::Signal;
 use crate::status::{ServerEvent, ServerState};
@@ -270,7 +272,11 @@ impl Supervisor {
         };
         let due = self.pace.lost(now, what, &self.supplies.random);
         self.next_attempt = Some(due);
-        let error = failure.to_string();
+        let is_forgotten = classify(failure, live.link.session) == Class::SessionLost;
+        let error = match is_forgotten && self.pace.is_pattern() {
+            true => format!("{failure}; {AFFINITY_HINT}"),
+            false => failure.to_string(),
+        };
         self.supplies.view.send_modify(|view| {
             view.link = None;
             view.last_error = Some(error);

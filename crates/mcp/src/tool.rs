@@ -177,6 +177,7 @@ pub(crate) async fn answer(
             server.settings.name, request.operation
         )));
     };
+    let server = server.for_conversation(&cx.session);
     tokio::select! {
         biased;
         () = cx.stop.cancelled() => Err(ToolError::Stopped(format!(

@@ -1,7 +1,7 @@
 //! What callers see of a server: its connection and its state, published by the supervisor.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
@@ -16,6 +16,9 @@ use crate::dial::Connection;
 use crate::in_flight::InFlight;
 use crate::status::{BreakerStatus, ServerState, ServerStatus};
 use crate::stdio::Written;
+
+/// Answers that follow each other more closely are one sign of life: each that is told wakes the supervisor.
+const SIGNS_APART: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 pub(crate) struct View {
@@ -42,6 +45,8 @@ pub(crate) struct Link {
     pub(crate) in_flight: InFlight,
     written: Option<Written>,
     calls: AtomicUsize,
+    /// When the supervisor was last told of an answer, if there was no trouble since.
+    told: Mutex<Option<Instant>>,
     _end_on_drop: DropGuard,
 }
 
@@ -57,6 +62,7 @@ impl Link {
             in_flight: connection.in_flight.clone(),
             written: connection.written.clone(),
             calls: AtomicUsize::new(0),
+            told: Mutex::default(),
             _end_on_drop: end.drop_guard(),
         }
     }
@@ -71,6 +77,25 @@ impl Link {
     pub(crate) fn excludes(&self, id: &RequestId) -> bool {
         let written = self.written.as_ref();
         written.is_some_and(|written| written.excludes(id))
+    }
+
+    /// Returns whether the supervisor should be told of an answer: the last one is a while ago, or there was trouble.
+    pub(crate) fn is_news(&self, now: Instant) -> bool {
+        let mut told = self.told();
+        let is_news = told.is_none_or(|at| now - at >= SIGNS_APART);
+        if is_news {
+            *told = Some(now);
+        }
+        is_news
+    }
+
+    /// Notes that the supervisor hears of trouble: the next answer ends it, and is news.
+    pub(crate) fn note_trouble(&self) {
+        *self.told() = None;
+    }
+
+    fn told(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -105,6 +130,16 @@ impl View {
             offer: None,
             wakes: 0,
         }
+    }
+
+    /// Returns the connection that a call may go over now. One in doubt is waited for: a call on it might be lost.
+    ///
+    /// `wakes` says how often the machine has woken up: a connection that may not have survived it is in doubt, too.
+    pub(crate) fn usable_link(&self, wakes: u64) -> Option<&Arc<Link>> {
+        let is_sound = self.wakes >= wakes
+            && self.breaker == BreakerState::Closed
+            && self.state != ServerState::Degraded;
+        self.link.as_ref().filter(|_| is_sound)
     }
 
     pub(crate) fn status(&self, name: &str) -> ServerStatus {

@@ -3,7 +3,7 @@
 use hermes_core::history::in_call_order;
 use hermes_core::{
     CallId, Effect, Intent, LoadedSession, Message, OpenTurn, Prefix, SessionId, Spoken,
-    SpokenFrom, SpokenQuery, Timestamp, TranscriptLine,
+    SpokenFrom, SpokenQuery, Timestamp, TranscriptLine, TurnEnd,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -18,6 +18,7 @@ pub(crate) fn load(conn: &Connection, session: &SessionId) -> Result<LoadedSessi
         prefix: prefix(conn, number)?,
         messages: in_call_order(messages(conn, number)?),
         open_turn: open_turn(conn, number)?,
+        last_end: last_end(conn, number)?,
     })
 }
 
@@ -151,6 +152,18 @@ fn open_turn(conn: &Connection, session: i64) -> Result<Option<OpenTurn>, Failur
         steps,
         intents: intents(conn, reply)?,
     }))
+}
+
+fn last_end(conn: &Connection, session: i64) -> Result<Option<TurnEnd>, Failure> {
+    let data: Option<String> = conn
+        .prepare_cached(
+            "SELECT s.data FROM turns t JOIN steps s ON s.turn = t.number AND s.kind = 'turn_ended'
+             WHERE t.session = ?1 ORDER BY t.number DESC LIMIT 1",
+        )?
+        .query_row([session], |row| row.get(0))
+        .optional()?;
+    let end = data.map(|data| serde_json::from_str(&data)).transpose();
+    end.map_err(|error| Failure::Unreadable(format!("how a turn ended: {error}")))
 }
 
 /// Returns the calls of a reply that were about to run and have no result, in that order.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use hermes_core::delegation::SUBAGENT_SOURCE;
 use hermes_core::{
     ModelName, NewSession, SessionFilter, SessionId, SessionRecord, StoreError, StoreStats,
     Timestamp, Usage,
@@ -151,7 +152,7 @@ pub(crate) fn list(
 ) -> Result<Vec<SessionRecord>, Failure> {
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {RECORD_COLUMNS} FROM sessions
-         WHERE (?1 IS NULL OR source = ?1) AND (?2 IS NULL OR cwd = ?2)
+         WHERE (source = ?1 OR (?1 IS NULL AND source <> ?4)) AND (?2 IS NULL OR cwd = ?2)
          ORDER BY updated DESC, number DESC LIMIT ?3"
     ))?;
     let limit = match filter.limit {
@@ -159,7 +160,26 @@ pub(crate) fn list(
         limit => i64::try_from(limit).unwrap_or(-1),
     };
     let cwd = filter.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
-    let records = statement.query_map(params![filter.source, cwd, limit], record)?;
+    let records =
+        statement.query_map(params![filter.source, cwd, limit, SUBAGENT_SOURCE], record)?;
+    Ok(records.collect::<Result<_, _>>()?)
+}
+
+/// Whose parents they are is told by their source: a branch has a parent, too, and goes its own way.
+pub(crate) fn subagents(
+    conn: &Connection,
+    session: &SessionId,
+) -> Result<Vec<SessionRecord>, Failure> {
+    let mut statement = conn.prepare_cached(&format!(
+        "WITH RECURSIVE family (id) AS (
+             VALUES (?1)
+             UNION
+             SELECT s.id FROM sessions s JOIN family f ON s.parent = f.id WHERE s.source = ?2
+         )
+         SELECT {RECORD_COLUMNS} FROM sessions
+         WHERE id IN family AND id <> ?1 ORDER BY number"
+    ))?;
+    let records = statement.query_map(params![session.as_str(), SUBAGENT_SOURCE], record)?;
     Ok(records.collect::<Result<_, _>>()?)
 }
 

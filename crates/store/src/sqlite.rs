@@ -162,6 +162,21 @@ impl Store for SqliteStore {
     }
 }
 
+impl SqliteStore {
+    async fn delete_alone(&self, session: SessionId) -> Result<(), StoreError> {
+        let side = self.write_side()?;
+        // Nobody may be writing into it, and nobody may begin to.
+        let _lock = self.lock(&session).await?;
+        loop {
+            let session = session.clone();
+            let delete = move |conn: &_| sessions::delete_some(conn, &session);
+            if side.writer.run(delete).await? == Left::Nothing {
+                return Ok(());
+            }
+        }
+    }
+}
+
 impl Approvals for SqliteStore {
     fn open_approval(&self, approval: Approval) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
@@ -220,6 +235,15 @@ impl Archive for SqliteStore {
         Box::pin(self.readers.run(read))
     }
 
+    fn subagents(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Vec<SessionRecord>, StoreError>> {
+        let session = session.clone();
+        let read = move |conn: &_| sessions::subagents(conn, &session);
+        Box::pin(self.readers.run(read))
+    }
+
     fn find(&self, name: &str) -> BoxFuture<'_, Result<SessionId, StoreError>> {
         let name = name.to_owned();
         Box::pin(self.readers.run(move |conn| sessions::find(conn, &name)))
@@ -262,16 +286,11 @@ impl Archive for SqliteStore {
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
         Box::pin(async move {
-            let side = self.write_side()?;
-            // Nobody may be writing into it, and nobody may begin to.
-            let _lock = self.lock(&session).await?;
-            loop {
-                let session = session.clone();
-                let delete = move |conn: &_| sessions::delete_some(conn, &session);
-                if side.writer.run(delete).await? == Left::Nothing {
-                    return Ok(());
-                }
+            // Its subagents worked for nobody else. They go first: a crash on the way leaves nobody without a parent.
+            for subagent in self.subagents(&session).await? {
+                self.delete_alone(subagent.id).await?;
             }
+            self.delete_alone(session).await
         })
     }
 

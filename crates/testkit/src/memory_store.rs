@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hermes_core::{
     Approval, ApprovalId, Approvals, BoxFuture, CallId, Claim, Cost, Entry, Intent, LoadedSession,
     Message, NewSession, OpenTurn, Role, SessionId, SessionRecord, Settled, Settlement, Settling,
-    Store, StoreError, Timestamp, Usage, history,
+    Store, StoreError, Timestamp, TurnEnd, Usage, history,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -267,6 +267,13 @@ impl Log {
         open
     }
 
+    fn last_end(&self) -> Option<TurnEnd> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            Entry::TurnEnded { end, .. } => Some(end.clone()),
+            _ => None,
+        })
+    }
+
     fn load(&self) -> LoadedSession {
         let messages = self.messages();
         let open_turn = self.open_turn();
@@ -275,6 +282,7 @@ impl Log {
             prefix: self.row.prefix.clone(),
             messages,
             open_turn,
+            last_end: self.last_end(),
         }
     }
 

@@ -158,9 +158,19 @@ impl Hermes {
     /// # Panics
     /// If the program cannot be started.
     pub fn spawn_in_terminal(&self) -> Terminal {
+        self.spawn_in_terminal_of(24, 80)
+    }
+
+    /// Starts the process in a terminal of this size. It says what it is in `TERM`, unless that is given.
+    ///
+    /// # Panics
+    /// If the program cannot be started.
+    pub fn spawn_in_terminal_of(&self, rows: u16, columns: u16) -> Terminal {
         let mut command = self.command();
-        command.env("TERM", "xterm-256color");
-        Terminal::spawn(command, Arc::clone(&self.folder))
+        if !self.env.iter().any(|(name, _)| name == "TERM") {
+            command.env("TERM", "xterm-256color");
+        }
+        Terminal::spawn(command, (rows, columns), Arc::clone(&self.folder))
             .unwrap_or_else(|error| self.cannot_start(&error))
     }
 

@@ -1,12 +1,13 @@
 //! Tools for tests of the loop: they do what they are told and count how often.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    Ask, BoxFuture, Consent, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Ask, BoxFuture, Consent, Effect, Parallel, SessionId, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +18,8 @@ pub struct TestTool {
     parallel: Parallel,
     behaviour: Behaviour,
     consent: Consent,
+    real: Option<Arc<dyn Tool>>,
+    changes: Vec<PathBuf>,
     runs: Arc<AtomicUsize>,
 }
 
@@ -35,6 +38,8 @@ pub enum Behaviour {
     Hang,
     /// Asks the person, and returns their response as JSON.
     Enquire(Ask),
+    /// Calls these tools at once with these arguments, and returns what each said, a line each.
+    Use(Vec<(&'static str, Value)>),
 }
 
 impl TestTool {
@@ -56,6 +61,8 @@ impl TestTool {
             parallel: Parallel::Never,
             behaviour: Behaviour::Echo,
             consent: Consent::NotNeeded,
+            real: None,
+            changes: Vec::new(),
             runs: Arc::default(),
         }
     }
@@ -80,6 +87,18 @@ impl TestTool {
         self
     }
 
+    /// Passes every call on to another tool, which gets the same arguments.
+    pub fn stands_for(mut self, real: impl Tool + 'static) -> Self {
+        self.real = Some(Arc::new(real));
+        self
+    }
+
+    /// Says that its calls may change this file or folder.
+    pub fn changes(mut self, path: impl Into<PathBuf>) -> Self {
+        self.changes.push(path.into());
+        self
+    }
+
     /// How often the tool ran; stays valid after the tool is given away.
     pub fn runs(&self) -> Arc<AtomicUsize> {
         self.runs.clone()
@@ -99,8 +118,16 @@ impl Tool for TestTool {
         self.parallel.clone()
     }
 
+    fn changes(&self, _: &Value, _: &SessionId, _: &Path) -> Vec<PathBuf> {
+        self.changes.clone()
+    }
+
     fn consent(&self, _: &Value) -> Consent {
         self.consent.clone()
+    }
+
+    fn stands_for(&self, arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
+        Some((self.real.clone()?, arguments.clone()))
     }
 
     fn run<'a>(
@@ -128,6 +155,16 @@ impl Tool for TestTool {
                 Behaviour::Enquire(ask) => {
                     let response = cx.person.ask(ask.clone()).await;
                     Ok(ToolOutput::text(json!(response).to_string()))
+                }
+                Behaviour::Use(calls) => {
+                    let calls = calls.iter().map(|(tool, arguments)| async move {
+                        match cx.toolbox.call(tool, arguments.clone()).await {
+                            Ok(output) => format!("ok: {}", output.text),
+                            Err(error) => format!("error: {error}"),
+                        }
+                    });
+                    let said = futures_util::future::join_all(calls).await;
+                    Ok(ToolOutput::text(said.join("\n")))
                 }
             }
         })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Random, Tool};
+use hermes_core::{Checkpoints, Random, Tool};
 use tempfile::TempDir;
 
 use crate::clock::TestClock;
@@ -15,6 +15,9 @@ pub struct World {
     pub clock: Arc<TestClock>,
     pub random: Arc<Random>,
     pub tools: Vec<Arc<dyn Tool>>,
+    pub checkpoints: Option<Arc<dyn Checkpoints>>,
+    /// Who answers subagents, if not the model.
+    pub subagent_model: Option<Arc<ScriptedModel>>,
     /// The working directory; gone with the world.
     pub folder: TempDir,
 }
@@ -28,12 +31,20 @@ impl World {
             clock: Arc::default(),
             random: Arc::new(Random::seeded(1)),
             tools: Vec::new(),
+            checkpoints: None,
+            subagent_model: None,
             folder: tempfile::tempdir().expect("a temporary folder"),
         }
     }
 
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Subagents get a model of their own, which says these things.
+    pub fn subagents(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
+        self.subagent_model = Some(Arc::new(ScriptedModel::new(steps)));
         self
     }
 

@@ -1,7 +1,8 @@
 //! The tools that are built in.
 //!
 //! Each tool is one file with its schema, description, effect class, parallel safety, limits and code; [`BUILT_IN`] is
-//! the one list of them, and `toolset` groups them by name. File tools share `paths` (what a path means), `guard`
+//! the one list of them, and `toolset` groups them by name. [`tool_search`] lets a model find tools that would be too
+//! many to list. File tools share `paths` (what a path means), `guard`
 //! (which files are out of bounds), `ledger` (what a session has read, who writes), `target`, `folder` and `atomic` (how a
 //! file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
 //! `shell` makes of them.
@@ -13,12 +14,15 @@ use std::time::Duration;
 use hermes_core::{Processes, Terminal, Tool};
 
 mod clarify;
+mod delegate_task;
+mod execute_code;
 pub mod patch;
 mod process;
 mod read_file;
 mod search_files;
 mod terminal;
 mod todo;
+mod tool_search;
 mod write_file;
 
 mod toolset;
@@ -38,9 +42,11 @@ mod shell;
 mod syntax;
 mod target;
 
+pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use ledger::FileLedger;
 pub use policy::CommandLists;
-pub use toolset::{TOOLSETS, Toolset, UnknownToolset, select};
+pub use tool_search::{SearchLimits, tool_search};
+pub use toolset::{TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
 
 /// Makes one tool out of what the binary gives it.
 type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
@@ -48,6 +54,8 @@ type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[(&str, Make)] = &[
     ("clarify", clarify::make),
+    ("delegate_task", delegate_task::make),
+    ("execute_code", execute_code::make),
     ("patch", patch::make),
     ("process", process::make),
     ("read_file", read_file::make),
@@ -68,6 +76,7 @@ pub struct ToolPorts {
     pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
     pub limits: ToolLimits,
+    pub code: CodeSettings,
     /// The user's home folder: what `~` means, and where their keys are.
     pub home: Option<PathBuf>,
     /// Files and folders of ours that tools neither read nor write: keys and tokens.
@@ -93,6 +102,8 @@ pub struct ToolLimits {
     pub output_bytes_max: usize,
     /// `terminal.timeout`: for commands that name none.
     pub command_timeout: Duration,
+    /// `delegation.max_concurrent_children`
+    pub subagents_max: usize,
     /// The longest a command may ask for: a turn should not hang for an hour.
     pub command_timeout_max: Duration,
     /// `agent.clarify_timeout`: how long a question to the user waits.
@@ -107,6 +118,7 @@ impl Default for ToolLimits {
             line_chars_max: 2000,
             output_bytes_max: 50_000,
             command_timeout: Duration::from_secs(180),
+            subagents_max: 3,
             command_timeout_max: Duration::from_secs(600),
             clarify_timeout: Duration::from_secs(3600),
         }

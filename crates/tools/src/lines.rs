@@ -14,6 +14,7 @@ pub(crate) struct Page {
     /// Number of the first line, from 1.
     pub(crate) offset: usize,
     pub(crate) lines_max: usize,
+    pub(crate) is_numbered: bool,
     pub(crate) chars_max: usize,
     pub(crate) line_chars_max: usize,
     /// How far past the page lines are counted; beyond it the total is a lower bound.
@@ -23,7 +24,7 @@ pub(crate) struct Page {
 /// The lines of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PageText {
-    /// `number|text` for each line.
+    /// `number|text` for each line, or the text alone.
     pub(crate) text: String,
     /// Number of the last line shown; below the offset when there is none.
     pub(crate) last: usize,
@@ -54,7 +55,10 @@ pub(crate) fn read_page(
             continue;
         }
         let text = line.text(number);
-        let shown = format!("{number}|{text}\n");
+        let shown = match page.is_numbered {
+            true => format!("{number}|{text}\n"),
+            false => format!("{text}\n"),
+        };
         chars += shown.chars().count();
         if chars > page.chars_max && number > page.offset {
             break;
@@ -179,6 +183,7 @@ mod tests {
         Page {
             offset,
             lines_max,
+            is_numbered: true,
             chars_max: 1000,
             line_chars_max: 10,
             count_bytes_max: 100_000,

@@ -158,6 +158,10 @@ impl Tool for Patch {
         request.paths().into_iter().map(absolute).collect()
     }
 
+    fn changes(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
+        self.touched(arguments, cwd)
+    }
+
     fn run<'a>(
         &'a self,
         arguments: Value,

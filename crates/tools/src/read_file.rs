@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, CancellationToken, Effect, Parallel, SessionId, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec,
+    BoxFuture, CancellationToken, Effect, Parallel, Reader, SessionId, Tool, ToolContext,
+    ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -167,9 +167,14 @@ impl ReadFile {
         let arguments: Arguments = arguments::parse(NAME, arguments)?;
         let path = paths::joined(&arguments.path, &cx.cwd, self.home.as_deref());
         let lines_max = self.limits.read_lines_max.max(1);
+        let lines_default = match cx.reader {
+            Reader::Model => LINES_DEFAULT,
+            Reader::Program => lines_max,
+        };
         let page = Page {
             offset: arguments.offset.unwrap_or(1).max(1),
-            lines_max: arguments.limit.unwrap_or(LINES_DEFAULT).clamp(1, lines_max),
+            lines_max: arguments.limit.unwrap_or(lines_default).clamp(1, lines_max),
+            is_numbered: cx.reader == Reader::Model,
             chars_max: self.limits.read_chars_max,
             line_chars_max: self.limits.line_chars_max,
             count_bytes_max: COUNT_BYTES_MAX,
@@ -180,6 +185,7 @@ impl ReadFile {
             guard: self.guard.clone(),
             ledger: self.ledger.clone(),
             session: cx.session.clone(),
+            reader: cx.reader,
             stop: cx.stop.clone(),
         };
         let stopped =
@@ -200,6 +206,7 @@ struct Reading {
     guard: Guard,
     ledger: FileLedger,
     session: SessionId,
+    reader: Reader,
     stop: CancellationToken,
 }
 
@@ -215,14 +222,16 @@ impl Reading {
         let (mut file, metadata) = self.open(&target)?;
         let stamp = Stamp::of(&metadata);
         let key = (self.page.offset, self.page.lines_max);
-        if self.ledger.may_refer(&self.session, &target, stamp, key) {
+        // What a program reads is not in the conversation, nor can it look there.
+        let is_shown = self.reader == Reader::Model;
+        if is_shown && self.ledger.may_refer(&self.session, &target, stamp, key) {
             return Ok(Some(unchanged(&self.path, self.page.offset)));
         }
         let text = match documents::extract(&target, &mut file) {
             Some(document) => self.read_document(&document)?,
             None => self.read_text(file, &metadata)?,
         };
-        if let Some(text) = &text {
+        if let Some(text) = text.as_ref().filter(|_| is_shown) {
             self.ledger
                 .note_read(&self.session, &target, stamp, key, text.len());
         }
@@ -347,7 +356,12 @@ fn present(path: &Path, page: Page, page_text: PageText) -> Result<String, Strin
         is_lossy,
     } = page_text;
     if total == 0 {
-        return Ok("[the file is empty]".to_owned());
+        let words = if page.is_numbered {
+            "[the file is empty]"
+        } else {
+            ""
+        };
+        return Ok(words.to_owned());
     }
     if last == 0 {
         return Err(format!(

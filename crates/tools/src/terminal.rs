@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, Processes, ShellCommand,
-    Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Wishes,
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, Processes, Reader, SessionId,
+    ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Wishes,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -126,6 +126,18 @@ impl Tool for TerminalTool {
             .collect()
     }
 
+    /// Whatever is not known to change nothing may change what is around it. Other machines are out of reach.
+    fn changes(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
+        let folder = self.terminal.folder_here(session, cwd);
+        match self.effect(arguments) {
+            Effect::Read => Vec::new(),
+            Effect::Idempotent | Effect::Effect => folder
+                .map(|folder| self.touched(arguments, cwd).pop().unwrap_or(folder))
+                .into_iter()
+                .collect(),
+        }
+    }
+
     fn run<'a>(
         &'a self,
         arguments: Value,
@@ -153,6 +165,9 @@ impl TerminalTool {
             return self.start(command, &arguments).await;
         }
         match self.terminal.run(command).await {
+            Ok(output) if cx.reader == Reader::Program && output.exit == CommandExit::Code(0) => {
+                Ok(ToolOutput::text(output.text))
+            }
             Ok(output) => present(&arguments.command, timeout, &output),
             Err(error) => Err(ToolError::Answer(error.to_string())),
         }

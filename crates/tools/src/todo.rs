@@ -48,7 +48,8 @@ fn spec() -> ToolSpec {
                                 "description": "How far it is",
                             },
                         },
-                        "required": ["id", "content", "status"],
+                        // A merge may leave out what stays.
+                        "required": ["id"],
                     },
                 },
                 "merge": {"type": "boolean", "description": "Update instead of replace (default false)"},
@@ -139,9 +140,13 @@ impl Tool for Todo {
     }
 }
 
-/// Reads the list out of an earlier result. One that we did not write counts as empty.
+/// Reads the list out of an earlier result. One that we did not write counts as empty; words of the user and context
+/// files may follow what we wrote.
 fn previous_items(previous: Option<&str>) -> Vec<Item> {
-    let list = previous.and_then(|text| serde_json::from_str::<List>(text).ok());
+    let list = previous.and_then(|text| {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<List>();
+        values.next()?.ok()
+    });
     list.unwrap_or_default().todos
 }
 
@@ -269,6 +274,13 @@ mod tests {
         assert!(text.ends_with(
             r#""summary":{"total":2,"pending":0,"in_progress":1,"completed":1,"cancelled":0}}"#
         ));
+    }
+
+    #[test]
+    fn words_of_the_user_behind_a_list_do_not_lose_it() {
+        let (text, written) = call(None, json!({"todos": [item("1", "plan", "pending")]}));
+        let steered = format!("{text}\n\n[and hurry]");
+        assert_eq!(call(Some(&steered), json!({})).1, written);
     }
 
     #[test]

@@ -8,7 +8,11 @@ pub struct Toolset {
     pub name: &'static str,
     /// The name older settings use.
     pub legacy_name: Option<&'static str>,
+    /// What it is for, as lists show it.
+    pub purpose: &'static str,
     pub tools: &'static [&'static str],
+    /// Toolsets that are part of it.
+    pub includes: &'static [&'static str],
 }
 
 /// Every group that is not everything.
@@ -16,23 +20,81 @@ pub const TOOLSETS: &[Toolset] = &[
     Toolset {
         name: "clarify",
         legacy_name: None,
+        purpose: "ask you what only you know",
         tools: &["clarify"],
+        includes: &[],
+    },
+    Toolset {
+        name: "code_execution",
+        legacy_name: None,
+        purpose: "write scripts that call tools",
+        tools: &["execute_code"],
+        includes: &[],
+    },
+    Toolset {
+        name: "delegation",
+        legacy_name: None,
+        purpose: "give errands to subagents",
+        tools: &["delegate_task"],
+        includes: &[],
     },
     Toolset {
         name: "file",
         legacy_name: Some("file_tools"),
+        purpose: "read, write, change and search files",
         tools: &["patch", "read_file", "search_files", "write_file"],
+        includes: &[],
     },
     Toolset {
         name: "terminal",
         legacy_name: Some("terminal_tools"),
+        purpose: "run commands, also in the background",
         tools: &["terminal", "process"],
+        includes: &[],
     },
     Toolset {
         name: "todo",
         legacy_name: None,
+        purpose: "keep a list of steps",
         tools: &["todo"],
+        includes: &[],
     },
+    Toolset {
+        name: "debugging",
+        legacy_name: None,
+        purpose: "look for a fault: commands and files",
+        tools: &[],
+        includes: &["terminal", "file"],
+    },
+];
+
+/// Toolsets that settings may name although their tools are not here: those of the program this one follows.
+const ELSEWHERE: &[&str] = &[
+    "browser",
+    "computer_use",
+    "context_engine",
+    "cronjob",
+    "discord",
+    "discord_admin",
+    "feishu_doc",
+    "feishu_drive",
+    "homeassistant",
+    "image_gen",
+    "kanban",
+    "memory",
+    "project",
+    "safe",
+    "search",
+    "session_search",
+    "skills",
+    "spotify",
+    "tts",
+    "video",
+    "video_gen",
+    "vision",
+    "web",
+    "x_search",
+    "yuanbao",
 ];
 
 /// Names that mean every tool.
@@ -60,14 +122,23 @@ fn members(name: &str) -> Result<Vec<&'static str>, UnknownToolset> {
     if EVERYTHING.contains(&name) {
         return Ok(BUILT_IN.iter().map(|(tool, _)| *tool).collect());
     }
-    TOOLSETS
+    let toolset = TOOLSETS
         .iter()
         .find(|toolset| toolset.name == name || toolset.legacy_name == Some(name))
-        .map(|toolset| toolset.tools.to_vec())
         .ok_or_else(|| UnknownToolset {
             name: name.to_owned(),
             near: nearest(name, known_names()),
-        })
+        })?;
+    let mut tools = toolset.tools.to_vec();
+    for included in toolset.includes {
+        tools.extend(members(included)?);
+    }
+    Ok(tools)
+}
+
+/// Whether a toolset is known, but has no tools here.
+pub fn is_elsewhere(name: &str) -> bool {
+    ELSEWHERE.contains(&name)
 }
 
 fn known_names() -> impl Iterator<Item = &'static str> {
@@ -101,6 +172,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_elsewhere_is_not_here() {
+        for toolset in TOOLSETS {
+            assert!(!is_elsewhere(toolset.name), "{}", toolset.name);
+        }
+        assert!(is_elsewhere("browser") && !is_elsewhere("brwoser"));
+    }
+
+    #[test]
+    fn a_toolset_can_be_made_of_others() {
+        let parts = selected(&["terminal", "file"]);
+        assert_eq!(selected(&["debugging"]), parts);
+    }
+
+    #[test]
     fn a_tool_named_twice_is_selected_once() {
         assert_eq!(
             selected(&["todo", "file", "todo"]),
@@ -131,7 +216,8 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: clarify, file, terminal, todo, hermes-cli, all, *"
+            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, terminal, todo, debugging, \
+             hermes-cli, all, *"
         );
     }
 }

@@ -85,6 +85,10 @@ impl Tool for WriteFile {
             .collect()
     }
 
+    fn changes(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
+        self.touched(arguments, cwd)
+    }
+
     fn run<'a>(
         &'a self,
         arguments: Value,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 use hermes_core::command::{self, Command, Line as Said, Surface, Verb};
+use hermes_core::quick::Own;
 use hermes_core::{Event, Op, Response, UserMessage, Verdict, wording};
 use ratatui_core::text::Line;
 
@@ -17,7 +18,7 @@ use crate::composer::{Composed, Composer, PasteLimits};
 use crate::conversation::Conversation;
 use crate::editor::Edit;
 use crate::form::Filled;
-use crate::host::{BusyInput, FromHost, Settings, ToHost};
+use crate::host::{Around, BusyInput, FromHost, Settings, ToHost};
 use crate::item::Item;
 use crate::keymap::{self, Key};
 use crate::picker::{Picked, Picker};
@@ -60,6 +61,7 @@ pub(crate) struct App {
     conversation: Conversation,
     composer: Composer,
     picker: Option<Picker>,
+    around: Around,
     busy_input: BusyInput,
     /// A short word below the input, and until when.
     hint: Option<(String, Duration)>,
@@ -81,8 +83,9 @@ impl App {
         };
         Self {
             conversation: Conversation::new(settings.reasoning),
-            composer: Composer::new(history, limits),
+            composer: Composer::new(history, limits, settings.quick_commands.clone()),
             picker: None,
+            around: Around::default(),
             busy_input: settings.busy_input,
             hint: None,
             interrupted: None,
@@ -171,7 +174,20 @@ impl App {
                 self.conversation.print(note);
             }
             FromHost::Fill(text) => self.composer.give_back(&text),
-            FromHost::Choose(choice) => self.picker = Some(Picker::new(choice)),
+            FromHost::Choose(choice) => {
+                self.picker = Some(Picker::new(choice));
+                return self.look();
+            }
+            FromHost::Looked { value, text } => {
+                let picker = self.picker.iter_mut();
+                picker.for_each(|picker| picker.looked(&value, &text));
+            }
+            FromHost::Found { words, items } => {
+                let picker = self.picker.iter_mut();
+                picker.for_each(|picker| picker.found(&words, &items));
+                return self.look();
+            }
+            FromHost::Around(around) => self.around = around,
             FromHost::Edited(Ok(text)) => self.composer.replace(text.trim_end_matches('\n')),
             FromHost::Edited(Err(why)) => self.complain(why),
             FromHost::BusyInput(mode) => self.busy_input = mode,
@@ -205,7 +221,7 @@ impl App {
 
     fn picked(&mut self, picked: Picked) -> Vec<Effect> {
         if picked == Picked::Nothing {
-            return Vec::new();
+            return self.look();
         }
         match (self.picker.take(), picked) {
             (Some(picker), Picked::Chosen(arguments)) => {
@@ -214,6 +230,13 @@ impl App {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Asks for what the picker does not know yet.
+    fn look(&mut self) -> Vec<Effect> {
+        let wishes = self.picker.as_mut().map(Picker::wishes);
+        let wishes = wishes.into_iter().flatten();
+        wishes.map(Effect::Send).collect()
     }
 
     /// What a key says to the question on the screen.
@@ -360,7 +383,16 @@ impl App {
         if text.trim().is_empty() || self.is_leaving {
             return Vec::new();
         }
-        let effects = match command::read(&text, Surface::Terminal) {
+        let quick = self.settings.quick_commands.clone();
+        let line = match quick.read(&text, Surface::Terminal) {
+            Own::Line(line) => line,
+            Own::Exec(command) => {
+                let mut effects = vec![Effect::Send(ToHost::Shell(command.to_owned()))];
+                effects.extend(self.composer.take().map(Effect::Remember));
+                return effects;
+            }
+        };
+        let effects = match command::read(&line, Surface::Terminal) {
             Said::Words(words) => Some(self.say(words, self.busy_input)),
             Said::Command { command, arguments } => self.command(command, arguments),
             Said::Unknown { name, near } => {

@@ -1,6 +1,7 @@
 //! Suggestions while typing: commands behind a slash, files behind an `@`.
 
 use hermes_core::command::{self, Surface};
+use hermes_core::quick::{Quick, QuickCommands};
 use ratatui_core::text::{Line, Span};
 
 use crate::{fuzzy, theme, wrap};
@@ -59,11 +60,36 @@ pub(crate) fn word(before_cursor: &str) -> Option<Word<'_>> {
     })
 }
 
-pub(crate) fn suggestions(word: Word<'_>, files: &[String]) -> Vec<Suggestion> {
+pub(crate) fn suggestions(
+    word: Word<'_>,
+    files: &[String],
+    quick: &QuickCommands,
+) -> Vec<Suggestion> {
     match word.kind {
-        Kind::Command => commands(word.letters),
+        Kind::Command => {
+            let mut found = own_commands(word.letters, quick);
+            found.extend(commands(word.letters));
+            found
+        }
         Kind::File => paths(word.letters, files),
     }
+}
+
+/// The person's own commands come first: there are few, and they were wanted.
+fn own_commands(letters: &str, quick: &QuickCommands) -> Vec<Suggestion> {
+    let fitting = quick.iter().filter(|(name, _)| {
+        name.starts_with(letters) && !command::is_name(name, Surface::Terminal)
+    });
+    let suggestion = |(name, quick): (&str, &Quick)| {
+        let (Quick::Exec(meaning) | Quick::Alias(meaning)) = quick;
+        Suggestion {
+            word: format!("/{name}"),
+            label: format!("/{}", wrap::clean(name)),
+            detail: wrap::clean(meaning).replace('\n', " "),
+            is_complete: true,
+        }
+    };
+    fitting.map(suggestion).collect()
 }
 
 fn commands(letters: &str) -> Vec<Suggestion> {

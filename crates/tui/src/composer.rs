@@ -1,5 +1,6 @@
 //! The input: an [`Editor`] with history, search in it, and suggestions.
 
+use hermes_core::quick::QuickCommands;
 use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 
@@ -45,6 +46,7 @@ pub(crate) struct Composer {
     dismissed: Option<usize>,
     files: Vec<String>,
     limits: PasteLimits,
+    quick: QuickCommands,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +56,7 @@ struct Search {
 }
 
 impl Composer {
-    pub(crate) fn new(history: Vec<String>, limits: PasteLimits) -> Self {
+    pub(crate) fn new(history: Vec<String>, limits: PasteLimits, quick: QuickCommands) -> Self {
         Self {
             editor: Editor::default(),
             history: History::new(history),
@@ -64,6 +66,7 @@ impl Composer {
             dismissed: None,
             files: Vec::new(),
             limits,
+            quick,
         }
     }
 
@@ -200,7 +203,7 @@ impl Composer {
             return Composed::Done;
         }
         let is_new_file = word.kind == completion::Kind::File && word.letters.is_empty();
-        let suggestions = completion::suggestions(word, &self.files);
+        let suggestions = completion::suggestions(word, &self.files, &self.quick);
         self.completion = (!suggestions.is_empty()).then(|| Completion::new(suggestions));
         match is_new_file {
             true => Composed::WantsFiles,
@@ -388,7 +391,7 @@ mod tests {
             lines_max: 5,
             chars_max: 2_000,
         };
-        Composer::new(history, limits)
+        Composer::new(history, limits, QuickCommands::default())
     }
 
     fn type_in(composer: &mut Composer, text: &str) {

@@ -1,6 +1,6 @@
 //! What happens in the conversation: events come in, finished items go out, the rest is live.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use hermes_core::{
@@ -59,6 +59,8 @@ pub(crate) struct RunningCall {
     pub(crate) brief: String,
     pub(crate) since: Duration,
     pub(crate) progress: VecDeque<String>,
+    /// What each subagent is doing.
+    pub(crate) subagents: BTreeMap<usize, String>,
 }
 
 #[derive(Debug)]
@@ -199,6 +201,11 @@ impl Conversation {
                 arguments,
             } => self.start_call(call, tool, &arguments, now),
             Event::CallProgress { call, text } => self.progress(&call, &text),
+            Event::SubagentProgress {
+                call,
+                subagent,
+                text,
+            } => self.subagent_progress(&call, subagent, &text),
             Event::CallFinished {
                 call,
                 tool,
@@ -289,6 +296,7 @@ impl Conversation {
             brief: wording::brief(arguments),
             since: now,
             progress: VecDeque::new(),
+            subagents: BTreeMap::new(),
         });
     }
 
@@ -304,6 +312,13 @@ impl Conversation {
             // A row shows no more, whatever the terminal.
             call.progress
                 .push_back(hermes_core::text::shorten(line, 500));
+        }
+    }
+
+    fn subagent_progress(&mut self, id: &CallId, subagent: usize, text: &str) {
+        // One that runs in the background has outlived its call.
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) {
+            call.subagents.insert(subagent, wrap::clean(text));
         }
     }
 

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use hermes_core::command::Command;
+use hermes_core::quick::QuickCommands;
 use hermes_core::{Event, Message, Op, SessionId};
 
 /// What the program tells the interface.
@@ -20,6 +21,18 @@ pub enum FromHost {
     Fill(String),
     /// A list to choose from; the choice comes back as the arguments of its command.
     Choose(Choice),
+    /// What came of [`ToHost::Look`]: the item as its preview shows it.
+    Looked {
+        value: String,
+        text: String,
+    },
+    /// What came of [`ToHost::Search`]: items in which the words stand.
+    Found {
+        words: String,
+        items: Vec<Item>,
+    },
+    /// How the things beside the conversation are.
+    Around(Around),
     /// What came of [`ToHost::Edit`]: the text as the editor left it, or why there is none.
     Edited(Result<String, String>),
     BusyInput(BusyInput),
@@ -36,6 +49,12 @@ pub enum ToHost {
         command: &'static Command,
         arguments: String,
     },
+    /// The person wants a command of their own run in a shell; what it prints is told.
+    Shell(String),
+    /// The person looks at an item of a [`Choice`] that can be looked into.
+    Look(String),
+    /// The person looks for words in the items of such a [`Choice`].
+    Search(String),
     /// The person wants this text in their own editor. The terminal is theirs until [`FromHost::Edited`].
     Edit(String),
     /// The person leaves.
@@ -61,6 +80,26 @@ pub struct Choice {
     pub command: &'static Command,
     pub title: String,
     pub items: Vec<Item>,
+    pub depth: Depth,
+}
+
+/// How much there is behind the items of a [`Choice`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// They are all there is.
+    Flat,
+    /// The program shows what is in them and finds words there.
+    Deep,
+}
+
+/// What goes on beside the conversation, for the status row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Around {
+    /// MCP servers that should work, and those that do.
+    pub servers: usize,
+    pub servers_ready: usize,
+    /// Processes that this conversation left running in the background.
+    pub processes: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -101,6 +140,7 @@ pub struct Settings {
     pub reasoning: ShowReasoning,
     pub shows_cost: bool,
     pub rings_bell: bool,
+    pub quick_commands: QuickCommands,
     /// A paste of more lines, or of more characters, becomes one chip.
     pub paste_lines_max: usize,
     pub paste_chars_max: usize,
@@ -120,6 +160,7 @@ impl Default for Settings {
             reasoning: ShowReasoning::default(),
             shows_cost: true,
             rings_bell: false,
+            quick_commands: QuickCommands::default(),
             paste_lines_max: 5,
             paste_chars_max: 2_000,
             past_exchanges: 10,

@@ -28,5 +28,8 @@ mod terminal;
 mod theme;
 mod wrap;
 
-pub use host::{BusyInput, Choice, FromHost, Item, Leave, Opened, Settings, ShowReasoning, ToHost};
+pub use host::{
+    Around, BusyInput, Choice, Depth, FromHost, Item, Leave, Opened, Settings, ShowReasoning,
+    ToHost,
+};
 pub use run::{TuiError, run};

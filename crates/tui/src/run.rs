@@ -19,6 +19,9 @@ use crate::{files, history};
 
 /// At most 60 frames a second: more nobody sees.
 const FRAME: Duration = Duration::from_millis(16);
+/// A key is shown sooner, whatever else is drawn: whoever types sees every wait. Not at once, since a terminal may send
+/// what was pasted as keys.
+const KEY_FRAME: Duration = Duration::from_millis(4);
 /// How often things that move by themselves are drawn.
 const TICK: Duration = Duration::from_millis(100);
 /// Words of the program that are taken before the next frame, so that keys are not kept waiting.
@@ -60,6 +63,8 @@ struct Rim {
     started: Instant,
     drawn: Instant,
     is_dirty: bool,
+    /// A key was pressed that is not on the screen yet.
+    is_urgent: bool,
 }
 
 impl Rim {
@@ -79,6 +84,7 @@ impl Rim {
             started: now,
             drawn: now.checked_sub(FRAME).unwrap_or(now),
             is_dirty: true,
+            is_urgent: false,
         })
     }
 
@@ -124,14 +130,23 @@ impl Rim {
     fn next_frame(&self) -> Option<Instant> {
         self.terminal.as_ref()?;
         match (self.is_dirty, self.app.is_moving()) {
-            (true, _) => Some(self.drawn + FRAME),
+            (true, _) => Some(self.drawn + self.pause()),
             (false, true) => Some(self.drawn + TICK),
             (false, false) => None,
         }
     }
 
+    /// The least time between two frames.
+    fn pause(&self) -> Duration {
+        match self.is_urgent {
+            true => KEY_FRAME,
+            false => FRAME,
+        }
+    }
+
     fn take(&mut self, input: Input) -> Option<Leave> {
         self.is_dirty = true;
+        self.is_urgent |= matches!(input, Input::Key(_) | Input::Paste(_));
         if matches!(input, Input::Host(FromHost::Edited(_))) && self.retake().is_err() {
             return Some(Leave::Closed);
         }
@@ -188,7 +203,7 @@ impl Rim {
     }
 
     fn draw_if_due(&mut self) -> io::Result<()> {
-        let is_due = self.is_dirty && self.drawn.elapsed() >= FRAME;
+        let is_due = self.is_dirty && self.drawn.elapsed() >= self.pause();
         match is_due {
             true => self.draw(),
             false => Ok(()),
@@ -205,6 +220,7 @@ impl Rim {
         let frame = self.screen.draw(&finished, view, columns);
         self.drawn = Instant::now();
         self.is_dirty = false;
+        self.is_urgent = false;
         match frame.is_empty() {
             true => Ok(()),
             false => terminal.write(&frame),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ratatui_core::text::{Line, Span};
 
 use crate::conversation::Conversation;
+use crate::host::Around;
 use crate::{theme, wrap};
 
 /// A context as full as this is worth a warning, in percent.
@@ -12,6 +13,7 @@ const NEARLY_FULL: u64 = 80;
 
 pub(crate) struct Status<'a> {
     pub(crate) conversation: &'a Conversation,
+    pub(crate) around: Around,
     pub(crate) user_home: Option<&'a PathBuf>,
     pub(crate) shows_cost: bool,
 }
@@ -38,6 +40,8 @@ impl Status<'_> {
         let mut facts = vec![dim(opened.model.clone())];
         facts.extend(self.context(opened.context_window));
         facts.extend(self.cost().map(dim));
+        facts.extend(self.servers());
+        facts.extend(self.processes().map(dim));
         facts.push(dim(shorten_home(
             &opened.cwd,
             self.user_home.map(PathBuf::as_path),
@@ -64,6 +68,32 @@ impl Status<'_> {
             _ => theme::WARNING,
         };
         Some(Span::styled(text, style))
+    }
+
+    /// How many MCP servers work; a warning when one of them does not.
+    fn servers(&self) -> Option<Span<'static>> {
+        let Around {
+            servers,
+            servers_ready,
+            ..
+        } = self.around;
+        match (servers, servers_ready) {
+            (0, _) => None,
+            (servers, ready) if ready == servers => {
+                Some(Span::styled(format!("MCP {servers}"), theme::DIM))
+            }
+            _ => {
+                let text = format!("MCP {servers_ready}/{servers}");
+                Some(Span::styled(text, theme::WARNING))
+            }
+        }
+    }
+
+    fn processes(&self) -> Option<String> {
+        match self.around.processes {
+            0 => None,
+            count => Some(format!("{count} in the background")),
+        }
     }
 
     fn cost(&self) -> Option<String> {

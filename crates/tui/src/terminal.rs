@@ -1,12 +1,16 @@
 //! The terminal's own settings: taken over at the start, given back however the interface ends.
 
 use std::io::{self, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossterm::event::{
     DisableBracketedPaste, EnableBracketedPaste, KeyboardEnhancementFlags,
     PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use crossterm::{execute, queue, terminal};
+
+/// Panics that are reported at the end; who needs more reads the log.
+const REPORTS_MAX: usize = 8;
 
 /// The terminal in raw mode. Dropping it gives the terminal back.
 pub(crate) struct RawTerminal {
@@ -49,7 +53,7 @@ impl Drop for RawTerminal {
 }
 
 /// Gives the terminal back. Nothing can be done about a terminal that is gone.
-pub(crate) fn restore() {
+fn restore() {
     let mut stdout = io::stdout();
     let _ = queue!(stdout, PopKeyboardEnhancementFlags, DisableBracketedPaste);
     let _ = stdout.write_all(b"\x1b[?2026l\x1b[?7h\x1b[0m\x1b[?25h");
@@ -57,24 +61,36 @@ pub(crate) fn restore() {
     let _ = terminal::disable_raw_mode();
 }
 
-/// As long as it lives, a panic gives the terminal back before it is reported.
-pub(crate) struct PanicGuard;
+/// As long as it lives, a panic is not reported into the screen. Most are caught, as those of tools are, and the
+/// conversation goes on; all of them are in the log, and on the terminal once it is given back.
+pub(crate) struct PanicGuard {
+    reports: Arc<Mutex<Vec<String>>>,
+}
 
 impl PanicGuard {
     pub(crate) fn install() -> Self {
-        let report = std::panic::take_hook();
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&reports);
         std::panic::set_hook(Box::new(move |panic| {
-            restore();
-            report(panic);
+            tracing::error!("{panic}");
+            let mut reports = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if reports.len() < REPORTS_MAX {
+                reports.push(panic.to_string());
+            }
         }));
-        Self
+        Self { reports }
     }
 }
 
 impl Drop for PanicGuard {
     fn drop(&mut self) {
+        // A thread that panics may not change the hook.
         if !std::thread::panicking() {
             let _ = std::panic::take_hook();
+        }
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        for report in reports.iter() {
+            let _ = writeln!(io::stderr(), "{report}");
         }
     }
 }

@@ -6,6 +6,7 @@ use hermes_core::{Arguments, Tool, ToolCall, text};
 use serde_json::Value;
 
 use super::{coerce::coerce, schema};
+use crate::session::Ports;
 
 pub(super) enum Checked {
     Runs {
@@ -15,22 +16,30 @@ pub(super) enum Checked {
     Fails(String),
 }
 
-pub(super) fn check(call: &ToolCall, tools: &[Arc<dyn Tool>]) -> Checked {
-    let Some(tool) = find(&call.name, tools) else {
-        return Checked::Fails(unknown_tool(&call.name, tools));
+pub(super) fn check(call: &ToolCall, ports: &Ports) -> Checked {
+    let found = find(&call.name, &ports.tools).or_else(|| find(&call.name, &ports.unlisted));
+    let Some(tool) = found else {
+        return Checked::Fails(unknown_tool(&call.name, &ports.tools));
     };
     let arguments = match &call.arguments {
         Arguments::Json(arguments) => arguments.clone(),
         Arguments::Malformed(text) => return Checked::Fails(malformed(text)),
     };
+    match fitted(tool.clone(), arguments) {
+        Checked::Runs { tool, arguments } => match tool.stands_for(&arguments) {
+            Some((real, arguments)) => fitted(real, arguments),
+            None => Checked::Runs { tool, arguments },
+        },
+        fails @ Checked::Fails(_) => fails,
+    }
+}
+
+fn fitted(tool: Arc<dyn Tool>, arguments: Value) -> Checked {
     let schema = &tool.spec().parameters;
     let arguments = coerce(arguments, schema);
     let problems = schema::problems(&arguments, schema);
     if problems.is_empty() {
-        return Checked::Runs {
-            tool: tool.clone(),
-            arguments,
-        };
+        return Checked::Runs { tool, arguments };
     }
     Checked::Fails(format!(
         "The arguments of `{}` do not fit: {}. Call it again.",

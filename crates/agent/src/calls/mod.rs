@@ -2,6 +2,8 @@
 
 mod check;
 mod coerce;
+mod inner;
+mod keep;
 mod plan;
 mod run;
 mod schema;
@@ -22,6 +24,8 @@ use crate::spill::{TurnBudget, fit};
 use crate::steering;
 use crate::turn::TurnContext;
 use check::Checked;
+
+pub(crate) use keep::Kept;
 
 pub(crate) enum Answered {
     GoOn,
@@ -105,7 +109,7 @@ fn check_one(
         );
         return Err(ToolResult::new(call, ResultStatus::NotRun, text));
     }
-    match check::check(call, &cx.ports.tools) {
+    match check::check(call, cx.ports) {
         Checked::Runs { tool, arguments } => {
             let effect = tool.effect(&arguments);
             Ok(Ready {
@@ -148,11 +152,12 @@ async fn run_segment(
             }
         }
     }
+    keep::keep_before(cx, &allowed).await?;
     for ready in &allowed {
         cx.recorder.add(Entry::CallIntended {
             turn: cx.turn.clone(),
             call: ready.call.id.clone(),
-            tool: ready.call.name.clone(),
+            tool: ready.tool.spec().name.clone(),
             effect: ready.effect,
             arguments: ready.arguments.clone(),
         });
@@ -161,7 +166,10 @@ async fn run_segment(
 
     let mut running: FuturesUnordered<_> = allowed
         .iter()
-        .map(|ready| run::run(cx, ready, history.previous_result(&ready.call.name)))
+        .map(|ready| {
+            let place = history.place_of(&ready.call.id);
+            run::run(cx, ready, place, history.previous_result(&ready.call.name))
+        })
         .collect();
     while let Some((ready, mut result, elapsed_ms)) = running.next().await {
         let warning = repeats.note(&ready.call, &result);
@@ -189,11 +197,11 @@ async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<ToolResul
     }
     cx.tell(Event::CallStarted {
         call: ready.call.id.clone(),
-        tool: ready.call.name.clone(),
+        tool: ready.tool.spec().name.clone(),
         arguments: ready.arguments.clone(),
     })
     .await;
-    let decision = decide(cx, ready.tool.as_ref(), &ready.call, &ready.arguments);
+    let decision = decide(cx, ready.tool.as_ref(), &ready.call.id, &ready.arguments);
     Ok(match decision.await? {
         Decision::Run => None,
         Decision::NotRun(why) => not_run(why),

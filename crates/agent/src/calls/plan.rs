@@ -13,8 +13,7 @@ pub(super) fn segments<T>(calls: Vec<T>, parallel: impl Fn(&T) -> Parallel) -> V
     let mut open: Vec<Parallel> = Vec::new();
     for call in calls {
         let rule = parallel(&call);
-        let joins =
-            open.len() < SEGMENT_CALLS_MAX && open.iter().all(|other| may_share(other, &rule));
+        let joins = may_join(open.iter(), &rule);
         match segments.last_mut() {
             Some(segment) if joins && !open.is_empty() => segment.push(call),
             _ => {
@@ -25,6 +24,14 @@ pub(super) fn segments<T>(calls: Vec<T>, parallel: impl Fn(&T) -> Parallel) -> V
         open.push(rule);
     }
     segments
+}
+
+/// Returns whether a call may run beside those that run already.
+pub(super) fn may_join<'a>(
+    mut running: impl ExactSizeIterator<Item = &'a Parallel>,
+    rule: &Parallel,
+) -> bool {
+    running.len() < SEGMENT_CALLS_MAX && running.all(|other| may_share(other, rule))
 }
 
 fn may_share(left: &Parallel, right: &Parallel) -> bool {

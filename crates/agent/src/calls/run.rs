@@ -6,21 +6,21 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::{
-    Asked, Effect, Event, Finished, Person, Progress, ResultStatus, Spending, ToolContext,
-    ToolError, ToolOutput, ToolResult,
+    Asked, Delegates, Delegation, Effect, Event, Finished, Person, Progress, Reader, ResultStatus,
+    Spending, ToolContext, ToolError, ToolOutput, ToolResult, Toolbox, Use,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Ready;
+use super::inner::InnerCalls;
+use crate::delegation::{CallPlace, Caller, delegate};
 use crate::enquiries::enquire;
 use crate::turn::TurnContext;
 
 /// A tool has its own deadlines; this one is for a tool that broke them. Longer than any of theirs. The time that a
 /// person is given to answer comes on top.
 const CALL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
-/// How long a stopped tool may take to say what it did. An interrupt is done within 100 ms.
-const STOP_GRACE: Duration = Duration::from_millis(70);
 /// Answers of models that a call may be ahead of its account.
 const SPENDING_WAITING_MAX: usize = 16;
 /// Progress lines kept for a slow watcher.
@@ -30,12 +30,15 @@ const PROGRESS_LINES_MAX: usize = 64;
 pub(super) async fn run<'a>(
     cx: &TurnContext<'_>,
     ready: &'a Ready,
+    place: CallPlace,
     previous: Option<String>,
 ) -> (&'a Ready, ToolResult, u64) {
     let started = Instant::now();
     let (watcher, progress) = mpsc::channel(PROGRESS_LINES_MAX);
     let (person, enquiries) = Person::reachable();
+    let (delegates, delegations) = Delegates::reachable();
     let (account, spending) = mpsc::channel(SPENDING_WAITING_MAX);
+    let (toolbox, uses) = Toolbox::open();
     let context = ToolContext {
         session: cx.recorder.session().clone(),
         call: ready.call.id.clone(),
@@ -43,17 +46,23 @@ pub(super) async fn run<'a>(
         stop: cx.stop.child_token(),
         progress: Progress::to(watcher),
         person,
+        delegates,
         spending: Spending::to(account),
         previous,
+        toolbox,
+        reader: Reader::Model,
     };
     let outcome = outcome(
         cx,
         ready,
+        place,
         &context,
         News {
             progress,
             enquiries,
+            delegations,
             spending,
+            uses,
         },
     )
     .await;
@@ -92,7 +101,9 @@ pub(super) async fn run<'a>(
 struct News {
     progress: mpsc::Receiver<String>,
     enquiries: mpsc::Receiver<Asked>,
+    delegations: mpsc::Receiver<Delegation>,
     spending: mpsc::Receiver<Finished>,
+    uses: mpsc::Receiver<Use>,
 }
 
 enum Outcome {
@@ -105,18 +116,21 @@ enum Outcome {
 async fn outcome(
     cx: &TurnContext<'_>,
     ready: &Ready,
+    place: CallPlace,
     context: &ToolContext,
     mut news: News,
 ) -> Outcome {
     let work = AssertUnwindSafe(ready.tool.run(ready.arguments.clone(), context)).catch_unwind();
     let give_up = async {
         cx.stop.cancelled().await;
-        tokio::time::sleep(STOP_GRACE).await;
+        tokio::time::sleep(stop_grace(cx.settings.delegation.depth)).await;
     };
     tokio::pin!(work, give_up);
     let deadline = tokio::time::sleep(CALL_TIME_MAX);
     tokio::pin!(deadline);
     let mut open_enquiries = FuturesUnordered::new();
+    let mut at_work = FuturesUnordered::new();
+    let mut inner_calls = InnerCalls::of(cx, context);
     loop {
         tokio::select! {
             biased;
@@ -137,8 +151,20 @@ async fn outcome(
                 open_enquiries.push(enquire(cx, &ready.call, asked));
             }
             Some(()) = open_enquiries.next() => {}
+            Some(delegation) = news.delegations.recv() => {
+                let caller = Caller {
+                    call: ready.call.id.clone(),
+                    place,
+                    person: context.person.clone(),
+                };
+                at_work.push(delegate(cx, caller, delegation));
+            }
+            Some(()) = at_work.next() => {}
+            Some(wanted) = news.uses.recv() => inner_calls.take(wanted),
+            Some(()) = inner_calls.next_end() => {}
             () = &mut give_up => return Outcome::Interrupted,
-            () = &mut deadline => return Outcome::Overdue,
+            // Subagents have limits of their own.
+            () = &mut deadline, if at_work.is_empty() => return Outcome::Overdue,
         }
     }
 }
@@ -151,6 +177,12 @@ async fn tell_spent(cx: &TurnContext<'_>, ready: &Ready, spent: Finished) {
         model: spent.model,
     })
     .await;
+}
+
+/// How long a stopped tool may take to say what it did, so that an interrupt is done within 100 ms. A subagent has
+/// half the time of its parent, which waits for it.
+fn stop_grace(depth: u32) -> Duration {
+    Duration::from_millis(70 >> depth.min(6))
 }
 
 /// What is known of a call that did not come to its own end.

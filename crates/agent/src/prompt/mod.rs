@@ -5,6 +5,7 @@
 pub mod context_files;
 mod environment;
 mod guidance;
+mod subagent;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use hermes_core::{ModelName, Timestamp, ToolSpec};
 
 pub use context_files::ContextFile;
 pub use environment::EnvironmentFacts;
+pub(crate) use subagent::for_subagent;
 
 /// Characters of the project's context file.
 pub const CONTEXT_CHARS_MAX: usize = 20_000;

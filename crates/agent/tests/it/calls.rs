@@ -290,3 +290,28 @@ async fn what_is_forbidden_stays_forbidden_even_when_everything_is_allowed() {
         ResultStatus::NotRun
     );
 }
+
+#[tokio::test]
+async fn a_call_that_is_passed_on_is_the_real_call_to_everybody() {
+    let real = TestTool::new("mcp__hub__post").effect(Effect::Idempotent);
+    let (passed_on, ran) = (TestTool::new("tool_call"), real.runs());
+    let passed_itself = passed_on.runs();
+    let world = World::new([
+        Step::call("c1", "tool_call", &json!({"text": 5})),
+        Step::text("done"),
+    ])
+    .tool(passed_on.stands_for(real));
+    let (running, _) = say(&world, "go").await;
+    let counts = [ran, passed_itself].map(|count| count.load(Ordering::Relaxed));
+    assert_eq!(counts, [1, 0]);
+    let started = running.events.iter().find_map(|event| match event {
+        Event::CallStarted { tool, .. } => Some(tool.as_str()),
+        _ => None,
+    });
+    assert_eq!(started, Some("mcp__hub__post"));
+    let result = &results(&world, &running).await[0];
+    assert_eq!(
+        (result.tool.as_str(), result.text.as_str()),
+        ("tool_call", "5")
+    );
+}

@@ -2,7 +2,10 @@
 
 mod approvals;
 mod calls;
+mod checkpoints;
+mod delegation;
 mod enquiries;
+mod inner_calls;
 mod recovery;
 mod replies;
 mod rewinding;

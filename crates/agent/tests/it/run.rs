@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, Limits, Opened, Ports, Safety, Session, SessionStart,
+    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
+    SessionStart,
 };
 use hermes_core::{Event, Message, Op, Prefix, SessionId, Store as _, TurnEnd};
 use hermes_testkit::World;
@@ -25,6 +26,7 @@ pub(crate) fn settings(world: &World) -> AgentSettings {
         is_attended: true,
         limits: Limits::default(),
         nested_context: true,
+        delegation: DelegationSettings::default(),
     }
 }
 
@@ -35,6 +37,9 @@ fn ports(world: &World) -> Ports {
         clock: world.clock.clone(),
         random: world.random.clone(),
         tools: world.tools.clone(),
+        unlisted: Vec::new(),
+        checkpoints: world.checkpoints.clone(),
+        subagent_model: world.subagent_model.clone().map(|model| model as _),
         safety: Safety::default(),
     }
 }

@@ -1,5 +1,7 @@
 # Looks at a process in the background, and tells it what to do. Stands before a call of one of its functions.
-# $1 is the folder of the process in each of them.
+# $1 is the folder of the process in each of them. The process may write there, so names are not trusted to be numbers.
+
+digits='[0-9][0-9][0-9][0-9][0-9][0-9]'
 
 is_running() {
     [ ! -e "$1/exit" ] || return 1
@@ -28,16 +30,16 @@ look() {
         case $state in exited*) [ -e "$1/drained" ] || sleep 0.05 ;; *) break ;; esac
     done
     last=''
-    for last in "$1"/out.*; do :; done
+    for last in "$1"/out.$digits; do :; done
     bytes=0
     [ ! -f "$last" ] || bytes=$(($(wc -c <"$last")))
     echo "$state" "${last##*.}" "$bytes"
     [ -f "$last" ] || return 0
     if [ -z "${3-}" ]; then
-        cat "$1"/out.* | tail -c "$2"
+        cat "$1"/out.$digits | tail -c "$2"
         return
     fi
-    for file in "$1"/out.*; do
+    for file in "$1"/out.$digits; do
         case $((${file##*.} - $2)) in
             -*) ;;
             0) tail -c "+$(($3 + 1))" "$file" ;;

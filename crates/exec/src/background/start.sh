@@ -35,6 +35,8 @@ __hermes_background() {
     {
         __hermes_run "$@" 2>&1 | __hermes_ring "$1"
     } </dev/null >/dev/null 2>&1 &
-    echo "$!" "$$" "$(command cut -d ' ' -f 22 /proc/$!/stat 2>/dev/null || command ps -o lstart= -p $!)" >"$1/process"
+    # The shell leads its group unless something was put before it.
+    __hermes_group=$(command cut -d ' ' -f 5 /proc/$$/stat 2>/dev/null || echo $$)
+    echo "$!" "$__hermes_group" "$(command cut -d ' ' -f 22 /proc/$!/stat 2>/dev/null || command ps -o lstart= -p $!)" >"$1/process"
     echo "started $!"
 }

@@ -6,9 +6,9 @@ use hermes_core::Terminal;
 use hermes_exec::{Background, Docker, DockerSettings, ProcessFolder, TmpfsSizes};
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::{processes, terminal};
+use hermes_testkit::peers::{Podman, is_there};
 
 use crate::command;
-use crate::peers::{Podman, is_there};
 
 fn settings(podman: &Podman) -> DockerSettings {
     DockerSettings {

@@ -5,11 +5,14 @@
     reason = "a failed `unwrap` in a helper is a failed test"
 )]
 
+mod apptainer;
+mod checkpoints;
 mod contract;
+mod daytona;
 mod docker;
+mod fence;
 mod killed;
 mod local;
-mod peers;
 mod program;
 mod ssh;
 
@@ -82,9 +85,14 @@ fn is_alive(pid: &str) -> bool {
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
-        assert!(started.elapsed() < Duration::from_secs(10), "never: {what}");
+        assert!(started.elapsed() < NEVER, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Returns whether a script wrote a whole line into the file.
+fn is_written(file: &Path) -> bool {
+    std::fs::read(file).is_ok_and(|text| text.ends_with(b"\n"))
 }
 
 /// Waits until a script wrote a process id into the file, and returns it.

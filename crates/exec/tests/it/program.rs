@@ -6,7 +6,7 @@ use std::time::Duration;
 use hermes_core::TerminalError;
 use hermes_exec::{interactive, output};
 
-use crate::{NEVER, environment, is_alive, pid_in, wait_until};
+use crate::{NEVER, environment, is_alive, is_written, pid_in, wait_until};
 
 #[tokio::test]
 async fn a_programs_output_and_errors_are_kept_apart() {
@@ -33,12 +33,18 @@ async fn a_missing_program_is_named() {
 async fn a_program_that_takes_too_long_is_killed_with_its_children() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["-c", "sleep 100 & echo $! > pid; wait"];
-    let limit = Duration::from_millis(300);
-    let error = output("sh", args, &environment(), folder.path(), limit)
-        .await
-        .unwrap_err();
-    assert!(matches!(error, TerminalError::Lost { .. }), "{error}");
-    let child = pid_in(&folder.path().join("pid"));
+    let pid = folder.path().join("pid");
+    let mut limit = Duration::from_millis(300);
+    // A busy machine may not have begun by then.
+    while !is_written(&pid) {
+        let error = output("sh", args, &environment(), folder.path(), limit)
+            .await
+            .unwrap_err();
+        assert!(matches!(error, TerminalError::Lost { .. }), "{error}");
+        limit *= 4;
+        assert!(limit < NEVER, "the program never began");
+    }
+    let child = pid_in(&pid);
     wait_until("the child is gone", || !is_alive(&child));
 }
 

@@ -6,8 +6,8 @@ use hermes_core::{Terminal, TerminalError};
 use hermes_exec::{Background, ProcessFolder, Ssh, SshSettings};
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::{processes, terminal};
+use hermes_testkit::peers::{Sshd, is_there, program};
 
-use crate::peers::{Sshd, is_there};
 use crate::{command, environment, is_alive, pid_in, wait_until};
 
 fn settings(sshd: &Sshd) -> SshSettings {
@@ -61,7 +61,7 @@ async fn a_cut_connection_kills_the_command_and_is_told() {
     let line = format!("echo $$ > {}; sleep 100", file.display());
     let cutting = async {
         let pid = tokio::task::block_in_place(|| pid_in(&file));
-        let mut master = crate::peers::program("ssh");
+        let mut master = program("ssh");
         let socket = sshd
             .path("s")
             .read_dir()

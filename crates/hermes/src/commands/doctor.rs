@@ -5,6 +5,8 @@
 mod commands;
 mod files;
 mod model;
+mod sandbox;
+mod servers;
 mod system;
 
 use std::io;
@@ -45,7 +47,14 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
             cwd,
         };
         checks.push(commands::check(&base, args.offline).await);
-        checks.extend(model::checks(&base, args.offline).await);
+        // A setting that cannot be read was told by `commands`.
+        checks.extend(sandbox::check(&base).ok());
+        let (models, servers) = tokio::join!(
+            model::checks(&base, args.offline),
+            servers::checks(&base, args.offline)
+        );
+        checks.extend(models);
+        checks.extend(servers);
     }
     report(&checks, args, &environment)
 }

@@ -1,6 +1,6 @@
 //! `hermes mcp`: the MCP servers of the settings, and Hermes as one.
 
-mod configure;
+pub(crate) mod configure;
 mod conformance;
 mod doctor;
 mod edit;

@@ -1,6 +1,7 @@
 //! The commands beside the conversation: looking at what there is, and changing settings. One file per command.
 
 pub(crate) mod approvals;
+pub(crate) mod checkpoints;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -13,7 +14,9 @@ pub(crate) mod prompt_size;
 pub(crate) mod sessions;
 pub(crate) mod setup;
 pub(crate) mod status;
+pub(crate) mod tools;
 
+mod checklist;
 mod chosen_model;
 mod confirm;
 

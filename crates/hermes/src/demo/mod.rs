@@ -9,29 +9,35 @@ use std::time::{Duration, Instant};
 
 use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, Limits, Opened, Ports, Safety, Session, SessionStart,
+    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
+    SessionStart,
 };
 use hermes_config::Environment;
 use hermes_core::{
     Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _,
     StoreError, Terminal, Tool,
 };
-use hermes_exec::{Background, Local, ProcessFolder, child_environment};
+use hermes_exec::{
+    Background, CheckpointLimits, CheckpointSettings, CheckpointStore, Local, ProcessFolder,
+    child_environment,
+};
 use hermes_store::SqliteStore;
-use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
+use hermes_tools::{CodePlace, CodeSettings, FileLedger, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
 
 use crate::args::DemoArgs;
+use crate::checkpoints::told;
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
 use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::wiring::SystemClock;
 use records::Records;
-use script::{CRASHED, DemoModel, FIRST, INTERRUPTED, RECORDS};
+use script::{CRASHED, DELEGATED, DemoModel, FIRST, INTERRUPTED, PATCHED, RECORDS, SCRIPTED};
 
 const NOTES: &str = "Monday\n- book the train to Delphi (open)\n- return the sandals (done)\n\
      Tuesday\n- water the laurel (open)\n- answer Penelope (open)\n";
+const PLAN: &str = "laurel: on Tuesdays\n";
 /// How long the child may take to get into the middle of its call.
 const CHILD_START_MAX: Duration = Duration::from_secs(20);
 
@@ -85,13 +91,19 @@ impl Stage {
         self.say("Hermes, on stage. The model is scripted; the loop, the tools and the store are the real ones.")?;
         self.title("1", "It works: it reads, plans, writes and checks")?;
         self.tools_act().await?;
-        self.title("2", "It stops when you say so")?;
+        self.title("2", "It writes scripts that call tools")?;
+        self.script_act().await?;
+        self.title("3", "It stops when you say so")?;
         self.interrupt_act().await?;
-        self.title("3", "It survives kill -9")?;
+        self.title("4", "It survives kill -9")?;
         self.kill_act().await?;
-        self.title("4", "It keeps its MCP tools")?;
+        self.title("5", "What it changes can be taken back")?;
+        self.rollback_act().await?;
+        self.title("6", "It keeps its MCP tools")?;
         self.records_act().await?;
-        self.title("5", "It remembers")?;
+        self.title("7", "It delegates")?;
+        self.subagents_act().await?;
+        self.title("8", "It remembers")?;
         self.search_act().await?;
         let fate = if args.keep {
             "kept"
@@ -112,6 +124,19 @@ impl Stage {
         opened.session.say(FIRST).await;
         self.follow(opened, |_| Act::GoOn).await?;
         Ok(())
+    }
+
+    /// Four calls of two tools, and one result for the model.
+    async fn script_act(&self) -> Outcome<()> {
+        let path = self.environment.get("PATH").unwrap_or_default();
+        if !std::env::split_paths(path).any(|folder| folder.join("python3").is_file()) {
+            return self.say("Skipped: scripts are Python, and there is no python3 on your PATH.");
+        }
+        self.user(SCRIPTED)?;
+        let opened = self.open(&self.store()?, None).await?;
+        opened.session.say(SCRIPTED).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        self.say("The script made four calls. The model saw what it printed, and nothing else.")
     }
 
     async fn interrupt_act(&self) -> Outcome<()> {
@@ -162,7 +187,7 @@ impl Stage {
         released.map_err(|_| Failure::new("the killed process still holds its session"))
     }
 
-    /// The child's part of the third act.
+    /// The child's part of the fourth act.
     async fn crash_act(&self) -> Outcome<()> {
         let opened = self.open(&self.store()?, None).await?;
         opened.session.say(CRASHED).await;
@@ -188,6 +213,29 @@ impl Stage {
             () = mid_call => Ok(()),
             ended = child => Err(Failure::new(format!("the child process ended too early: {ended:?}"))),
         }
+    }
+
+    /// Has a file patched, and brings back what it was before.
+    async fn rollback_act(&self) -> Outcome<()> {
+        let checkpoints = self.checkpoints();
+        let garden = self.home.join("garden");
+        self.user(PATCHED)?;
+        let opened = self.open(&self.store()?, None).await?;
+        opened.session.say(PATCHED).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        let Some(checkpoint) = checkpoints.list(&garden).await?.into_iter().next() else {
+            return self.say(
+                "Here is no git, so no checkpoint was kept. With one, this could be taken back.",
+            );
+        };
+        self.say("The folder was kept before the patch. On second thoughts:")?;
+        self.say("$ hermes checkpoints restore 1")?;
+        let session = SessionId::from("demo");
+        let restored = checkpoints.restore(&garden, &checkpoint, None, &session);
+        let restored = restored.await?;
+        self.say(&told(&checkpoint, &restored, "hermes checkpoints restore"))?;
+        let plan = std::fs::read_to_string(garden.join("plan.md")).unwrap_or_default();
+        self.say(&format!("plan.md: {}", plan.trim_end()))
     }
 
     /// Kills an MCP server between two calls of one turn.
@@ -223,6 +271,21 @@ impl Stage {
         self.say(&format!(
             "Its process was killed after the first call. Nobody noticed: {reconnects} reconnect, no failed call."
         ))
+    }
+
+    /// Has two subagents answer halves of a question.
+    async fn subagents_act(&self) -> Outcome<()> {
+        self.user(DELEGATED)?;
+        let store = self.store()?;
+        let opened = self.open(&store, None).await?;
+        let session = opened.session.id().clone();
+        opened.session.say(DELEGATED).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        self.say("Each had a session of its own, which a restart would have found again:")?;
+        for subagent in store.subagents(&session).await? {
+            self.say(&format!("  {}  {}", subagent.id, subagent.preview))?;
+        }
+        Ok(())
     }
 
     async fn search_act(&self) -> Outcome<()> {
@@ -280,6 +343,9 @@ impl Stage {
             terminal,
             processes: Arc::new(processes),
             limits: ToolLimits::default(),
+            code: CodeSettings::at(CodePlace::Here {
+                sockets: std::env::temp_dir(),
+            }),
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),
@@ -292,6 +358,9 @@ impl Stage {
             clock: Arc::new(SystemClock),
             random: Arc::new(Random::from_system()),
             tools: [hermes_tools::built_in(&ports), more_tools].concat(),
+            checkpoints: Some(Arc::new(self.checkpoints())),
+            unlisted: Vec::new(),
+            subagent_model: None,
             safety: Safety::default(),
         };
         let start = match resume {
@@ -309,6 +378,7 @@ impl Stage {
             is_attended: false,
             limits: Limits::default(),
             nested_context: true,
+            delegation: DelegationSettings::default(),
         };
         Ok(Session::open(ports, settings, start).await?)
     }
@@ -361,6 +431,16 @@ impl Stage {
         )?))
     }
 
+    fn checkpoints(&self) -> CheckpointStore {
+        let settings = CheckpointSettings {
+            home: self.home.clone(),
+            user_home: self.environment.user_home(),
+            environment: self.child_environment(),
+            limits: CheckpointLimits::default(),
+        };
+        CheckpointStore::new(settings, Arc::new(SystemClock))
+    }
+
     fn child_environment(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
         child_environment(
             self.environment
@@ -402,6 +482,8 @@ fn make_home() -> Outcome<PathBuf> {
         use std::os::unix::fs::DirBuilderExt as _;
         std::fs::DirBuilder::new().mode(0o700).create(folder)?;
         std::fs::create_dir(folder.join("locks"))?;
+        std::fs::create_dir(folder.join("garden"))?;
+        std::fs::write(folder.join("garden/plan.md"), PLAN)?;
         std::fs::write(folder.join("notes.txt"), NOTES)
     };
     fill(&folder).map_err(|error| {

@@ -18,9 +18,25 @@ pub struct DemoModel {
 
 /// What the user says in each act.
 pub const FIRST: &str = "Read notes.txt, put the open tasks into tasks.md, and count them.";
+pub const SCRIPTED: &str = "Which of my lists mention the laurel, and how long are they?";
 pub const INTERRUPTED: &str = "Wait for the build to finish.";
 pub const CRASHED: &str = "Send the release announcement.";
+pub const PATCHED: &str = "The laurel in garden/plan.md wants water every day.";
 pub const RECORDS: &str = "Look up in the records what we talked about, twice to be sure.";
+
+pub const DELEGATED: &str = "How many tasks are open in notes.txt, and over how many days?";
+/// What its two subagents are told.
+const COUNT_TASKS: &str = "Count the open tasks in notes.txt.";
+const COUNT_DAYS: &str = "Count the days in notes.txt.";
+/// What the model writes in the second act.
+const SCRIPT: &str = "from hermes_tools import read_file, terminal
+
+for name in terminal('ls notes.txt tasks.md').split():
+    lines = read_file(name).splitlines()
+    found = [line for line in lines if 'laurel' in line]
+    print(name, len(lines), 'lines;', found)
+print(terminal('date +%A').strip(), 'is a good day to water it')
+";
 
 enum Line {
     Text(&'static str),
@@ -50,6 +66,10 @@ fn line(said: &str, step: usize, last_result: &str) -> Line {
         (FIRST, _) => Line::Text(
             "Three tasks are open: the train to Delphi, the laurel, and a letter to Penelope. They are in tasks.md.",
         ),
+        (SCRIPTED, 0) => Line::Calls(vec![("execute_code", json!({ "code": SCRIPT }))]),
+        (SCRIPTED, _) => {
+            Line::Text("Both do: notes.txt says so on Tuesday, tasks.md as an open task.")
+        }
         (INTERRUPTED, 0) => Line::Calls(vec![(
             "terminal",
             json!({ "command": "echo building; sleep 30" }),
@@ -63,10 +83,32 @@ fn line(said: &str, step: usize, last_result: &str) -> Line {
             "The crash left it open whether the announcement went out. I looked: outbox.txt has it, once, so I did not send it again.",
         ),
         (CRASHED, _) => Line::Text("The announcement did not go out."),
+        (PATCHED, 0) => Line::Calls(vec![(
+            "patch",
+            json!({ "path": "garden/plan.md", "old_string": "laurel: on Tuesdays", "new_string": "laurel: every day" }),
+        )]),
+        (PATCHED, _) => Line::Text("The plan says so now."),
         (RECORDS, 0 | 1) => Line::Calls(vec![(
             "mcp__records__conversations_list",
             json!({ "limit": 2 }),
         )]),
+        (DELEGATED, 0) => Line::Calls(vec![(
+            "delegate_task",
+            json!({ "tasks": [{ "goal": COUNT_TASKS }, { "goal": COUNT_DAYS }] }),
+        )]),
+        (DELEGATED, _) => {
+            Line::Text("Three tasks are open, over two days. Two subagents counted, side by side.")
+        }
+        (COUNT_TASKS, 0) => Line::Calls(vec![(
+            "terminal",
+            json!({ "command": "grep -c '(open)' notes.txt" }),
+        )]),
+        (COUNT_TASKS, _) => Line::Text("Three tasks are open."),
+        (COUNT_DAYS, 0) => Line::Calls(vec![(
+            "terminal",
+            json!({ "command": "grep -c 'day$' notes.txt" }),
+        )]),
+        (COUNT_DAYS, _) => Line::Text("It has two days."),
         (RECORDS, _) => Line::Text("Both times the records say the same."),
         _ => Line::Text("That is not in my script."),
     }
@@ -162,7 +204,18 @@ mod tests {
         let model = DemoModel {
             pause: Duration::ZERO,
         };
-        for said in [FIRST, INTERRUPTED, CRASHED, RECORDS, "something else"] {
+        for said in [
+            FIRST,
+            SCRIPTED,
+            INTERRUPTED,
+            CRASHED,
+            PATCHED,
+            RECORDS,
+            DELEGATED,
+            COUNT_TASKS,
+            COUNT_DAYS,
+            "something else",
+        ] {
             let mut messages = vec![Message::user(said)];
             let reason = loop {
                 let told = tell(&model, &messages).await;

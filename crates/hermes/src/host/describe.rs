@@ -64,6 +64,23 @@ pub(super) fn servers(servers: &[ServerStatus]) -> String {
 
 /// What reading the settings again did to the servers.
 pub(super) fn reloaded(reloaded: &Reloaded) -> String {
+    changes(reloaded).unwrap_or_else(|| "nothing has changed".to_owned())
+}
+
+/// What a change of the settings did to the servers; `None` if it was about something else.
+pub(super) fn followed<'a>(
+    reloaded: &Reloaded,
+    warnings: impl Iterator<Item = &'a String>,
+) -> Option<String> {
+    let warnings = warnings.map(|warning| format!("warning: {warning}"));
+    let changes = changes(reloaded);
+    let changes =
+        changes.map(|changes| format!("the settings of MCP servers have changed: {changes}"));
+    let lines: Vec<String> = warnings.chain(changes).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn changes(reloaded: &Reloaded) -> Option<String> {
     let changes = [
         ("started", &reloaded.started),
         ("restarted", &reloaded.restarted),
@@ -74,13 +91,12 @@ pub(super) fn reloaded(reloaded: &Reloaded) -> String {
         .filter(|(_, names)| !names.is_empty())
         .map(|(what, names)| format!("{what} {}", names.join(", ")))
         .collect();
-    match changes.is_empty() {
-        true => "nothing has changed".to_owned(),
-        false => format!(
+    (!changes.is_empty()).then(|| {
+        format!(
             "{}\nthis conversation keeps the tools it began with; /new starts one with those there are now",
             changes.join("; ")
-        ),
-    }
+        )
+    })
 }
 
 pub(super) fn status(wired: &Wired, here: &Here, record: Option<&SessionRecord>) -> String {
@@ -103,7 +119,17 @@ pub(super) fn status(wired: &Wired, here: &Here, record: Option<&SessionRecord>)
     table.text()
 }
 
-pub(super) fn usage(record: &SessionRecord) -> String {
+/// What a session used, with what its subagents used for it.
+pub(super) fn usage(record: &SessionRecord, subagents: &[SessionRecord]) -> String {
+    let mut total = record.clone();
+    for subagent in subagents {
+        total.requests += subagent.requests;
+        total.usage += subagent.usage;
+        total.calls += subagent.calls;
+        let costs = total.cost_micro_usd.zip(subagent.cost_micro_usd);
+        total.cost_micro_usd = costs.map(|(sum, more)| sum.saturating_add(more));
+    }
+    let record = &total;
     let mut table = Table::without_heading();
     let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
     row("requests", record.requests.to_string());
@@ -115,6 +141,12 @@ pub(super) fn usage(record: &SessionRecord) -> String {
         None => "unknown: the price of a model is not known".into(),
     };
     row("cost", cost);
+    if !subagents.is_empty() {
+        row(
+            "subagents",
+            format!("{}, all counted above", subagents.len()),
+        );
+    }
     table.text()
 }
 

@@ -206,3 +206,80 @@ async fn the_users_editor_writes_the_message() {
     terminal.send("\r");
     terminal.expect_screen("read", SOON);
 }
+
+#[tokio::test]
+async fn the_picker_shows_what_was_said_and_finds_it() {
+    let answers = ["It is in the cellar.", "Noted.", "Good."].map(Answer::text);
+    let setting = Setting::new(Script::new(answers)).await;
+    for question in ["where is the barometer?", "buy bread"] {
+        let asked = setting.run(&["-z", question]);
+        assert!(asked.is_success(), "{}", asked.stderr);
+    }
+    let terminal = open(&setting);
+    terminal.send("/resume\r");
+    terminal.expect_screen("› buy bread", SOON);
+    terminal.expect_screen("\n    Noted.", SOON);
+    terminal.send("cellar");
+    terminal.expect_screen("1 by what is in them", SOON);
+    terminal.expect_screen("\n    It is in the cellar.", SOON);
+    terminal.send("\r");
+    terminal.expect_screen("› where is the barometer?", SOON);
+    terminal.send("thanks\r");
+    terminal.expect_screen("Good.", SOON);
+}
+
+#[tokio::test]
+async fn a_resumed_conversation_works_in_its_own_folder() {
+    let pwd = Answer::call("c1", "terminal", json!({"command": "pwd"}));
+    let setting = Setting::new(Script::new([Answer::text("one"), pwd, Answer::text("two")])).await;
+    let folder = setting.hermes.work_folder().join("project");
+    std::fs::create_dir(&folder).unwrap();
+    let there = setting.hermes.clone().current_folder(&folder);
+    assert!(there.args(["-z", "first"]).run().is_success());
+    let terminal = setting.hermes.clone().args(["-c"]).spawn_in_terminal();
+    terminal.expect_screen("~/work/project", SOON);
+    terminal.send("where?\r");
+    terminal.expect_screen("two", SOON);
+    let requests = setting.server.requests();
+    let body = requests.last().unwrap().json["messages"].to_string();
+    assert!(body.contains("work/project"), "{body}");
+}
+
+#[tokio::test]
+async fn the_status_row_tells_of_servers_that_do_not_work_and_of_processes_left_running() {
+    let sleep = json!({"command": "sleep 60", "background": true});
+    let calls = Answer::call("c1", "terminal", sleep);
+    let setting = Setting::new(Script::new([calls, Answer::text("it runs")])).await;
+    configure(
+        &setting,
+        "mcp_servers:\n  broken:\n    command: /nonexistent/server\n",
+    );
+    let terminal = open(&setting);
+    terminal.expect_screen("MCP 0/1", SOON);
+    terminal.send("start it\r");
+    terminal.expect_screen("it runs", SOON);
+    terminal.expect_screen("1 in the background", SOON);
+}
+
+#[tokio::test]
+async fn the_end_of_a_background_process_that_was_asked_for_is_a_turn() {
+    let work = json!({"command": "sleep 1", "background": true, "notify_on_complete": true});
+    let calls = Answer::call("c1", "terminal", work);
+    let script = [calls, Answer::text("it runs"), Answer::text("so it ended")];
+    let setting = Setting::new(Script::new(script)).await;
+    let terminal = open(&setting);
+    terminal.send("start it\r");
+    terminal.expect_screen("so it ended", SOON);
+}
+
+#[tokio::test]
+async fn the_users_own_commands_are_suggested_and_run() {
+    let setting = Setting::new(Script::new([])).await;
+    let own = "quick_commands:\n  disk: {type: exec, command: echo plenty of room}\n";
+    configure(&setting, own);
+    let terminal = open(&setting);
+    terminal.send("/di");
+    terminal.expect_screen("/disk", SOON);
+    terminal.send("\r");
+    terminal.expect_screen("\n  plenty of room", SOON);
+}

@@ -8,10 +8,14 @@
 mod approvals;
 mod asking;
 mod bad_input;
+mod bad_terminal;
 mod chat;
+mod checkpoints;
 mod clarify;
 mod commands;
+mod delegation;
 mod demo;
+mod execute_code;
 mod face;
 mod golden;
 mod mcp;

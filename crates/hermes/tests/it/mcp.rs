@@ -200,3 +200,55 @@ async fn a_chat_shows_reconnects_and_reloads_its_servers_and_keeps_its_prompt() 
         "only the reconnect made a new session"
     );
 }
+
+#[tokio::test]
+async fn a_chat_follows_its_settings_and_a_broken_file_changes_nothing() {
+    let (same, old, new) = (
+        FaultyMcp::start().await,
+        FaultyMcp::start().await,
+        FaultyMcp::start().await,
+    );
+    let call =
+        |id: &str, word: &str| Answer::call(id, "mcp__moving__append", json!({ "word": word }));
+    let setting = Setting::new(Script::new([
+        call("c1", "broken"),
+        Answer::text("first answer"),
+        Answer::text("second answer"),
+        call("c2", "moved"),
+        Answer::text("third answer"),
+    ]))
+    .await;
+    for (name, server) in [("same", &same), ("moving", &old)] {
+        let added = setting.run(&["mcp", "add", name, "--url", &server.url()]);
+        assert_eq!(added.code, Some(0), "{added:?}");
+    }
+    let config = setting.hermes.home().join("config.yaml");
+    let before = std::fs::read_to_string(&config).unwrap();
+    let mut terminal = setting.talk_plainly();
+    terminal.expect("›", SOON);
+    std::fs::write(&config, "mcp_servers: [\n").unwrap();
+    terminal.send("hello\n");
+    terminal.expect("the MCP servers stay as they are", SOON);
+    terminal.expect("first answer", SOON);
+    assert_eq!(old.executions("broken"), 1);
+    // What was said once is not said again, and other settings are nobody's business here.
+    std::fs::write(&config, format!("{before}\ndisplay:\n  show_cost: true\n")).unwrap();
+    terminal.send("hello again\n");
+    terminal.expect("second answer", SOON);
+    assert!(!terminal.screen().contains("have changed:"));
+    std::fs::write(&config, before.replace(&old.url(), &new.url())).unwrap();
+    terminal.send("and now\n");
+    terminal.expect(
+        "the settings of MCP servers have changed: restarted moving",
+        SOON,
+    );
+    terminal.expect("third answer", SOON);
+    terminal.send("/quit\n");
+    assert_eq!(terminal.wait(SOON), Some(0));
+    assert_eq!((old.executions("moved"), new.executions("moved")), (0, 1));
+    assert_eq!(
+        same.count("initialize"),
+        1,
+        "the other server was left alone"
+    );
+}

@@ -116,6 +116,9 @@ async fn commands_tell_what_they_know() {
         ("/hlep", "did you mean /help?"),
         ("/t", "/t could be /title or /tools"),
         ("/tools", "read_file"),
+        ("/toolsets", "keep a list of steps"),
+        ("/tools disable todo", "from the next conversation on"),
+        ("/tools disable tood", "did you mean `todo`?"),
         ("/mcp", "no MCP servers"),
         ("/status", "waiting for you"),
         ("/usage", "nothing was used yet"),
@@ -127,6 +130,9 @@ async fn commands_tell_what_they_know() {
         ("/undo x", "/undo takes a number of messages, not `x`"),
         ("/steer", "there are no words"),
         ("/busy sometimes", "queue, steer or interrupt"),
+        ("/compress", "there is nothing to compress"),
+        ("/personality", "concise"),
+        ("/personality pirat", "did you mean `pirate`?"),
         ("/reasoning hide", "is hidden"),
         ("/yolo", "run without asking"),
         ("/yolo off", "ask first"),
@@ -172,4 +178,50 @@ async fn what_would_change_a_running_turn_waits_for_its_end() {
     terminal.expect("running", SOON);
     terminal.send("/stop\n");
     terminal.expect("interrupted", SOON);
+}
+
+#[tokio::test]
+async fn the_users_own_commands_run_in_a_shell_or_stand_for_others() {
+    let setting = Setting::new(answers(["one"])).await;
+    let own = "quick_commands:\n  \
+               where: {type: exec, command: 'echo in $(basename $PWD); cd /; echo key sk-test-0123456789abcdef0123; false'}\n  \
+               v2: {type: alias, target: /version}\n  \
+               new: {type: exec, command: 'echo never'}\n";
+    write_config(&setting.hermes, &setting.server.url(), own);
+    let mut terminal = talk(&setting, &[]);
+    for _ in 0..2 {
+        terminal.send("/where\n");
+        terminal.expect("in work", SOON);
+        terminal.expect("it ended with code 1", SOON);
+    }
+    terminal.send("/v2\n");
+    terminal.expect("hermes 0.", SOON);
+    terminal.send("/new\n");
+    terminal.expect("a new conversation", SOON);
+    let shown = terminal.output();
+    assert!(!shown.contains("sk-test-0123456789abcdef0123") && !shown.contains("never"));
+}
+
+#[tokio::test]
+async fn a_personality_is_part_of_the_prompt_of_the_next_conversation() {
+    let setting = Setting::new(answers(["one", "two", "three"])).await;
+    let system = || {
+        let requests = setting.server.requests();
+        requests.last().unwrap().json["messages"][0].to_string()
+    };
+    let own = "personalities:\n  gruff: Be gruff.\ndisplay:\n  personality: gruff\n";
+    write_config(&setting.hermes, &setting.server.url(), own);
+    let mut terminal = talk(&setting, &[("first", "one")]);
+    assert!(system().contains("Be gruff."));
+    terminal.send("/personality pirate\n");
+    terminal.expect("personality: pirate, from the next conversation on", SOON);
+    terminal.send("second\n");
+    terminal.expect("two", SOON);
+    assert!(system().contains("Be gruff."), "what began stays as it is");
+    terminal.send("/new\n");
+    terminal.expect("a new conversation", SOON);
+    terminal.send("third\n");
+    terminal.expect("three", SOON);
+    let system = system();
+    assert!(system.contains("captain") && !system.contains("Be gruff."));
 }

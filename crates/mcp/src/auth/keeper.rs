@@ -135,6 +135,16 @@ impl Keeper {
         }
     }
 
+    /// Reads the file again, and returns whether its token is known to allow all of this.
+    pub(crate) async fn allows(&self, scopes: &[String]) -> bool {
+        let granted = match self.look(Duration::ZERO).await {
+            Ok(token) => token.scope.unwrap_or_default(),
+            Err(_) => return false,
+        };
+        let granted: Vec<&str> = granted.split_whitespace().collect();
+        scopes.iter().all(|scope| granted.contains(&scope.as_str()))
+    }
+
     /// Waits until the token file is another than the one that was of no use.
     pub(crate) async fn changed(&self) {
         loop {

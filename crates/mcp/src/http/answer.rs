@@ -132,12 +132,30 @@ pub(super) fn correlate(message: &mut ServerJsonRpcMessage, request: &RequestId)
     let JsonRpcMessage::Error(error) = message else {
         return false;
     };
-    let is_known = |id: &RequestId| id.to_string() == request.to_string();
-    if error.id.as_ref().is_some_and(is_known) {
+    if error.id.as_ref().is_some_and(|id| is_same(id, request)) {
         return false;
     }
     error.id = Some(request.clone());
     true
+}
+
+/// Fails if this is the result of another request: ours has no answer, and waiting would not bring one.
+pub(super) fn refuse_stray(
+    message: &ServerJsonRpcMessage,
+    request: &RequestId,
+) -> Result<(), HttpFailure> {
+    match message {
+        JsonRpcMessage::Response(response) if !is_same(&response.id, request) => {
+            let cause = format!("it answered another request (id {})", response.id);
+            Err(HttpFailure(Failure::Unreadable { cause }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns whether an answer's id is that of a request. Some servers make a text of it.
+pub(super) fn is_same(id: &RequestId, request: &RequestId) -> bool {
+    id == request || id.to_string() == request.to_string()
 }
 
 /// Turns the refusal of a `server/discover` into the answer that makes the library fall back to `initialize`.

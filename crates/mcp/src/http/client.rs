@@ -20,8 +20,14 @@ use crate::signal::Reporter;
 
 /// A server that does not take a connection in this time is away.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Finds out that a peer is gone while a tool works in silence.
+/// Finds out that a peer is gone while a tool works in silence: asks after this long, and this often.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
+const TCP_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const TCP_KEEPALIVE_RETRIES: u32 = 3;
+/// What was sent must arrive within this time, or the connection is given up. The system alone would try for a quarter
+/// of an hour.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Shorter than the five seconds after which common servers close an idle connection: a request that crosses such a
 /// close on its way is lost, and nobody can tell whether it ran.
 const POOL_IDLE: Duration = Duration::from_secs(3);
@@ -108,9 +114,13 @@ pub(crate) async fn client_builder(
         .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_keepalive(TCP_KEEPALIVE)
+        .tcp_keepalive_interval(TCP_KEEPALIVE_INTERVAL)
+        .tcp_keepalive_retries(TCP_KEEPALIVE_RETRIES)
         .tcp_nodelay(true)
         .pool_idle_timeout(POOL_IDLE)
         .redirect(Policy::custom(same_origin_only));
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let builder = builder.tcp_user_timeout(TCP_USER_TIMEOUT);
     let (builder, has_proxy) = with_proxy(builder, &url, address.environment)?;
     match url.scheme() {
         // No TLS will be spoken, so the system's certificates need not be loaded.

@@ -1,13 +1,17 @@
 //! Event streams: bounded events, and errors correlated to the request whose answer the stream is.
 
+use std::future::ready;
+
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, Stream, StreamExt, try_unfold};
 use reqwest::Response;
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::SseError;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use sse_stream::{Sse, SseStream};
 
-use super::answer::correlate;
+use super::answer::{correlate, is_same};
 use crate::message;
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -35,16 +39,37 @@ fn bounded(
     })
 }
 
-/// As [`events`], for the answer to one request: one that is too large becomes an error of that request.
+/// As [`events`], for the answer to one request: one that is too large becomes an error of that request, and what
+/// answers another is left out.
 pub(super) fn answering(events: Events, request: RequestId) -> Events {
-    let answer = move |event| match event {
-        Ok(event) => Ok(correlated(event, &request)),
-        Err(error) => match too_large(&error) {
-            Some(cause) => refused(&request, cause).ok_or(error),
-            None => Err(error),
-        },
+    let answer = move |event| {
+        ready(match event {
+            Ok(event) if is_stray(&event, &request) => None,
+            Ok(event) => Some(Ok(correlated(event, &request))),
+            Err(error) => Some(match too_large(&error) {
+                Some(cause) => refused(&request, cause).ok_or(error),
+                None => Err(error),
+            }),
+        })
     };
-    events.map(answer).boxed()
+    events.filter_map(answer).boxed()
+}
+
+/// Returns whether an event has the result of another request. The library would take it for the end of this one.
+fn is_stray(event: &Sse, request: &RequestId) -> bool {
+    #[derive(Deserialize)]
+    struct Answer {
+        id: RequestId,
+        #[serde(rename = "result")]
+        _result: IgnoredAny,
+    }
+    // Looking for the word is much cheaper than parsing every event twice.
+    let data = event
+        .data
+        .as_deref()
+        .filter(|data| data.contains("\"result\""));
+    let answer = data.and_then(|data| serde_json::from_str::<Answer>(data).ok());
+    answer.is_some_and(|answer| !is_same(&answer.id, request))
 }
 
 fn too_large(error: &SseError) -> Option<String> {
@@ -62,7 +87,6 @@ fn refused(request: &RequestId, cause: String) -> Option<Sse> {
 }
 
 fn correlated(mut event: Sse, request: &RequestId) -> Sse {
-    // Looking for the word is much cheaper than parsing every event twice.
     let data = event
         .data
         .as_deref()
@@ -130,5 +154,17 @@ mod tests {
         assert!(data.contains(r#""id":5"#), "{data}");
         let other = Sse::default().data(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
         assert_eq!(correlated(other.clone(), &RequestId::Number(5)), other);
+    }
+
+    #[test]
+    fn the_result_of_another_request_is_stray_and_ours_is_not_in_whatever_shape() {
+        let is_stray = |data: &str| is_stray(&Sse::default().data(data), &RequestId::Number(5));
+        assert!(is_stray(r#"{"jsonrpc":"2.0","id":6,"result":{}}"#));
+        for id in ["5", "\"5\"", "5.0"] {
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+            assert!(!is_stray(&answer), "{id}");
+        }
+        let question = r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"\"result\""}}"#;
+        assert!(!is_stray(question));
     }
 }

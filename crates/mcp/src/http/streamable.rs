@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_client::{
 
 use super::answer::{
     BODY_BYTES_MAX, EVENT_STREAM, content_type, correlate, discover_refused, is_stream,
-    json_message, refusal, request_id, unpacked,
+    json_message, refusal, refuse_stray, request_id, unpacked,
 };
 use super::events::{Events, answering, events};
 use super::{HttpClient, HttpFailure};
@@ -87,6 +87,7 @@ impl HttpClient {
                 } else if kind.starts_with(JSON) {
                     let mut answer = json_message(response).await?;
                     correlate(&mut answer, id);
+                    refuse_stray(&answer, id)?;
                     Ok(StreamableHttpPostResponse::Json(answer, session))
                 } else {
                     Err(HttpFailure(Failure::NotMcp { content_type: kind }).into())

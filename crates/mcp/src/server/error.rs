@@ -4,6 +4,10 @@ use std::fmt;
 
 use hermes_core::redact::redact;
 
+/// For sessions that are lost as soon as they are made.
+pub(crate) const AFFINITY_HINT: &str = "new sessions are lost at once: if several replicas answer at this address, it needs \
+     sticky sessions, or a server that keeps none";
+
 /// Names the server, the operation, the phase it failed in, the cause and what happens next. Never empty.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CallError {

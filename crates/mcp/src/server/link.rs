@@ -10,7 +10,6 @@ use super::{LINK_WAIT_MAX, Server};
 use crate::classify::Class;
 use crate::failure::Failure;
 use crate::signal::Signal;
-use crate::status::ServerState;
 use crate::view::{Link, View};
 
 /// How often a waiting caller asks for another attempt.
@@ -19,12 +18,19 @@ const DEMAND_INTERVAL: Duration = Duration::from_secs(1);
 impl Server {
     /// Returns the connection for a new call. With an open breaker the answer, or rather the refusal, is fast.
     pub(super) async fn link_for_new_call(&self) -> Result<Arc<Link>, String> {
-        let view = self.view().clone();
-        if view.breaker != BreakerState::Closed {
+        let wakes = self.wake.look();
+        let refusal = {
+            let view = self.view();
+            if let Some(link) = view.usable_link(wakes) {
+                return Ok(Arc::clone(link));
+            }
+            (view.breaker != BreakerState::Closed).then(|| cause(&view))
+        };
+        if let Some(cause) = refusal {
             self.demand();
-            return Err(cause(&view));
+            return Err(cause);
         }
-        self.link(Instant::now() + LINK_WAIT_MAX).await
+        self.link(wakes, Instant::now() + LINK_WAIT_MAX).await
     }
 
     /// Waits until the trouble with a connection is over, and returns the connection to use then.
@@ -46,21 +52,16 @@ impl Server {
                 self.demand();
             }
         }
-        self.link(deadline).await.ok()
+        self.link(self.wake.look(), deadline).await.ok()
     }
 
-    async fn link(&self, deadline: Instant) -> Result<Arc<Link>, String> {
-        let wakes = self.wake.look();
+    /// Waits for a connection that has survived all `wakes` of the machine.
+    async fn link(&self, wakes: u64, deadline: Instant) -> Result<Arc<Link>, String> {
         let mut views = self.watch();
         loop {
             let view = views.borrow_and_update().clone();
-            match (&view.link, view.breaker, &view.state) {
-                // The machine has slept, and nobody has looked whether the connection has survived it.
-                _ if view.wakes < wakes => {}
-                // A connection in doubt is waited for: a call on it might be lost.
-                (Some(_), BreakerState::Closed, ServerState::Degraded) => {}
-                (Some(link), BreakerState::Closed, _) => return Ok(Arc::clone(link)),
-                _ => {}
+            if let Some(link) = view.usable_link(wakes) {
+                return Ok(Arc::clone(link));
             }
             if view.state.is_hopeless() || Instant::now() >= deadline {
                 return Err(cause(&view));

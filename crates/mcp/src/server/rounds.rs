@@ -1,8 +1,10 @@
 //! Calls that take several requests, because the server wants to know something first.
 //!
 //! In the newer era its result says what it wants, and the call is sent again with the answers. In either era its error
-//! may say that the person has to open an address, and the call is sent again once they have.
+//! may say that the person has to open an address, or that their login does not allow this, and the call is sent again
+//! once that is done.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +20,8 @@ use crate::respond::Visit;
 
 /// A server that still wants something after so many answers goes round in circles.
 const ROUNDS_MAX: usize = 10;
+/// A server that wants yet another right after so many logins will want the next one, too.
+const STEP_UPS_MAX: usize = 3;
 /// Between requests when the server only wants to be asked again.
 const AGAIN_WAIT: Duration = Duration::from_millis(250);
 
@@ -28,21 +32,26 @@ impl Server {
         request: &Request,
         call: &Arc<Call>,
     ) -> Result<ServerResult, CallError> {
-        let mut request = request.clone();
+        let mut request = Cow::Borrowed(request);
+        let mut granted = Vec::new();
         for _ in 0..ROUNDS_MAX {
             match self.exchange(&request, call).await {
                 Ok(ServerResult::InputRequiredResult(wanted)) => {
                     let state = wanted.request_state.clone();
                     let responses = self.respond_to(&request, wanted, call).await?;
-                    if !put_into(&mut request.message, responses, state) {
+                    if !put_into(&mut request.to_mut().message, responses, state) {
                         return Err(self.refused(&request, "it wants input for what takes none"));
                     }
                 }
                 Err((error, Some(Failure::VisitWanted { visits, .. }))) => {
                     self.visit(&request, error, &visits, call).await?;
                 }
+                Err((error, Some(failure))) => match failure.missing_scope() {
+                    Some(scope) => self.be_granted(scope, error, &mut granted, call).await?,
+                    None => return Err(error),
+                },
                 Ok(answer) => return Ok(answer),
-                Err((error, _)) => return Err(error),
+                Err((error, None)) => return Err(error),
             }
         }
         let cause = format!("it wanted more input {ROUNDS_MAX} times in a row");
@@ -94,6 +103,30 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// Has the person log in for what the call lacks, or returns why it ends here. What was `granted` before in vain is
+    /// not asked for again.
+    async fn be_granted(
+        &self,
+        scope: String,
+        mut error: CallError,
+        granted: &mut Vec<String>,
+        call: &Call,
+    ) -> Result<(), CallError> {
+        let Some(step_up) = &self.step_up else {
+            return Err(error);
+        };
+        if granted.contains(&scope) || granted.len() == STEP_UPS_MAX {
+            error.next = format!("a new login did not help; {}", error.next);
+            return Err(error);
+        }
+        let scopes: Vec<String> = scope.split_whitespace().map(str::to_owned).collect();
+        granted.push(scope);
+        step_up.ask(&scopes, call).await.map_err(|reason| {
+            error.next = format!("{reason}; {}", error.next);
+            error
+        })
     }
 
     fn refused(&self, request: &Request, cause: &str) -> CallError {

@@ -50,11 +50,12 @@ impl Server {
             }
             failure = self.out_of_time(call, started) => Err(failure),
         };
-        if matches!(result, Ok(_) | Err(Failure::Rpc { .. })) {
+        let now = Instant::now();
+        if matches!(result, Ok(_) | Err(Failure::Rpc { .. })) && link.is_news(now) {
             // A full queue holds other signs of life.
             let _ = self.signals.try_send(Signal::Answered {
                 epoch: link.epoch,
-                round_trip: started.elapsed(),
+                round_trip: now - started,
             });
         }
         result

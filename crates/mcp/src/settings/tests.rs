@@ -259,3 +259,22 @@ fn what_a_server_may_ask_is_limited_as_documented() {
     assert_eq!(settings.sampling.log_level, LogLevel::Debug);
     assert!(error(json!({ "url": "http://x", "log_level": "loud" })).contains("`debug`, `info`"));
 }
+
+#[test]
+fn a_connection_is_shared_unless_each_conversation_is_to_have_its_own() {
+    let sharing = |section: Value| {
+        let mut section = section;
+        section["url"] = json!("http://localhost/mcp");
+        ServerSettings::parse("s", &section).map(|settings| settings.sharing)
+    };
+    assert_eq!(sharing(json!({})).unwrap(), Sharing::Shared);
+    let own = json!({ "sessions": "per_conversation" });
+    assert_eq!(sharing(own).unwrap(), Sharing::PerConversation);
+    let error = sharing(json!({ "sessions": "mine" }))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("shared") && error.contains("mine"),
+        "{error}"
+    );
+}

@@ -3,23 +3,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use hermes_core::CancellationToken;
 use rmcp::{Peer, RoleClient};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Supervisor;
-use crate::dial::{Connection, Wires};
+use crate::dial::{Connection, Dial, Wires};
 use crate::failure::Failure;
 use crate::listen::{Patience, follow, wants_to_be_asked};
 use crate::probe::{Probed, fetch_offer, probe};
 use crate::signal::Reporter;
 use crate::view::Offer;
 
-/// For an attempt to find a server that was there before.
-const RECONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// For an attempt to find a server that was there before: as long as a caller waits for it.
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Which of these attempts get the whole time nevertheless, for servers that have become slow.
 const PATIENT_EVERY: u32 = 4;
+/// A server that was there before is dialled once more, beside the first time, when it has not answered for so long: it
+/// may be slow, or the first dial may have begun while it was away.
+const DIAL_AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// A server that did not answer so many dials will not answer the next.
+const DIALS_MAX: usize = 3;
 
 /// The gate spreads a burst; it must not let four slow servers keep out a fast one.
 const GATE_HELD_MAX: Duration = Duration::from_secs(3);
@@ -53,6 +59,19 @@ pub(super) enum Done {
     },
 }
 
+/// Dials, and dials again beside it each time that takes too long; the first result counts.
+async fn dial_impatiently(dial: &dyn Dial, wires: &Wires) -> Result<Connection, Failure> {
+    let mut dials = FuturesUnordered::from_iter([dial.dial(wires.clone())]);
+    loop {
+        tokio::select! {
+            Some(result) = dials.next() => return result,
+            () = sleep(DIAL_AGAIN_AFTER), if dials.len() < DIALS_MAX => {
+                dials.push(dial.dial(wires.clone()));
+            }
+        }
+    }
+}
+
 /// Runs a future once the gate lets it through. One that takes long gives its place to others.
 async fn through<T>(gate: &Semaphore, future: impl Future<Output = T>) -> T {
     tokio::pin!(future);
@@ -81,11 +100,17 @@ impl Supervisor {
             deadline: now + deadline,
         };
         let (dial, gate) = (Arc::clone(&supplies.dial), Arc::clone(&supplies.gate));
+        let was_there = self.is_expected_back();
         let stop = supplies.stop.clone();
         self.jobs.spawn(async move {
             let connect = async {
-                let dialled =
-                    timeout(deadline + DIALLER_GRACE, through(&gate, dial.dial(wires))).await;
+                let dialling = async {
+                    match was_there {
+                        true => dial_impatiently(dial.as_ref(), &wires).await,
+                        false => dial.dial(wires).await,
+                    }
+                };
+                let dialled = timeout(deadline + DIALLER_GRACE, through(&gate, dialling)).await;
                 dialled.unwrap_or(Err(Failure::Timeout { after: deadline }))
             };
             let result = tokio::select! {
@@ -96,17 +121,18 @@ impl Supervisor {
         });
     }
 
-    /// Returns how long an attempt may take. A server that was there before is expected back soon: an attempt that
-    /// began while it was away must not keep us from the one that finds it. Now and then one is patient.
+    /// Returns whether the server was there before, and may be dialled twice at the same time.
+    fn is_expected_back(&self) -> bool {
+        self.connections > 0 && !self.supplies.dial.is_exclusive()
+    }
+
+    /// Returns how long an attempt may take. A server that was there before is expected back soon; now and then an
+    /// attempt is patient nevertheless.
     fn connect_deadline(&self) -> Duration {
         let patient = self.supplies.settings.connect_timeout;
-        let is_quick = self.connections > 0
-            && !self.supplies.dial.is_exclusive()
-            && !self.pace.attempt().is_multiple_of(PATIENT_EVERY);
-        if is_quick {
-            patient.min(RECONNECT_TIMEOUT)
-        } else {
-            patient
+        match self.is_expected_back() && !self.pace.attempt().is_multiple_of(PATIENT_EVERY) {
+            true => patient.min(RECONNECT_TIMEOUT),
+            false => patient,
         }
     }
 

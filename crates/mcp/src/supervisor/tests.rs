@@ -34,6 +34,8 @@ struct World {
     is_down: AtomicBool,
     /// So many of the oldest connections are never answered any more.
     deaf_connections: AtomicUsize,
+    /// The dial of this number is never answered.
+    deaf_dial: AtomicUsize,
     dials: AtomicUsize,
     pings: AtomicUsize,
     lists: AtomicUsize,
@@ -41,6 +43,12 @@ struct World {
     refusals: AtomicUsize,
     idle_max: Option<Duration>,
     lifetime_max: Option<Duration>,
+    /// Connections that have not ended. There is nothing else in memory that could pile up, beside tasks.
+    open: AtomicUsize,
+    /// So many changes of the list are announced before the next answer.
+    announcements: AtomicUsize,
+    /// How long a handshake takes.
+    handshake: Duration,
     /// How long the next list takes; meanwhile nothing else is answered.
     slow_list: Mutex<Option<Duration>>,
     is_exclusive: bool,
@@ -52,6 +60,12 @@ impl World {
     }
 
     async fn serve(self: Arc<Self>, number: usize, stream: DuplexStream) {
+        self.open.fetch_add(1, Ordering::SeqCst);
+        self.talk(number, stream).await;
+        self.open.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    async fn talk(&self, number: usize, stream: DuplexStream) {
         let (reader, mut writer) = split(stream);
         let mut lines = BufReader::new(reader).lines();
         let started = Instant::now();
@@ -68,14 +82,18 @@ impl World {
             let answer = match message["method"].as_str() {
                 _ if self.is_down.load(Ordering::SeqCst) => continue,
                 _ if number <= Self::count(&self.deaf_connections) => continue,
+                _ if number == Self::count(&self.deaf_dial) => continue,
                 _ if is_forgotten => {
                     self.refusals.fetch_add(1, Ordering::SeqCst);
                     json!({ "error": { "code": -32001, "message": "Session not found" } })
                 }
-                Some("initialize") => json!({ "result": {
-                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
-                    "serverInfo": { "name": "world", "version": "1" },
-                } }),
+                Some("initialize") => {
+                    sleep(self.handshake).await;
+                    json!({ "result": {
+                        "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                        "serverInfo": { "name": "world", "version": "1" },
+                    } })
+                }
                 Some("ping") => {
                     self.pings.fetch_add(1, Ordering::SeqCst);
                     json!({ "result": {} })
@@ -90,11 +108,10 @@ impl World {
             let mut answer = answer;
             answer["jsonrpc"] = json!("2.0");
             answer["id"] = id;
-            if writer
-                .write_all(format!("{answer}\n").as_bytes())
-                .await
-                .is_err()
-            {
+            let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+            let storm = self.announcements.swap(0, Ordering::SeqCst);
+            let lines = format!("{changed}\n").repeat(storm) + &format!("{answer}\n");
+            if writer.write_all(lines.as_bytes()).await.is_err() {
                 return;
             }
         }
@@ -164,6 +181,7 @@ impl Bench {
             signals.0.clone(),
             Arc::clone(&wake),
             respondent(),
+            None,
             MediaFolder::new("/proc/nowhere".into()),
         );
         let stop = CancellationToken::new();
@@ -326,6 +344,42 @@ async fn a_caller_waits_fifteen_seconds_and_is_told_what_happens_next() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_waits_for_a_server_that_comes_back_slowly() {
+    let world = World {
+        handshake: Duration::from_secs(11),
+        idle_max: Some(Duration::from_secs(600)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({ "keepalive_interval": 0 }));
+    bench.call().await.unwrap();
+    // It refuses connections for a moment, and takes its time when it does not.
+    let refused = Failure::Unreachable {
+        cause: "refused".to_owned(),
+    };
+    *bench.world.failures.lock().unwrap() = vec![refused; 2].into();
+    sleep(HOUR).await;
+    let lost = Instant::now();
+    bench.call().await.unwrap();
+    assert!(lost.elapsed() < Duration::from_secs(15));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dial_that_began_while_the_server_was_away_does_not_hold_up_the_next() {
+    let world = World {
+        idle_max: Some(Duration::from_secs(600)),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({ "keepalive_interval": 0 }));
+    bench.call().await.unwrap();
+    sleep(HOUR).await;
+    bench.world.deaf_dial.store(2, Ordering::SeqCst);
+    let lost = Instant::now();
+    bench.call().await.unwrap();
+    assert_eq!(lost.elapsed().as_secs(), 5);
+    assert_eq!(World::count(&bench.world.dials), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stopped_supervisor_answers_callers_at_once() {
     let bench = Bench::new(World::default(), json!({}));
     bench.call().await.unwrap();
@@ -338,7 +392,7 @@ async fn a_stopped_supervisor_answers_callers_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_day_of_lost_sessions_leaves_no_task_behind() {
+async fn a_day_of_lost_sessions_restarts_and_storms_leaves_nothing_behind() {
     let world = World {
         // However often it is used: no keepalive can help here.
         lifetime_max: Some(Duration::from_secs(170)),
@@ -358,12 +412,35 @@ async fn a_day_of_lost_sessions_leaves_no_task_behind() {
             cause: "refused".to_owned(),
         };
         *bench.world.failures.lock().unwrap() = vec![refused; 5].into();
-        sleep(HOUR).await;
+        sleep(HOUR / 2).await;
+        announce_wildly(&bench).await;
+        reconnect_wildly(&bench).await;
+        sleep(HOUR / 2).await;
         bench.call().await.unwrap();
+        // The call may have met a lost session, whose connection is just ending.
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(World::count(&bench.world.open), 1, "old connections end");
     }
-    assert!(World::count(&bench.world.dials) > dials_before + 400);
+    assert!(World::count(&bench.world.dials) > dials_before + 800);
     assert!(tasks() <= tasks_before + 2, "{} of {tasks_before}", tasks());
     bench.call().await.unwrap();
+}
+
+async fn announce_wildly(bench: &Bench) {
+    let lists = World::count(&bench.world.lists);
+    bench.world.announcements.store(200, Ordering::SeqCst);
+    bench.call().await.unwrap();
+    sleep(Duration::from_secs(20)).await;
+    // The call itself is one, a session that is lost meanwhile another.
+    let lists = World::count(&bench.world.lists) - lists;
+    assert!(lists <= 2 + 2, "{lists}");
+}
+
+async fn reconnect_wildly(bench: &Bench) {
+    for _ in 0..20 {
+        bench.server.reconnect().await;
+        bench.call().await.unwrap();
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -73,11 +73,12 @@ async fn a_captive_portal_is_not_followed_and_its_page_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_claims_to_be_compressed_is_not_unpacked() {
-    assert_says(&error_of(Fault::Compressed).await, &["compressed (gzip)"]);
+async fn a_decompression_bomb_is_not_unpacked() {
+    let error = error_of(Fault::DecompressionBomb).await;
+    assert_says(&error, &["compressed (gzip)"]);
     let server = FaultyMcp::start().await;
     let client = Client::of(&server, json!({})).await;
-    server.fail(Rule::once(Fault::Compressed).on("tools/call"));
+    server.fail(Rule::once(Fault::DecompressionBomb).on("tools/call"));
     let error = client.append("word").await.unwrap_err().to_string();
     assert_says(&error, &["`test`", "compressed (gzip)"]);
     client.append("next").await.unwrap();

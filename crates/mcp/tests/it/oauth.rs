@@ -4,12 +4,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use hermes_core::{Person, Response, ToolContext, Wanted};
 use hermes_mcp::{Callback, Login, LoginError, ServerState, forget_login};
 use hermes_testkit::mcp::{Fault, FaultyMcp, Rule, SessionLoss};
-use hermes_testkit::oauth::TokenFault;
+use hermes_testkit::oauth::{Browser, TokenFault};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
-use crate::client::{Client, eventually};
+use crate::client::{Client, context, eventually};
 use crate::oauth_home::{Home, protected, redirected, settings};
 
 fn needs_auth(client: &Client, server: &str) -> Option<String> {
@@ -308,6 +310,94 @@ async fn a_missing_right_names_the_command_and_the_next_login_brings_it() {
     result.unwrap();
     assert_eq!(server.executions("word"), 1);
     assert_eq!(auth.registrations(), 1, "the registration is used again");
+}
+
+/// Calls for a person who is asked to visit an address, and does with it what `visit` does.
+async fn append_for<V>(
+    client: &Client,
+    visit: impl AsyncFn(String, oneshot::Sender<Response>) -> V,
+) -> (Result<(), String>, usize) {
+    let (person, mut enquiries) = Person::reachable();
+    let cx = ToolContext {
+        person,
+        ..context()
+    };
+    let append = client.tool("append").await;
+    let call = append.run(json!({ "word": "word" }), &cx);
+    let mut visits = 0;
+    let browse = async {
+        while let Some(asked) = enquiries.recv().await {
+            let Wanted::Visit { url } = asked.ask.wanted else {
+                panic!("asked for something else");
+            };
+            visits += 1;
+            visit(url, asked.response).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let result = tokio::select! {
+        result = call => result,
+        () = browse => unreachable!("a person waits for ever"),
+    };
+    let result = result.map(|_| ()).map_err(|error| error.to_string());
+    (result, visits)
+}
+
+/// Logs in where the address leads. Nobody needs to say that it is done.
+async fn log_in_at(url: String, _response: oneshot::Sender<Response>) {
+    let mut browser = Browser::default();
+    let back = browser.get(&url).await;
+    browser.get(back.leads_to()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_right_is_granted_by_the_person_while_the_call_waits() {
+    let (auth, server, section) = protected().await;
+    let home = Home::new();
+    home.visit(&section, &[]).await.unwrap();
+    let client = home.attended(&section).await;
+    auth.need_scope("write");
+    let (result, visits) = append_for(&client, log_in_at).await;
+    result.unwrap();
+    assert_eq!((visits, server.executions("word")), (1, 1));
+    assert_eq!(home.read("test.json")["scope"], "read write");
+    assert_eq!(auth.registrations(), 1, "the registration is used again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_right_that_is_not_granted_ends_the_call_with_the_command() {
+    let (auth, server, section) = protected().await;
+    let home = Home::new();
+    home.visit(&section, &[]).await.unwrap();
+    let client = home.attended(&section).await;
+    auth.need_scope("write");
+    let decline = async |_, response: oneshot::Sender<Response>| {
+        let _ = response.send(Response::Declined { reason: None });
+    };
+    let (result, _) = append_for(&client, decline).await;
+    let error = result.unwrap_err();
+    assert!(error.contains("the person declined"), "{error}");
+    let command = "run `hermes mcp login test --scope write`";
+    assert!(error.contains(command), "{error}");
+    assert_eq!(client.status().state, ServerState::Ready);
+    assert_eq!(server.executions("word"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_never_content_is_not_logged_in_at_for_ever() {
+    let (_auth, server, section) = protected().await;
+    let home = Home::new();
+    home.visit(&section, &[]).await.unwrap();
+    let client = home.attended(&section).await;
+    server.fail(
+        Rule::once(Fault::InsufficientScope)
+            .on("tools/call")
+            .until_cleared(),
+    );
+    let (result, visits) = append_for(&client, log_in_at).await;
+    let error = result.unwrap_err();
+    assert!(error.contains("a new login did not help"), "{error}");
+    assert_eq!((visits, server.count("tools/call")), (1, 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]

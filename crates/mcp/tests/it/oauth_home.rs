@@ -53,6 +53,21 @@ impl Home {
         }
     }
 
+    /// Starts the server where there are persons to ask.
+    pub(crate) async fn attended(&self, section: &Value) -> Client {
+        let ports = McpPorts {
+            is_attended: true,
+            ..self.ports()
+        };
+        let client = Client {
+            clock: Arc::clone(&self.clock),
+            mcp: Mcp::start(vec![settings("test", section)], ports),
+            logs: tempfile::tempdir().unwrap(),
+        };
+        client.until_ready().await;
+        client
+    }
+
     pub(crate) async fn ready(&self, section: &Value) -> Client {
         let client = self.start(&[("test", section)]);
         client.until_ready().await;

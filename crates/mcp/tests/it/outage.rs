@@ -14,9 +14,16 @@ async fn after_an_outage_the_server_is_usable_again_within_two_seconds() {
     let client = Client::of(&server, json!({})).await;
     let tools = client.names().await;
     server.stop_listening();
+    // Until the end of the old connection has arrived; a call that crosses it would rightly be of unknown outcome.
+    client
+        .until("the loss is known", |status| {
+            matches!(status.state, ServerState::Reconnecting { .. })
+        })
+        .await;
     // Somebody keeps asking; none of them waits long once the outage is known.
     let down_since = Instant::now();
-    while down_since.elapsed() < Duration::from_secs(13) {
+    while !matches!(client.status().breaker, BreakerStatus::Open { .. }) {
+        assert!(down_since.elapsed() < Duration::from_secs(60), "never open");
         let asked = Instant::now();
         let call = tokio::time::timeout(Duration::from_secs(1), client.append("down"));
         if let Ok(answer) = call.await {
@@ -25,15 +32,13 @@ async fn after_an_outage_the_server_is_usable_again_within_two_seconds() {
         }
         tokio::time::sleep(Duration::from_secs(1).saturating_sub(asked.elapsed())).await;
     }
-    assert!(matches!(
-        client.status().breaker,
-        BreakerStatus::Open { .. }
-    ));
-    assert!(matches!(
-        client.status().state,
-        ServerState::Reconnecting { .. }
-    ));
-    assert!(client.status().next_attempt.is_some());
+    // While an attempt is under way there is no next one.
+    client
+        .until("the next attempt is known", |status| {
+            matches!(status.state, ServerState::Reconnecting { .. })
+                && status.next_attempt.is_some()
+        })
+        .await;
     let asked = Instant::now();
     client.append("down").await.unwrap_err();
     assert!(

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CancellationToken, Person, Progress, Spending, Tool, ToolContext, ToolError, ToolOutput,
+    CancellationToken, Delegated, Delegates, Person, Progress, Reader, Spending, Tool, ToolContext,
+    ToolError, ToolOutput, Toolbox,
 };
 use serde_json::{Value, json};
 
@@ -45,8 +46,11 @@ pub fn context(cwd: &Path) -> ToolContext {
         stop: CancellationToken::new(),
         progress: Progress::default(),
         person: Person::default(),
+        delegates: Delegates::default(),
         spending: Spending::default(),
         previous: None,
+        toolbox: Toolbox::default(),
+        reader: Reader::default(),
     }
 }
 
@@ -183,7 +187,23 @@ async fn a_stopped_call_returns_at_once(tool: &dyn Tool, valid: Value, cwd: &Pat
 
 async fn a_valid_call_succeeds_with_text(tool: &dyn Tool, valid: Value, cwd: &Path) {
     let name = &tool.spec().name;
-    match tool.run(valid.clone(), &context(cwd)).await {
+    let (delegates, mut delegations) = Delegates::reachable();
+    let cx = ToolContext {
+        delegates,
+        ..context(cwd)
+    };
+    let nothing_to_do = async {
+        while let Some(delegation) = delegations.recv().await {
+            let _ = delegation.answer.send(Ok(Delegated::Done(Vec::new())));
+        }
+    };
+    let call = async {
+        tokio::select! {
+            result = tool.run(valid.clone(), &cx) => result,
+            () = nothing_to_do => panic!("{name}: the context is gone"),
+        }
+    };
+    match call.await {
         Ok(ToolOutput { text }) => assert!(!text.is_empty(), "{name}: says nothing"),
         Err(error) => panic!("{name}: {valid} failed: {error:?}"),
     }

@@ -1,6 +1,10 @@
 //! The ways in which the HTTP server fails, as plain data. `reply` turns each into bytes.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The id of no request: clients count from 0 or 1.
+pub(super) const FOREIGN_ID: u32 = 999_999;
 
 /// What goes wrong with one request.
 ///
@@ -55,8 +59,8 @@ pub enum Fault {
     SseSilent,
     /// Sends a body that never ends, as fast as the client takes it.
     Endless(Endless),
-    /// Sends something small that claims to be compressed; unpacked, it could be anything.
-    Compressed,
+    /// Sends less than a megabyte, compressed, that unpacks to a hundred.
+    DecompressionBomb,
 
     // Answers, but oddly.
     /// Ends an event stream after an event with an id. The answer can be had with `Last-Event-ID`.
@@ -67,6 +71,10 @@ pub enum Fault {
     HugeBodyMb(usize),
     /// Answers twice in one event stream.
     DuplicateResponse,
+    /// Answers in an event stream, after an answer to a request that nobody made.
+    StrayResponse,
+    /// Answers with an id that is not quite the request's.
+    AnswerWithId(OddId),
     /// Sends the right JSON as `text/plain`.
     WrongContentType,
 }
@@ -128,6 +136,30 @@ pub enum WrongId {
     Missing,
 }
 
+/// An id of a result that is not quite that of its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OddId {
+    /// `"7"` for 7.
+    Text,
+    /// `7.0` for 7.
+    Fraction,
+    /// The id of no request.
+    Foreign,
+}
+
+impl OddId {
+    /// Gives an answer this id.
+    pub(super) fn put_into(self, mut answer: Value) -> Value {
+        answer["id"] = match self {
+            Self::Text => answer["id"].to_string().into(),
+            Self::Fraction => answer["id"].as_f64().into(),
+            Self::Foreign => FOREIGN_ID.into(),
+        };
+        answer
+    }
+}
+
 impl Fault {
     pub fn status(status: u16) -> Self {
         Self::Status {
@@ -152,6 +184,8 @@ impl Fault {
                 | Self::DelayMs(_)
                 | Self::HugeBodyMb(_)
                 | Self::DuplicateResponse
+                | Self::StrayResponse
+                | Self::AnswerWithId(_)
                 | Self::WrongContentType
         )
     }

@@ -11,6 +11,7 @@
 
 mod admit;
 mod ask;
+mod bomb;
 mod catalogue;
 mod control;
 mod fault;
@@ -41,7 +42,7 @@ use std::{
 
 use serde_json::Value;
 
-pub use fault::{Endless, Fault, SessionLoss, WrongId};
+pub use fault::{Endless, Fault, OddId, SessionLoss, WrongId};
 pub use program::run as run_program;
 pub use relay::Relay;
 pub use rule::{On, Rule, START};

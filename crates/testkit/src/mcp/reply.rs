@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
 use super::{
-    fault::{Endless, Fault, SessionLoss, WrongId},
+    bomb,
+    fault::{Endless, FOREIGN_ID, Fault, OddId, SessionLoss, WrongId},
     rpc::{RpcError, response},
 };
 use crate::server::{
@@ -19,11 +20,11 @@ pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 
 pub(crate) const NO_VALID_SESSION: &str = "Bad Request: No valid session ID provided";
 
-/// The id of no request: clients count from 0 or 1.
-const FOREIGN_ID: u32 = 999_999;
-
 /// Soon, so that tests of resumption are quick, but not at once.
 const RETRY_MS: u32 = 50;
+
+/// Unpacked, more than any client should hold.
+const BOMB_MEGABYTES: usize = 100;
 
 /// So much of an endless body is written at once.
 const ENDLESS_REPEATS: usize = 16 * 1024;
@@ -48,6 +49,7 @@ enum Body {
         bytes_sent: usize,
     },
     Events(Vec<String>),
+    Packed(Vec<u8>),
     /// This, and then that over and over, until the client leaves.
     Endless {
         start: &'static str,
@@ -136,6 +138,12 @@ impl Reply {
                     sent.extend_from_slice(play::LAST_CHUNK);
                 }
                 connection.write_all(&sent).await?;
+            }
+            Body::Packed(bytes) => {
+                headers.insert("content-length".into(), bytes.len().to_string());
+                let head = http::head(self.status, &headers);
+                connection.write_all(head.as_bytes()).await?;
+                connection.write_all(&bytes).await?;
             }
             Body::Endless { start, again } => {
                 headers.insert("transfer-encoding".into(), "chunked".into());
@@ -247,7 +255,7 @@ pub(crate) fn faulty(fault: &Fault, struck: Struck<'_>) -> Reply {
             .header("content-type", "text/html")
             .header("location", "http://portal.example/login"),
         Fault::Endless(endless) => Reply::endless(*endless),
-        Fault::Compressed => Reply::text(200, "small")
+        Fault::DecompressionBomb => Reply::new(200, Body::Packed(bomb::gzip(BOMB_MEGABYTES)))
             .header("content-type", "application/json")
             .header("content-encoding", "gzip"),
         Fault::Reset => Reply::unsent(Finale::Reset),
@@ -261,6 +269,11 @@ pub(crate) fn faulty(fault: &Fault, struck: Struck<'_>) -> Reply {
         )]),
         Fault::HugeBodyMb(megabytes) => Reply::json(200, padded(answer, *megabytes)),
         Fault::DuplicateResponse => Reply::events(vec![event(&answer); 2]),
+        Fault::StrayResponse => Reply::events(vec![
+            event(&OddId::Foreign.put_into(answer.clone())),
+            event(&answer),
+        ]),
+        Fault::AnswerWithId(id) => Reply::json(200, id.put_into(answer)),
         Fault::WrongContentType => {
             Reply::json(200, answer).header("content-type", "text/plain; charset=utf-8")
         }

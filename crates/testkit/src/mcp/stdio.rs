@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use super::{
+    fault::OddId,
     peer::{Outbox, Peer},
     reply::padded,
     rpc,
@@ -146,7 +147,9 @@ impl Server {
             StdioFault::ExitMidLine
             | StdioFault::Hang
             | StdioFault::GiantLineMb(_)
-            | StdioFault::DuplicateResponse => {}
+            | StdioFault::DuplicateResponse
+            | StdioFault::StrayResponse
+            | StdioFault::AnswerWithId(_) => {}
         }
         Ok(())
     }
@@ -186,6 +189,13 @@ async fn answer(
         Some(StdioFault::DuplicateResponse) => {
             tell(answer.clone());
             tell(answer);
+        }
+        Some(StdioFault::StrayResponse) => {
+            tell(OddId::Foreign.put_into(answer.clone()));
+            tell(answer);
+        }
+        Some(StdioFault::AnswerWithId(id)) => {
+            tell(id.put_into(answer));
         }
         _ => {
             tell(answer);

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{
+    fault::OddId,
     ledger,
     rule::{Rule, Rules, START},
 };
@@ -35,6 +36,10 @@ pub enum StdioFault {
     GiantLineMb(usize),
     /// Answers twice. Always executes.
     DuplicateResponse,
+    /// Answers, after an answer to a request that nobody made. Always executes.
+    StrayResponse,
+    /// Answers with an id that is not quite the request's. Always executes.
+    AnswerWithId(OddId),
     /// Writes so many lines to stderr, then goes on.
     StderrChatter(usize),
     /// Starts a process that ignores SIGTERM and outlives the server, with the server's stdout in

@@ -3,7 +3,10 @@
 use std::{
     io::{Read, Write},
     process::{Child, Command},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -12,49 +15,63 @@ use pty_process::{
     Size,
     blocking::{self, Pty},
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 
 use super::{POLL, exit_status, kill_group};
 
-const ROWS: u16 = 24;
-const COLUMNS: u16 = 80;
+/// How often it is looked whether the terminal is to hang up.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
 
 /// A process and its terminal; dropping it kills the process and its group.
 pub struct Terminal {
     child: Child,
-    pty: Arc<Pty>,
+    /// None when the terminal is closed.
+    pty: Option<Arc<Pty>>,
     screen: Arc<Screen>,
-    /// Rows and columns.
-    size: (u16, u16),
     /// How much of the output earlier calls of [`Terminal::expect`] have used up, in bytes.
     seen_bytes: usize,
     /// Keeps the home as long as the process runs.
     _folder: Arc<TempDir>,
 }
 
-/// Everything the process has written, escape sequences included.
-#[derive(Default)]
+/// What the process has written, filled in by a thread that reads along.
 struct Screen {
-    output: Mutex<Vec<u8>>,
+    written: Mutex<Written>,
     has_changed: Condvar,
+    /// Nobody looks any more: the terminal is to be let go.
+    is_closing: AtomicBool,
+}
+
+struct Written {
+    /// Everything, escape sequences included.
+    output: Vec<u8>,
+    /// What a person sees of it.
+    emulator: vt100::Parser,
 }
 
 impl Terminal {
-    pub(super) fn spawn(command: Command, folder: Arc<TempDir>) -> pty_process::Result<Self> {
+    pub(super) fn spawn(
+        command: Command,
+        (rows, columns): (u16, u16),
+        folder: Arc<TempDir>,
+    ) -> pty_process::Result<Self> {
         let (pty, pts) = blocking::open()?;
-        pty.resize(Size::new(ROWS, COLUMNS))?;
+        pty.resize(Size::new(rows, columns))?;
         let child = blocking::Command::from(command).spawn(pts)?;
         let pty = Arc::new(pty);
-        let screen = Arc::new(Screen::default());
+        let screen = Arc::new(Screen::new(rows, columns));
         thread::spawn({
             let (pty, screen) = (Arc::clone(&pty), Arc::clone(&screen));
             move || screen.fill_from(&pty)
         });
         Ok(Self {
             child,
-            pty,
+            pty: Some(pty),
             screen,
-            size: (ROWS, COLUMNS),
             seen_bytes: 0,
             _folder: folder,
         })
@@ -65,7 +82,7 @@ impl Terminal {
     /// # Panics
     /// If the terminal is gone.
     pub fn send(&self, text: &str) {
-        let sent = (&*self.pty).write_all(text.as_bytes());
+        let sent = self.pty().write_all(text.as_bytes());
         sent.expect("a terminal takes what is typed");
     }
 
@@ -73,9 +90,10 @@ impl Terminal {
     ///
     /// # Panics
     /// If the terminal is gone.
-    pub fn resize(&mut self, rows: u16, columns: u16) {
-        self.size = (rows, columns);
-        let resized = self.pty.resize(Size::new(rows, columns));
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let mut written = self.screen.written();
+        written.emulator.screen_mut().set_size(rows, columns);
+        let resized = self.pty().resize(Size::new(rows, columns));
         resized.expect("a terminal can be resized");
     }
 
@@ -85,18 +103,18 @@ impl Terminal {
     /// If that does not happen in time.
     pub fn expect(&mut self, text: &str, timeout: Duration) {
         let deadline = Instant::now() + timeout;
-        let mut output = self.screen.output();
+        let mut written = self.screen.written();
         loop {
-            if let Some(start) = find(&output[self.seen_bytes..], text.as_bytes()) {
+            if let Some(start) = find(&written.output[self.seen_bytes..], text.as_bytes()) {
                 self.seen_bytes += start + text.len();
                 return;
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let shown = String::from_utf8_lossy(&output);
+                let shown = String::from_utf8_lossy(&written.output);
                 panic!("no `{text}` within {timeout:?}; the terminal shows\n{shown}");
             }
-            output = self.screen.wait(output, left);
+            written = self.screen.wait(written, left);
         }
     }
 
@@ -106,9 +124,9 @@ impl Terminal {
     /// If that does not happen in time.
     pub fn expect_screen(&self, text: &str, timeout: Duration) {
         let deadline = Instant::now() + timeout;
-        let mut output = self.screen.output();
+        let mut written = self.screen.written();
         loop {
-            let shown = self.shown(&output);
+            let shown = written.emulator.screen().contents();
             if shown.contains(text) {
                 return;
             }
@@ -116,30 +134,38 @@ impl Terminal {
             if left.is_zero() {
                 panic!("no `{text}` within {timeout:?}; the terminal shows\n{shown}");
             }
-            output = self.screen.wait(output, left);
+            written = self.screen.wait(written, left);
         }
     }
 
     /// Returns what a person sees: the rows of the screen as it is now.
     pub fn screen(&self) -> String {
-        self.shown(&self.screen.output())
+        self.screen.written().emulator.screen().contents()
     }
 
-    fn shown(&self, output: &[u8]) -> String {
-        let (rows, columns) = self.size;
-        let mut emulator = vt100::Parser::new(rows, columns, 0);
-        emulator.process(output);
-        emulator.screen().contents()
+    fn pty(&self) -> &Pty {
+        self.pty.as_deref().expect("the terminal is open")
     }
 
     /// Returns everything written so far, escape sequences included.
     pub fn output(&self) -> String {
-        String::from_utf8_lossy(&self.screen.output()).into_owned()
+        String::from_utf8_lossy(&self.screen.written().output).into_owned()
     }
 
     /// The process, for sending it signals.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Closes the terminal, as when its window is closed, and waits for the process to end by itself. Returns its exit
+    /// code; `None` after a signal.
+    ///
+    /// # Panics
+    /// If it does not end in time.
+    pub fn hang_up(mut self, timeout: Duration) -> Option<i32> {
+        self.screen.is_closing.store(true, Ordering::Relaxed);
+        self.pty = None;
+        self.wait(timeout)
     }
 
     /// Waits for the process to end by itself and returns its exit code; `None` after a signal.
@@ -176,25 +202,45 @@ impl Drop for Terminal {
 }
 
 impl Screen {
+    fn new(rows: u16, columns: u16) -> Self {
+        Self {
+            written: Mutex::new(Written {
+                output: Vec::new(),
+                emulator: vt100::Parser::new(rows, columns, 0),
+            }),
+            has_changed: Condvar::new(),
+            is_closing: AtomicBool::new(false),
+        }
+    }
+
     /// Reads until the process has closed its side, which reads as an error on Linux.
     fn fill_from(&self, mut pty: &Pty) {
         let mut bytes = [0; 4096];
-        while let Ok(count @ 1..) = pty.read(&mut bytes) {
-            self.output().extend_from_slice(&bytes[..count]);
+        while !self.is_closing.load(Ordering::Relaxed) {
+            let mut readable = [PollFd::new(&pty, PollFlags::IN)];
+            if matches!(poll(&mut readable, Some(&LOOK)), Ok(0)) {
+                continue;
+            }
+            let Ok(count @ 1..) = pty.read(&mut bytes) else {
+                return;
+            };
+            let mut written = self.written();
+            written.output.extend_from_slice(&bytes[..count]);
+            written.emulator.process(&bytes[..count]);
             self.has_changed.notify_all();
         }
     }
 
-    fn output(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait<'a>(
         &self,
-        output: MutexGuard<'a, Vec<u8>>,
+        written: MutexGuard<'a, Written>,
         timeout: Duration,
-    ) -> MutexGuard<'a, Vec<u8>> {
-        let waited = self.has_changed.wait_timeout(output, timeout);
+    ) -> MutexGuard<'a, Written> {
+        let waited = self.has_changed.wait_timeout(written, timeout);
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }

@@ -96,7 +96,7 @@ fn first_fault(faults: &Faults) -> Option<(usize, Fault<'_>)> {
     });
     let garbled = faults.noise.iter().filter_map(|noise| match noise.kind {
         NoiseKind::BadJson => Some((noise.after_chunks, Fault::Garbled)),
-        NoiseKind::Comment(_) | NoiseKind::Raw(_) => None,
+        NoiseKind::Comment(_) | NoiseKind::Raw(_) | NoiseKind::Bytes(_) => None,
     });
     garbled.chain(broken).min_by_key(|(chunks, _)| *chunks)
 }

@@ -48,6 +48,8 @@ pub enum NoiseKind {
     Comment(String),
     /// These characters, as they are.
     Raw(String),
+    /// These bytes, which need not be characters.
+    Bytes(Vec<u8>),
 }
 
 /// The point at which an answer ends before its time.

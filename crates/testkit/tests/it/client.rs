@@ -10,7 +10,7 @@ use hermes_testkit::server::ScriptedServer;
 use serde_json::Value;
 
 /// Long enough for an answer on loopback, short enough to wait for one that never comes.
-const SILENCE_MAX: Duration = Duration::from_millis(400);
+const SILENCE_MAX: Duration = Duration::from_millis(1500);
 
 #[derive(Debug)]
 pub(crate) struct Response {

@@ -96,7 +96,7 @@ fn what_never_appears_fails_the_test() {
 
 #[test]
 fn a_screen_is_what_a_person_sees() {
-    let mut terminal = shell(r"printf 'first\rsecond\r\n\033[31mthird\033[0m'").spawn_in_terminal();
+    let terminal = shell(r"printf 'first\rsecond\r\n\033[31mthird\033[0m'").spawn_in_terminal();
     terminal.resize(10, 40);
     terminal.expect_screen("second\nthird", SOON);
     assert!(!terminal.screen().contains("first"));

@@ -13,6 +13,8 @@ async fn every_tool_keeps_the_contract() {
         place.write("a.txt", "hello\n");
         let valid = match *name {
             "clarify" => json!({"question": "Which colour?"}),
+            "delegate_task" => json!({"goal": "look around"}),
+            "execute_code" => json!({"code": "print(1)"}),
             "patch" => json!({"path": "a.txt", "old_string": "hello", "new_string": "bye"}),
             "process" => json!({"action": "list"}),
             "read_file" => json!({"path": "a.txt"}),

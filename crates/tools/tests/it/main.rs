@@ -15,8 +15,8 @@ mod process;
 mod read_file;
 mod reversal;
 mod search_files;
-mod search_speed;
 mod terminal;
+mod tool_search;
 mod write_file;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use hermes_core::{
     ToolError,
 };
 use hermes_testkit::contract::tool::context;
-use hermes_tools::{FileLedger, ToolLimits, ToolPorts, built_in};
+use hermes_tools::{CodePlace, CodeSettings, FileLedger, ToolLimits, ToolPorts, built_in};
 use serde_json::Value;
 
 /// A terminal that runs nothing: it prints the line it was given, with the folder and the limits.
@@ -94,6 +94,9 @@ impl Place {
             terminal: Arc::new(EchoTerminal),
             processes: Arc::clone(&self.processes) as Arc<dyn Processes>,
             limits: ToolLimits::default(),
+            code: CodeSettings::at(CodePlace::Here {
+                sockets: self.root().to_owned(),
+            }),
             home: Some(self.root().to_owned()),
             secret: vec![self.path(".hermes/auth.json")],
             protected: vec![self.path(".hermes/config.yaml")],

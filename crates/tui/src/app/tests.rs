@@ -18,7 +18,7 @@ use ratatui_core::widgets::Widget;
 use serde_json::json;
 
 use super::{App, Effect, Input};
-use crate::host::{BusyInput, Choice, FromHost, Item, Opened, Settings, ToHost};
+use crate::host::{BusyInput, Choice, Depth, FromHost, Item, Opened, Settings, ToHost};
 
 /// An interface, and everything it has printed.
 struct Scene {
@@ -224,6 +224,28 @@ fn busy_scene(columns: u16, rows: u16) -> Scene {
     scene
 }
 
+#[test]
+fn each_subagent_has_a_row_that_says_what_it_does_now() {
+    let mut scene = Scene::new(60, 12);
+    scene.begin("find out");
+    scene.call("c1", "delegate_task", json!({"goal": "both"}));
+    for (subagent, text) in [
+        (1, "started: left"),
+        (2, "started: right"),
+        (1, "read_file a"),
+    ] {
+        scene.event(Event::SubagentProgress {
+            call: "c1".into(),
+            subagent,
+            text: text.into(),
+        });
+    }
+    let screen = scene.screen();
+    assert!(screen.contains("[1] read_file a"), "{screen}");
+    assert!(screen.contains("[2] started: right"), "{screen}");
+    assert!(!screen.contains("started: left"), "{screen}");
+}
+
 fn asking_scene(columns: u16, rows: u16) -> Scene {
     let mut scene = Scene::new(columns, rows);
     scene.begin("clean up");
@@ -262,7 +284,11 @@ fn suggestions_and_a_list_to_choose_from() {
             command: &hermes_core::command::COMMANDS[1],
             title: "Go on with".into(),
             items: vec![item("fix the build"), item("write the docs")],
+            depth: Depth::Deep,
         }));
+        let value = "write the docs".to_owned();
+        let text = "› what is missing?\n  A page on terminals.".to_owned();
+        scene.host(FromHost::Looked { value, text });
         scene.write("do");
         format!("{suggestions}\n{}", scene.screen())
     };

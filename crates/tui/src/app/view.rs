@@ -81,6 +81,7 @@ impl App {
         }
         let status = Status {
             conversation: &self.conversation,
+            around: self.around,
             user_home: self.settings.user_home.as_ref(),
             shows_cost: self.settings.shows_cost,
         };
@@ -152,10 +153,12 @@ impl App {
             1
         };
         let skipped = call.progress.len().saturating_sub(shown);
+        let output = call.progress.iter().skip(skipped).cloned();
+        let subagents = call.subagents.iter();
+        let subagents = subagents.map(|(number, doing)| format!("[{number}] {doing}"));
         rows.extend(
-            call.progress
-                .iter()
-                .skip(skipped)
+            output
+                .chain(subagents)
                 .map(|line| wrap::cut(Line::styled(format!("    │ {line}"), theme::DIM), columns)),
         );
         rows

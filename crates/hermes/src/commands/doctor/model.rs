@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use hermes_llm::discover::{DiscoverError, Offered, list_models};
 use hermes_llm::settings::Route;
 
 use super::Check;
 use crate::base::Base;
 use crate::commands::chosen_model::{ChosenModel, KeySource};
+use crate::model_settings::model_settings;
 
 /// A provider that needs longer to list its models is no fun to talk to.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
@@ -24,10 +26,20 @@ pub(super) async fn checks(base: &Base, is_offline: bool) -> Vec<Check> {
         Check::good("model", chosen.route.name.to_string()),
         key(&chosen),
     ];
+    let fallbacks = fallbacks(base);
     if !is_offline {
-        checks.push(provider(&chosen.route).await);
+        let routes = std::iter::once(&chosen.route).chain(&fallbacks);
+        checks.extend(join_all(routes.map(provider)).await);
     }
     checks
+}
+
+/// The models that are asked when the chosen one fails. Those that cannot be are told of when a conversation starts.
+fn fallbacks(base: &Base) -> Vec<Route> {
+    let resolved = model_settings(base)
+        .ok()
+        .and_then(|settings| hermes_llm::resolve(&settings, &|name| base.variable(name)).ok());
+    resolved.map_or(Vec::new(), |resolved| resolved.fallbacks)
 }
 
 fn key(chosen: &ChosenModel) -> Check {

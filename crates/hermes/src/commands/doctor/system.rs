@@ -18,6 +18,7 @@ pub(super) fn checks(environment: &Environment) -> Vec<Check> {
     vec![
         shell(environment),
         git(environment),
+        python(environment),
         terminal(environment),
         locale(environment),
         clock(SystemClock.now()),
@@ -55,6 +56,17 @@ fn git(environment: &Environment) -> Check {
             "git",
             "not found on PATH; --worktree does not work",
             "install git with your system's package manager",
+        ),
+    }
+}
+
+fn python(environment: &Environment) -> Check {
+    match find_program(environment, "python3") {
+        Some(path) => Check::good("python3", path.display().to_string()),
+        None => Check::doubtful(
+            "python3",
+            "not found on PATH; execute_code does not work on this machine",
+            "install Python 3.8 or newer with your system's package manager",
         ),
     }
 }

@@ -1,27 +1,22 @@
 //! `hermes mcp configure`: which tools of a server models see. Comments and order of the settings stay.
 
-use std::io::{self, Write as _};
-use std::ops::RangeInclusive;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_config::ConfigFile;
 use hermes_core::Random;
-use hermes_core::text::shorten;
 use hermes_mcp::{Mcp, OfferedTool, ServerSettings};
 use serde_json::json;
 
 use super::{key, one};
 use crate::base::Base;
+use crate::commands::checklist::{self, Entry};
 use crate::commands::confirm::is_anybody_there;
-use crate::commands::layout::one_line;
 use crate::failure::{Failure, Outcome};
 use crate::mcp::ports;
-use crate::output::{note, println};
+use crate::output::println;
 use crate::style::Style;
-
-/// Enough of a description to know what a tool is for.
-const DESCRIPTION_CHARS_MAX: usize = 60;
 
 /// Which tools models see.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,9 +68,13 @@ pub(super) async fn run(
                 return Err(Failure::new(format!("`{server}` did not list any tools"))
                     .hint(format!("`hermes mcp doctor {server}` says why")));
             }
+            let mut list: Vec<Entry> = tools.iter().map(entry).collect();
             let style = Style::of(&io::stderr(), &base.environment);
-            if !ask(&mut tools, style)? {
+            if !checklist::ask(&mut list, style)? {
                 return println("nothing was changed");
+            }
+            for (tool, entry) in tools.iter_mut().zip(list) {
+                tool.is_wanted = entry.is_on;
             }
             Choice::of_list(&tools, &settings)
         }
@@ -96,64 +95,39 @@ async fn offered(base: &Base, settings: ServerSettings, wait: Duration) -> Vec<O
     tools
 }
 
-/// Lets a person switch tools on and off. Returns whether to keep what they chose.
-fn ask(tools: &mut [OfferedTool], style: Style) -> Outcome<bool> {
-    loop {
-        for (number, tool) in (1..).zip(tools.iter()) {
-            note(&line(number, tool, style));
-        }
-        let mut stderr = io::stderr().lock();
-        let mut answer = String::new();
-        let asked = write!(
-            stderr,
-            "switch which? (2 or 1,3-5, all, none; Enter saves, q leaves) "
-        )
-        .and_then(|()| stderr.flush())
-        .and_then(|()| io::stdin().read_line(&mut answer));
-        drop(stderr);
-        let bytes =
-            asked.map_err(|error| Failure::new(format!("cannot ask at the terminal: {error}")))?;
-        match answer.trim() {
-            _ if bytes == 0 => return Ok(false),
-            "" => return Ok(true),
-            "q" => return Ok(false),
-            "all" => tools.iter_mut().for_each(|tool| tool.is_wanted = true),
-            "none" => tools.iter_mut().for_each(|tool| tool.is_wanted = false),
-            numbers => match parse_numbers(numbers, tools.len()) {
-                Some(ranges) => ranges.into_iter().flatten().for_each(|number| {
-                    let tool = &mut tools[number - 1];
-                    tool.is_wanted = !tool.is_wanted;
-                }),
-                None => note(&format!("write numbers from 1 to {}", tools.len())),
-            },
-        }
+fn entry(tool: &OfferedTool) -> Entry {
+    Entry {
+        name: tool.name.clone(),
+        purpose: tool.description.clone(),
+        is_on: tool.is_wanted,
     }
 }
 
-fn line(number: usize, tool: &OfferedTool, style: Style) -> String {
-    let mark = match tool.is_wanted {
-        true => style.green("[x]"),
-        false => "[ ]".to_owned(),
+/// Shows a single tool of a server to models, or hides it.
+pub(crate) fn switch(base: &Base, server: &str, tool: &str, is_on: bool) -> Outcome<()> {
+    let tools = one(base, server)?.tools;
+    let is_inclusive = !tools.include.is_empty();
+    let mut names = match is_inclusive {
+        true => tools.include,
+        false => tools.exclude,
     };
-    let description = shorten(&one_line(&tool.description), DESCRIPTION_CHARS_MAX);
-    let name = one_line(&tool.name);
-    format!("{number:>3} {mark} {name}  {}", style.dim(description))
-}
-
-/// Reads `1,3-5`; `None` when a part is no number of the list.
-fn parse_numbers(text: &str, count: usize) -> Option<Vec<RangeInclusive<usize>>> {
-    let number = |text: &str| {
-        let number = text.trim().parse().ok()?;
-        (1..=count).contains(&number).then_some(number)
+    names.retain(|name| name != tool);
+    if is_on == is_inclusive {
+        names.push(tool.to_owned());
+    }
+    if is_inclusive && names.is_empty() {
+        return Err(Failure::usage(format!(
+            "`{tool}` is the only tool of `{server}` that models see"
+        ))
+        .hint(format!(
+            "`hermes config set mcp_servers.{server}.enabled false` switches the whole server off"
+        )));
+    }
+    let choice = match is_inclusive {
+        true => Choice::Only(names),
+        false => Choice::AllBut(names),
     };
-    let range = |part: &str| match part.split_once('-') {
-        Some((first, last)) => Some(number(first)?..=number(last)?),
-        None => number(part).map(|number| number..=number),
-    };
-    text.split([',', ' '])
-        .filter(|part| !part.is_empty())
-        .map(range)
-        .collect()
+    save(base, server, &choice)
 }
 
 fn save(base: &Base, server: &str, choice: &Choice) -> Outcome<()> {
@@ -187,19 +161,6 @@ fn save(base: &Base, server: &str, choice: &Choice) -> Outcome<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_and_ranges_are_read_and_others_refused() {
-        let read = |text: &str| -> Option<Vec<usize>> {
-            parse_numbers(text, 5).map(|ranges| ranges.into_iter().flatten().collect())
-        };
-        assert_eq!(read("2"), Some(vec![2]));
-        assert_eq!(read("1, 3-5"), Some(vec![1, 3, 4, 5]));
-        assert_eq!(read("5-3"), Some(vec![]));
-        for wrong in ["0", "6", "1-9", "x", "1,x", "-1"] {
-            assert_eq!(read(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn a_list_of_wanted_tools_stays_one() {

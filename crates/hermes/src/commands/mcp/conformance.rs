@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Asked, CallId, CancellationToken, Field, Person, Progress, Random, Response, SessionId,
-    Spending, Tool, ToolContext, ToolError, Wanted,
+    Asked, CallId, CancellationToken, Delegates, Field, Person, Progress, Random, Reader, Response,
+    SessionId, Spending, Tool, ToolContext, ToolError, Toolbox, Wanted,
 };
 use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState};
 use serde_json::{Value, json};
@@ -235,7 +235,10 @@ fn context_of(base: &Base, call: &str) -> ToolContext {
         stop: CancellationToken::new(),
         progress: Progress::default(),
         person: Person::default(),
+        delegates: Delegates::default(),
         spending: Spending::default(),
         previous: None,
+        toolbox: Toolbox::default(),
+        reader: Reader::default(),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use hermes_agent::SessionStart;
+use hermes_core::delegation::SUBAGENT_SOURCE;
 use hermes_core::text::shorten;
 use hermes_core::{SessionId, Store as _, StoreError, TurnEnd, wording};
 
@@ -54,10 +55,18 @@ async fn recover(base: &Base, flags: &RunFlags, session: SessionId) -> Outcome<b
     if let Err(error) = store.claim(&session).await {
         return skip(&session, error);
     }
-    let folder = store.load(&session).await?.record.cwd;
-    let cwd = folder_to_work_in(base, &session, folder);
+    let loaded = store.load(&session).await?;
+    if loaded.open_turn.is_none() {
+        // A subagent, whose parent went on with it and came first.
+        return Ok(true);
+    }
+    let is_subagent = loaded.record.source == SUBAGENT_SOURCE;
+    let cwd = folder_to_work_in(base, &session, loaded.record.cwd);
     let wired = Wired::new(base, flags, Audience::Nobody, Vec::new(), cwd, store).await?;
     let start = SessionStart::Resume(session);
+    if is_subagent {
+        return close(&wired, start).await;
+    }
     let report = turn::run(&wired, start, None, &mut Renderer::Quiet).await?;
     println(&shown(&report))?;
     match report.end {
@@ -67,6 +76,13 @@ async fn recover(base: &Base, flags: &RunFlags, session: SessionId) -> Outcome<b
         }),
         end => Ok(end.is_success()),
     }
+}
+
+/// Closes the turn of a subagent that no parent waits for any more: nobody would read what it finds.
+async fn close(wired: &Wired, start: SessionStart) -> Outcome<bool> {
+    let report = turn::stop(wired, start).await?;
+    println(&shown(&report))?;
+    Ok(true)
 }
 
 /// Leaves a session alone that somebody is working in.

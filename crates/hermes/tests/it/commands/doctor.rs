@@ -50,6 +50,7 @@ async fn a_healthy_home_passes_and_the_key_is_not_shown() {
             "✓ bash",
             "✓ locale",
             "✓ clock",
+            "✓ sandbox: off; this machine has: ",
             "✓ turns",
             "✓ model: custom:test-model",
             "✓ key",
@@ -251,4 +252,30 @@ fn a_home_that_cannot_be_made_is_told() {
         &run(&hermes, &["doctor", "--offline"]),
         &["✗ home", "is not a directory"],
     );
+}
+
+#[tokio::test]
+async fn mcp_servers_and_fallbacks_are_asked_too() {
+    let setting = Setting::new(Script::always(Answer::text("ok")).model("test-model")).await;
+    let closed = "http://127.0.0.1:1/v1";
+    let more = format!(
+        "fallback_providers:\n  - {{provider: custom, model: other, base_url: '{closed}', api_key: none}}\n\
+         mcp_servers:\n  gone:\n    command: /nonexistent/server\n  off:\n    command: x\n    enabled: false\n"
+    );
+    write_config(&setting.hermes, &setting.server.url(), &more);
+    make_private(&setting.hermes.home());
+    let output = run(&setting.hermes, &["doctor"]);
+    broken(
+        &output,
+        &[
+            "✓ provider",
+            "✗ provider: ",
+            closed,
+            "✗ MCP server: `gone` does not work",
+            "`hermes mcp doctor gone`",
+            "✓ MCP server: `off` is switched off",
+        ],
+    );
+    let offline = run(&setting.hermes, &["doctor", "--offline"]);
+    assert!(!offline.stdout.contains("MCP server"), "{offline:?}");
 }

@@ -12,6 +12,7 @@ mod recover;
 mod sessions;
 mod setup;
 mod status;
+mod tools;
 
 use hermes_testkit::process::{Hermes, Output};
 use hermes_testkit::server::{Answer, Script};

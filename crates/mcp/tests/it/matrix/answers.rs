@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use hermes_mcp::{BreakerStatus, ServerState};
-use hermes_testkit::mcp::{Fault, FaultyMcp, Rule, WrongId};
+use hermes_testkit::mcp::{Fault, FaultyMcp, OddId, Rule, StdioFault, StdioMcp, WrongId};
 use serde_json::{Value, json};
 
 use super::{Record, SECOND, ends_unknown, is_refused, no_settings, succeeds};
 use crate::client::Client;
+use crate::stdio::section;
 
 async fn world(settings: Value) -> (FaultyMcp, Client) {
     let server = FaultyMcp::start().await;
@@ -223,22 +224,61 @@ async fn row_33_the_session_lives_and_its_state_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn row_34_answers_come_twice_or_to_nobody() {
+async fn row_34_answers_come_twice_to_nobody_or_with_another_kind_of_id() {
+    let mut longest = Duration::ZERO;
     let (server, client) = world(no_settings()).await;
-    server.fail(on_call(Fault::DuplicateResponse));
-    let took = succeeds(&client, "word").await;
+    for (number, fault) in [
+        Fault::DuplicateResponse,
+        Fault::StrayResponse,
+        Fault::AnswerWithId(OddId::Text),
+        Fault::AnswerWithId(OddId::Fraction),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        server.fail(on_call(fault));
+        longest = longest.max(succeeds(&client, &format!("http{number}")).await);
+        assert_eq!(server.executions(&format!("http{number}")), 1);
+    }
+    // The only answer there will be is to somebody else.
+    server.fail(on_call(Fault::AnswerWithId(OddId::Foreign)));
+    ends_unknown(&client, "lost").await;
     succeeds(&client, "next").await;
-    assert_eq!(server.executions("word") + server.executions("next"), 2);
     assert_eq!(server.count("initialize"), 1);
+    longest = longest.max(row_34_over_stdio().await);
     Record {
         row: 34,
-        fault: "an answer comes twice",
-        detected: "nobody waits for its id",
-        outcome: "ignored",
-        healed: Some(took),
+        fault: "an answer comes twice, to no request, or with its id as text or as a fraction (HTTP and stdio)",
+        detected: "nobody waits for its id; the id means the same number",
+        outcome: "what answers nobody is ignored, the rest reaches its caller",
+        healed: Some(longest),
         executions: Some(1),
     }
     .keep();
+}
+
+async fn row_34_over_stdio() -> Duration {
+    let program = StdioMcp::new();
+    let client = Client::new(&section(&program));
+    client.until_ready().await;
+    client.tools().await;
+    let mut longest = Duration::ZERO;
+    for (number, fault) in [
+        StdioFault::DuplicateResponse,
+        StdioFault::StrayResponse,
+        StdioFault::AnswerWithId(OddId::Text),
+        StdioFault::AnswerWithId(OddId::Fraction),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        program.fail(Rule::once(fault).on("tools/call"));
+        longest = longest.max(succeeds(&client, &format!("stdio{number}")).await);
+        assert_eq!(program.executions(&format!("stdio{number}")), 1);
+    }
+    succeeds(&client, "next").await;
+    assert_eq!(program.process_ids().len(), 1);
+    longest
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,8 +355,11 @@ async fn row_38_a_body_is_huge() {
     let (server, client) = world(no_settings()).await;
     server.fail(on_call(Fault::HugeBodyMb(40)));
     ends_unknown(&client, "lost").await;
+    server.fail(on_call(Fault::DecompressionBomb).after_executing());
+    ends_unknown(&client, "bomb").await;
     let took = succeeds(&client, "word").await;
     assert_eq!(server.executions("lost"), 1);
+    assert_eq!(server.executions("bomb"), 1);
     assert_eq!(server.count("initialize"), 1);
     let offers = |name: &str| {
         server
@@ -327,9 +370,9 @@ async fn row_38_a_body_is_huge() {
     assert!(!offers("accept-encoding"), "no bomb is asked for");
     Record {
         row: 38,
-        fault: "body of 40 MB; decompression bomb",
-        detected: "more than 32 MiB; compression is never asked for",
-        outcome: "`outcome_unknown`, nothing kept; same connection",
+        fault: "body of 40 MB; a gzip bomb of 100 MB, sent although compression is never asked for",
+        detected: "more than 32 MiB; `Content-Encoding`",
+        outcome: "`outcome_unknown`, nothing kept or unpacked; same connection",
         healed: Some(took),
         executions: Some(1),
     }

@@ -127,7 +127,8 @@ async fn row_18_a_half_open_connection_loses_a_call_and_no_more() {
     Record {
         row: 18,
         fault: "half-open TCP under a call",
-        detected: "the call's deadline (1 s here), then a probe on a new connection",
+        detected: "the call's deadline (1 s here), then a probe on a new connection; at the latest the system, 30 s after \
+                   something was sent and not acknowledged (`TCP_USER_TIMEOUT`)",
         outcome: "`outcome_unknown` for that call, the next succeeds",
         healed: Some(took),
         executions: Some(0),

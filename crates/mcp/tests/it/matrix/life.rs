@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use hermes_core::ToolError;
+use hermes_core::{ToolContext, ToolError};
 use hermes_mcp::{BreakerStatus, ServerSettings, ServerState};
 use hermes_testkit::mcp::{Fault, FaultyMcp, Rule};
 use serde_json::{Value, json};
@@ -182,13 +182,38 @@ async fn row_42_many_users_share_a_session() {
     let (quit, took) = tokio::join!(quitter, others);
     assert!(matches!(quit, Err(ToolError::Stopped(_))), "{quit:?}");
     assert!(words.iter().all(|word| server.executions(word) == 1));
+    two_users_have_sessions_of_their_own().await;
     Record {
         row: 42,
-        fault: "eight users share a session, a ninth interrupts his call",
-        detected: "every call has its own id",
-        outcome: "the eight get their answers",
+        fault: "eight users share a session, a ninth interrupts his call; two with `sessions: per_conversation`",
+        detected: "every call has its own id; every conversation its own session",
+        outcome: "the eight get their answers; the two never share a session",
         healed: Some(took),
         executions: Some(1),
     }
     .keep();
+}
+
+async fn two_users_have_sessions_of_their_own() {
+    let server = FaultyMcp::start().await;
+    let client = Client::of(&server, json!({ "sessions": "per_conversation" })).await;
+    let append = client.tool("append").await;
+    for (conversation, word) in [("a", "one"), ("b", "two"), ("a", "three")] {
+        let cx = ToolContext {
+            session: conversation.into(),
+            ..context()
+        };
+        append.run(json!({ "word": word }), &cx).await.unwrap();
+    }
+    let sessions: Vec<String> = server
+        .requests()
+        .iter()
+        .filter(|seen| seen.method == "tools/call")
+        .filter_map(|seen| seen.session.clone())
+        .collect();
+    assert_eq!(sessions[0], sessions[2], "a conversation keeps its session");
+    assert_ne!(sessions[0], sessions[1]);
+    assert_eq!(server.session_count(), 3, "and one that lists the tools");
+    client.mcp.shutdown().await;
+    assert_eq!(server.session_count(), 0);
 }

@@ -108,6 +108,9 @@ async fn row_08_pods_without_affinity_are_not_hammered() {
         is_refused(&client, "word", "did not run").await;
         calls += 1;
     }
+    is_refused(&client, "word", "sticky sessions").await;
+    let told = client.status().last_error.unwrap_or_default();
+    assert!(told.contains("sticky sessions"), "{told}");
     let sessions = server.count("initialize");
     assert!(sessions <= 12, "{sessions} sessions for {calls} calls");
     assert_eq!(server.executions("word"), 0);
@@ -120,8 +123,8 @@ async fn row_08_pods_without_affinity_are_not_hammered() {
     Record {
         row: 8,
         fault: "pod rotation without affinity: every call is a 404",
-        detected: "a fourth loss within a minute",
-        outcome: "calls refused as not run, reconnects slow down",
+        detected: "a new session that is lost at once; a fourth loss within a minute",
+        outcome: "calls refused as not run, with the hint that it needs sticky sessions; reconnects slow down",
         healed: Some(cleared.elapsed()),
         executions: Some(server.executions("word")),
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use hermes_core::delegation::SUBAGENT_SOURCE;
 use hermes_core::{
     Archive, Cost, Entry, Insights, Message, SessionFilter, SessionId, SpokenFrom, SpokenQuery,
     Store, StoreError, TurnEnd, Used,
@@ -18,6 +19,7 @@ pub(super) async fn check<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S)
     a_session_is_found_by_id_beginning_and_title(open).await;
     titles_are_clean_and_used_once(open).await;
     a_deleted_session_is_gone(open).await;
+    subagents_belong_to_their_parent(open).await;
     a_transcript_has_every_message_with_its_time(open).await;
     what_was_said_is_read_from_either_end(open).await;
     statistics_count_everything(open).await;
@@ -149,6 +151,39 @@ async fn a_deleted_session_is_gone<S: Store + Archive>(open: &impl AsyncFn(PathB
     drop(store);
     let records = place.open().await.list(SessionFilter::default()).await;
     assert_eq!(records.unwrap().len(), 1);
+}
+
+async fn subagents_belong_to_their_parent<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    told(&store, "parent", &[("one", "two")]).await;
+    for (id, parent, source) in [
+        ("child", "parent", SUBAGENT_SOURCE),
+        ("grandchild", "child", SUBAGENT_SOURCE),
+        ("branch", "parent", "cli"),
+        ("stranger", "elsewhere", SUBAGENT_SOURCE),
+    ] {
+        let mut session = new_session(id);
+        session.parent = Some(parent.into());
+        session.source = source.into();
+        let entries = vec![started("t", "hello"), ended("t")];
+        store.create(session, entries).await.unwrap();
+    }
+    let subagents = store.subagents(&"parent".into()).await.unwrap();
+    let ids: Vec<_> = subagents.iter().map(|record| record.id.as_str()).collect();
+    assert_eq!(ids, ["child", "grandchild"]);
+    let listed = async |source: Option<&str>| {
+        let filter = SessionFilter {
+            source: source.map(str::to_owned),
+            ..SessionFilter::default()
+        };
+        store.list(filter).await.unwrap().len()
+    };
+    assert_eq!(listed(None).await, 2, "subagents are listed when asked for");
+    assert_eq!(listed(Some(SUBAGENT_SOURCE)).await, 3);
+    store.delete(&"parent".into()).await.unwrap();
+    assert_eq!(listed(Some(SUBAGENT_SOURCE)).await, 1, "they go with it");
+    assert_eq!(listed(None).await, 1, "a branch stays");
 }
 
 async fn a_transcript_has_every_message_with_its_time<S: Store + Archive>(

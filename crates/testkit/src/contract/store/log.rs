@@ -19,6 +19,7 @@ pub(super) async fn check<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     odd_messages_come_back_byte_for_byte(open).await;
     a_session_is_created_with_its_first_entries_or_not_at_all(open).await;
     results_stand_in_the_order_of_their_calls(open).await;
+    how_the_last_turn_ended_is_known(open).await;
     an_append_is_all_or_nothing(open).await;
     a_call_has_exactly_one_result(open).await;
     a_turn_moves_on_only_when_its_calls_are_answered(open).await;
@@ -184,6 +185,21 @@ async fn results_stand_in_the_order_of_their_calls<S: Store>(open: &impl AsyncFn
         .collect();
     assert_eq!(calls, ["a", "b", "c", "a"]);
     assert_eq!(loaded.record.messages, 8);
+}
+
+async fn how_the_last_turn_ended_is_known<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("one", "two")]).await;
+    let interrupted = Entry::TurnEnded {
+        turn: "t9".into(),
+        end: TurnEnd::Interrupted,
+        closing: None,
+    };
+    let entries = vec![started("t9", "three"), interrupted, started("t10", "four")];
+    store.append(&session, after(9), entries).await.unwrap();
+    let last_end = store.load(&session).await.unwrap().last_end;
+    assert_eq!(last_end, Some(TurnEnd::Interrupted));
 }
 
 async fn an_append_is_all_or_nothing<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {

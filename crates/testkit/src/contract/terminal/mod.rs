@@ -78,10 +78,10 @@ impl Place<'_> {
         }
     }
 
-    /// Waits until a command there succeeds.
+    /// Waits until a command there succeeds, for half a minute.
     async fn wait_for(&self, case: &str, condition: &str) {
         let line = format!(
-            "for i in $(seq 200); do if {condition}; then exit 0; fi; sleep 0.05; done; exit 1"
+            "for i in $(seq 600); do if {condition}; then exit 0; fi; sleep 0.05; done; exit 1"
         );
         let output = self.say(&format!("{case}-wait"), &line).await;
         assert_eq!(

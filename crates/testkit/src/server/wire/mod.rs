@@ -130,13 +130,14 @@ impl Wire {
     }
 
     pub(crate) fn noise(self, kind: &NoiseKind) -> Frame {
-        let text = match (kind, self) {
-            (NoiseKind::Raw(raw), _) => raw.clone(),
-            (NoiseKind::Comment(_), Self::Ollama) => "\n".to_owned(),
-            (NoiseKind::Comment(comment), _) => format!(": {comment}\n\n"),
-            (NoiseKind::BadJson, _) => self.bad_json().to_owned(),
+        let bytes = match (kind, self) {
+            (NoiseKind::Bytes(bytes), _) => bytes.clone(),
+            (NoiseKind::Raw(raw), _) => raw.as_bytes().to_vec(),
+            (NoiseKind::Comment(_), Self::Ollama) => b"\n".to_vec(),
+            (NoiseKind::Comment(comment), _) => format!(": {comment}\n\n").into_bytes(),
+            (NoiseKind::BadJson, _) => self.bad_json().into(),
         };
-        Frame::new(text)
+        Frame::new(bytes)
     }
 
     fn bad_json(self) -> &'static str {
@@ -151,9 +152,9 @@ impl Wire {
 }
 
 impl Frame {
-    fn new(text: String) -> Self {
+    fn new(bytes: impl Into<Bytes>) -> Self {
         Self {
-            bytes: text.into(),
+            bytes: bytes.into(),
             is_chunk: false,
         }
     }

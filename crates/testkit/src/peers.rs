@@ -1,12 +1,16 @@
 //! Real servers on this machine for commands to run on.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a failed `unwrap` in a helper is a failed test"
+)]
+
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-
-use crate::wait_until;
+use std::time::{Duration, Instant};
 
 /// Set where every peer must be there, as in CI.
 const REQUIRED: &str = "HERMES_TEST_PEERS_REQUIRED";
@@ -17,7 +21,7 @@ const REQUIRED: &str = "HERMES_TEST_PEERS_REQUIRED";
     clippy::print_stderr,
     reason = "a test reads its own settings, and a skipped one must be heard"
 )]
-pub(crate) fn is_there(program: &str) -> bool {
+pub fn is_there(program: &str) -> bool {
     let is_there = ["/usr/sbin", "/usr/bin", "/bin", "/usr/local/bin"]
         .iter()
         .any(|folder| Path::new(folder).join(program).exists());
@@ -29,20 +33,29 @@ pub(crate) fn is_there(program: &str) -> bool {
     is_there
 }
 
+/// Waits for something that happens soon, on a machine that may be busy.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(30), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "starts a server for a test")]
-pub(crate) fn program(name: &str) -> Command {
+pub fn program(name: &str) -> Command {
     Command::new(name)
 }
 
-/// Debian's `sshd` on a loopback port, with keys of its own.
-pub(crate) struct Sshd {
+/// Debian's `sshd` on a loopback port, with keys of its own, and a home without the start files of whoever runs the test.
+pub struct Sshd {
     process: Child,
-    pub(crate) port: u16,
-    pub(crate) folder: tempfile::TempDir,
+    pub port: u16,
+    pub folder: tempfile::TempDir,
 }
 
 impl Sshd {
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let folder = tempfile::Builder::new()
             .prefix("sshd")
             .tempdir_in("/tmp")
@@ -66,7 +79,8 @@ impl Sshd {
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {at}/host_key\nPidFile {at}/pid\n\
              AuthorizedKeysFile {at}/authorized_keys\nPermitRootLogin prohibit-password\n\
-             PasswordAuthentication no\nUsePAM no\nStrictModes no\nMaxSessions 100\n"
+             PasswordAuthentication no\nUsePAM no\nStrictModes no\nMaxSessions 100\n\
+             SetEnv HOME={at}\n"
         );
         fs::write(path("config"), config).unwrap();
         let process = program("/usr/sbin/sshd")
@@ -86,7 +100,7 @@ impl Sshd {
         }
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 }
@@ -99,16 +113,16 @@ impl Drop for Sshd {
 }
 
 /// Debian's `podman`, which speaks Docker's API, with one small image of its own.
-pub(crate) struct Podman {
+pub struct Podman {
     process: Child,
     folder: tempfile::TempDir,
 }
 
 impl Podman {
-    /// An image of busybox and bash, and `script` with the libraries it needs.
-    pub(crate) const IMAGE: &'static str = "localhost/hermes:test";
+    /// An image of busybox and bash, and `script` and Python with what they need.
+    pub const IMAGE: &'static str = "localhost/hermes:test";
 
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let folder = tempfile::Builder::new()
             .prefix("podman")
             .tempdir_in("/var/tmp")
@@ -136,11 +150,11 @@ impl Podman {
         Self { process, folder }
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn remove_all(&self) {
+    pub fn remove_all(&self) {
         let removed = Self::command(self.folder.path())
             .args(["rm", "-fat", "0"])
             .output();
@@ -183,9 +197,18 @@ fn image(at: &Path) -> Child {
         for applet in $(busybox --list); do
             case $applet in bash | busybox | script) ;; *) ln -sf busybox "$0/bin/$applet" ;; esac
         done
-        for file in /usr/bin/script $(ldd /usr/bin/script | grep -o '/[^ ]*'); do
-            mkdir -p "$0/$(dirname "$file")"
-            cp -L "$file" "$0/$file"
+        for program in /usr/bin/script $(readlink -f /usr/bin/python3); do
+            for file in "$program" $(ldd "$program" | grep -o '/[^ ]*'); do
+                mkdir -p "$0/$(dirname "$file")"
+                cp -L "$file" "$0/$file"
+            done
+        done
+        python=$(basename "$(readlink -f /usr/bin/python3)")
+        ln -sf "$python" "$0/usr/bin/python3"
+        mkdir -p "$0/usr/lib/$python"
+        cp /usr/lib/"$python"/*.py "$0/usr/lib/$python"
+        for part in collections concurrent encodings importlib json lib-dynload logging re; do
+            [ ! -e "/usr/lib/$python/$part" ] || cp -r "/usr/lib/$python/$part" "$0/usr/lib/$python"
         done
         tar -C "$0" -c .
     "#;

@@ -1,0 +1,88 @@
+//! Has a checkpoint kept before the first call of a turn that may change a project.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use hermes_core::{Change, Event, Notice, StoreError, TurnId, text, wording};
+
+use super::Ready;
+use crate::turn::TurnContext;
+
+/// Enough to tell checkpoints apart in a list.
+const REASON_CHARS_MAX: usize = 120;
+
+/// What a session remembers of its checkpoints.
+#[derive(Default)]
+pub(crate) struct Kept(Mutex<Memory>);
+
+#[derive(Default)]
+struct Memory {
+    turn: Option<TurnId>,
+    /// Projects of this turn: copied, or not to be tried again.
+    projects: HashSet<PathBuf>,
+    /// What the user was told; once is enough.
+    told: HashSet<String>,
+}
+
+impl Kept {
+    /// Returns whether the turn changes this project for the first time.
+    fn is_first(&self, turn: &TurnId, project: &Path) -> bool {
+        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if memory.turn.as_ref() != Some(turn) {
+            memory.turn = Some(turn.clone());
+            memory.projects.clear();
+        }
+        memory.projects.insert(project.to_owned())
+    }
+
+    fn is_news(&self, reason: &str) -> bool {
+        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.told.insert(reason.to_owned())
+    }
+}
+
+/// Keeps the projects that these calls may change. Work goes on without a copy when there can be none.
+pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result<(), StoreError> {
+    let Some(checkpoints) = &cx.ports.checkpoints else {
+        return Ok(());
+    };
+    let (session, cwd) = (cx.recorder.session(), &cx.settings.cwd);
+    let mut changes: BTreeMap<PathBuf, Change> = BTreeMap::new();
+    for ready in calls {
+        for path in ready.tool.changes(&ready.arguments, session, cwd) {
+            let Some(project) = checkpoints.project(&path, cwd) else {
+                continue;
+            };
+            let change = changes.entry(project).or_insert_with(|| Change {
+                session: session.clone(),
+                reason: reason(ready),
+                paths: Vec::new(),
+            });
+            change.paths.push(path);
+        }
+    }
+    for (project, change) in changes {
+        if !cx.kept.is_first(&cx.turn, &project) {
+            continue;
+        }
+        // A copy takes its time, and what the model said is not to be lost meanwhile.
+        cx.recorder.commit().await?;
+        let kept = tokio::select! {
+            kept = checkpoints.keep(&project, &change) => kept,
+            () = cx.stop.cancelled() => return Ok(()),
+        };
+        let Err(error) = kept else { continue };
+        let reason = format!("{error}; {}", error.hint());
+        if cx.kept.is_news(&reason) {
+            let notice = Notice::NoCheckpoint { reason };
+            cx.tell(Event::Notice { notice }).await;
+        }
+    }
+    Ok(())
+}
+
+fn reason(ready: &Ready) -> String {
+    let call = format!("{} {}", ready.call.name, wording::brief(&ready.arguments));
+    text::shorten(call.trim(), REASON_CHARS_MAX)
+}

@@ -1,0 +1,144 @@
+//! What became of an errand, read from its session: the same whether it has just ended or did so before a crash.
+
+use std::collections::HashMap;
+
+use hermes_core::{
+    Arguments, CallId, ErrandReport, ErrandStatus, ErrandTokens, LoadedSession, Message, Role,
+    SessionId, ToolResult, TracedCall, TurnEnd, wording,
+};
+
+use super::subagent::Cut;
+
+pub(super) fn of(index: usize, session: &LoadedSession, cut: Option<Cut>) -> ErrandReport {
+    let record = &session.record;
+    let end = session.last_end.as_ref().filter(|_| !record.has_open_turn);
+    let lived_ms = record.updated.as_millis() - record.created.as_millis();
+    ErrandReport {
+        task_index: index,
+        status: status(end, cut),
+        summary: last_words(&session.messages),
+        error: match end {
+            Some(end) => wording::turn_end(end),
+            None => Some("it was stopped before it could close its session".to_owned()),
+        },
+        session: record.id.clone(),
+        model: record.model.to_string(),
+        api_calls: record.requests,
+        duration_seconds: lived_ms.max(0) as f64 / 1000.0,
+        tokens: ErrandTokens {
+            input: record.usage.total().saturating_sub(record.usage.output),
+            output: record.usage.output,
+        },
+        tool_trace: trace(&session.messages),
+    }
+}
+
+/// A report of a subagent whose session cannot be read, or was never there.
+pub(super) fn without_session(
+    index: usize,
+    session: &SessionId,
+    status: ErrandStatus,
+    error: String,
+) -> ErrandReport {
+    ErrandReport {
+        task_index: index,
+        status,
+        summary: String::new(),
+        error: Some(error),
+        session: session.clone(),
+        model: String::new(),
+        api_calls: 0,
+        duration_seconds: 0.0,
+        tokens: ErrandTokens::default(),
+        tool_trace: Vec::new(),
+    }
+}
+
+fn status(end: Option<&TurnEnd>, cut: Option<Cut>) -> ErrandStatus {
+    match (end, cut) {
+        (Some(TurnEnd::Finished), _) => ErrandStatus::Completed,
+        (Some(TurnEnd::Interrupted) | None, Some(Cut::OutOfTime)) => ErrandStatus::Timeout,
+        (Some(TurnEnd::Interrupted) | None, _) => ErrandStatus::Interrupted,
+        (Some(TurnEnd::Broken { .. }), _) => ErrandStatus::Error,
+        (
+            Some(
+                TurnEnd::OutOfSteps { .. }
+                | TurnEnd::Stuck { .. }
+                | TurnEnd::Failed { .. }
+                | TurnEnd::Abandoned { .. },
+            ),
+            _,
+        ) => ErrandStatus::Failed,
+    }
+}
+
+/// What the subagent said last: the closing words of a turn without an answer count as well.
+fn last_words(messages: &[Message]) -> String {
+    let said = messages
+        .iter()
+        .rev()
+        .filter(|message| message.role == Role::Assistant);
+    let mut texts = said.map(|message| message.text().trim().to_owned());
+    texts.find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+fn trace(messages: &[Message]) -> Vec<TracedCall> {
+    let mut arguments: HashMap<&CallId, usize> = HashMap::new();
+    let mut traced = Vec::new();
+    for message in messages {
+        // Ids come again in later replies, so each result belongs to the call of its id just before it.
+        arguments.extend(
+            message
+                .calls()
+                .map(|call| (&call.id, size(&call.arguments))),
+        );
+        traced.extend(message.tool_result().map(|result| {
+            let args_bytes = arguments.get(&result.call).copied().unwrap_or_default();
+            traced_call(result, args_bytes)
+        }));
+    }
+    traced
+}
+
+fn traced_call(result: &ToolResult, args_bytes: usize) -> TracedCall {
+    TracedCall {
+        tool: result.tool.clone(),
+        args_bytes,
+        result_bytes: result.text.len(),
+        status: result.status,
+    }
+}
+
+fn size(arguments: &Arguments) -> usize {
+    match arguments {
+        Arguments::Json(value) => value.to_string().len(),
+        Arguments::Malformed(text) => text.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_turn_ended_says_how_the_errand_did() {
+        let out_of_steps = TurnEnd::OutOfSteps { steps: 50 };
+        let check = |end: Option<&TurnEnd>, cut, expected| {
+            assert_eq!(status(end, cut), expected, "{end:?} {cut:?}");
+        };
+        check(Some(&TurnEnd::Finished), None, ErrandStatus::Completed);
+        check(
+            Some(&TurnEnd::Finished),
+            Some(Cut::Interrupted),
+            ErrandStatus::Completed,
+        );
+        check(
+            Some(&TurnEnd::Interrupted),
+            Some(Cut::OutOfTime),
+            ErrandStatus::Timeout,
+        );
+        check(None, Some(Cut::Interrupted), ErrandStatus::Interrupted);
+        check(Some(&TurnEnd::Interrupted), None, ErrandStatus::Interrupted);
+        check(Some(&out_of_steps), None, ErrandStatus::Failed);
+    }
+}

@@ -1,0 +1,254 @@
+//! One subagent: a session that is told one thing and followed until it rests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use hermes_core::delegation::DELEGATE_TASK;
+use hermes_core::{
+    BoxFuture, CancellationToken, Errand, ErrandReport, ErrandRole, ErrandStatus, Event,
+    LoadedSession, Prefix, SessionId, StoreError, Tool, ToolSpec,
+};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::report;
+use super::watch::Watch;
+use crate::prompt;
+use crate::session::{AgentSettings, Opened, Ports, Session, SessionStart};
+use crate::spill;
+
+/// What no subagent gets: it talks to nobody, remembers nothing for its parent, and starts nothing that outlives it.
+const NOT_FOR_SUBAGENTS: &[&str] = &[
+    "clarify",
+    "cronjob",
+    "execute_code",
+    "memory",
+    "send_message",
+];
+/// What the names of tools begin with that MCP servers offer.
+const MCP_PREFIX: &str = "mcp__";
+/// The tools that find those, where they are too many to list.
+const MCP_FINDERS: &[&str] = &["tool_call", "tool_describe", "tool_search"];
+/// Longer than any process lives: an errand without a limit.
+const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+pub(super) struct Subagent {
+    pub(super) id: SessionId,
+    pub(super) index: usize,
+    /// None: it was told already, and goes on.
+    pub(super) errand: Option<Errand>,
+    pub(super) parent: SessionId,
+    /// With all the tools of the parent.
+    pub(super) ports: Ports,
+    pub(super) settings: AgentSettings,
+    pub(super) permits: Arc<Semaphore>,
+    pub(super) watch: Watch,
+    /// Dropped once the session is on disk, or never will be.
+    pub(super) starting: Option<oneshot::Sender<()>>,
+}
+
+/// What is there when a subagent begins.
+enum Begun {
+    /// It came to rest before: in this process, or in one that died.
+    Ended(LoadedSession),
+    Running(Opened),
+}
+
+/// Why a subagent was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    Interrupted,
+    OutOfTime,
+}
+
+impl Subagent {
+    /// Returns what resolves when the session is on disk, or when it cannot be.
+    pub(super) fn when_started(&mut self) -> oneshot::Receiver<()> {
+        let (starting, started) = oneshot::channel();
+        self.starting = Some(starting);
+        started
+    }
+
+    /// What is reported of a subagent that crashed.
+    pub(super) fn lost(&self) -> ErrandReport {
+        let error = "the subagent crashed; this is a bug in hermes".to_owned();
+        report::without_session(self.index, &self.id, ErrandStatus::Error, error)
+    }
+
+    /// Works until the errand has come to rest. Being stopped is a way to rest, too.
+    pub(super) fn work(mut self, stop: CancellationToken) -> BoxFuture<'static, ErrandReport> {
+        Box::pin(async move {
+            let permits = Arc::clone(&self.permits);
+            let _permit = tokio::select! {
+                permit = permits.acquire_owned() => permit,
+                () = stop.cancelled() => {
+                    let error = "stopped before it began".to_owned();
+                    return report::without_session(self.index, &self.id, ErrandStatus::Interrupted, error);
+                }
+            };
+            match self.try_work(&stop).await {
+                Ok(report) => report,
+                Err(error) => {
+                    let error = format!("{error}; {}", error.hint());
+                    report::without_session(self.index, &self.id, ErrandStatus::Error, error)
+                }
+            }
+        })
+    }
+
+    async fn try_work(&mut self, stop: &CancellationToken) -> Result<ErrandReport, StoreError> {
+        let (ended, cut) = match self.begin().await? {
+            Begun::Ended(loaded) => (loaded, None),
+            Begun::Running(opened) => {
+                let cut = self.follow(opened, stop).await;
+                (self.ports.store.load(&self.id).await?, cut)
+            }
+        };
+        let report = report::of(self.index, &ended, cut);
+        let folder = self.settings.results_folder.join(self.id.as_str());
+        let chars_max = self.settings.delegation.summary_chars_max;
+        let summary = spill::keep_ends(report.summary, chars_max, folder, "summary").await;
+        Ok(ErrandReport { summary, ..report })
+    }
+
+    /// Opens the session where it stands: not there yet, cut short by a crash, or at its end.
+    async fn begin(&self) -> Result<Begun, StoreError> {
+        let known = match self.ports.store.load(&self.id).await {
+            Ok(loaded) if loaded.open_turn.is_none() => return Ok(Begun::Ended(loaded)),
+            Ok(loaded) => Ok(loaded),
+            Err(error) => Err(error),
+        };
+        match (known, &self.errand) {
+            (Ok(loaded), _) => {
+                let tools = self.tools(|tool| is_offered(&loaded.prefix.tools, tool));
+                let resume = SessionStart::Resume(self.id.clone());
+                Ok(Begun::Running(self.open(tools, resume).await?))
+            }
+            (Err(StoreError::NotFound { .. }), Some(errand)) => {
+                let tools = self.tools(|tool| self.may_have(tool, errand.role));
+                let specs: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
+                let start = SessionStart::Errand {
+                    id: self.id.clone(),
+                    parent: self.parent.clone(),
+                    prefix: Prefix {
+                        system: prompt::for_subagent(&self.settings.cwd, &specs),
+                        tools: specs,
+                    },
+                };
+                let opened = self.open(tools, start).await?;
+                opened.session.say(told(errand)).await;
+                self.watch.show(&format!("started: {}", errand.goal)).await;
+                Ok(Begun::Running(opened))
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    async fn open(
+        &self,
+        tools: Vec<Arc<dyn Tool>>,
+        start: SessionStart,
+    ) -> Result<Opened, StoreError> {
+        let mut ports = Ports {
+            tools,
+            ..self.ports.clone()
+        };
+        if !self.settings.delegation.inherits_mcp_tools {
+            ports.unlisted.clear();
+        }
+        Session::open(ports, self.settings.clone(), start).await
+    }
+
+    fn tools(&self, may_have: impl Fn(&str) -> bool) -> Vec<Arc<dyn Tool>> {
+        let all = self.ports.tools.iter();
+        all.filter(|tool| may_have(&tool.spec().name))
+            .cloned()
+            .collect()
+    }
+
+    fn may_have(&self, tool: &str, role: ErrandRole) -> bool {
+        let delegation = &self.settings.delegation;
+        if tool == DELEGATE_TASK {
+            return role == ErrandRole::Orchestrator
+                && delegation.may_orchestrate
+                && delegation.depth < delegation.depth_max;
+        }
+        let is_of_server = tool.starts_with(MCP_PREFIX) || MCP_FINDERS.contains(&tool);
+        let is_inherited = delegation.inherits_mcp_tools || !is_of_server;
+        is_inherited && !NOT_FOR_SUBAGENTS.contains(&tool)
+    }
+
+    /// Passes on what the session tells until it rests. Returns why it was stopped, if it was.
+    async fn follow(&mut self, opened: Opened, stop: &CancellationToken) -> Option<Cut> {
+        let Opened {
+            session,
+            mut events,
+            task,
+            ..
+        } = opened;
+        let mut door = Some(session);
+        let mut cut = None;
+        let mut is_running = true;
+        let limit = self.settings.delegation.time_max.unwrap_or(NO_LIMIT);
+        let out_of_time = tokio::time::sleep(limit);
+        tokio::pin!(task, out_of_time);
+        let mut asking = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled(), if cut.is_none() => {
+                    cut = Some(Cut::Interrupted);
+                    interrupt(door.as_ref()).await;
+                }
+                () = &mut out_of_time, if cut.is_none() => {
+                    cut = Some(Cut::OutOfTime);
+                    interrupt(door.as_ref()).await;
+                }
+                event = events.recv() => match event {
+                    None => return cut,
+                    // At rest: the session ends with its last door.
+                    Some(Event::Idle) => door = None,
+                    Some(event) => {
+                        if is_on_disk(&event) {
+                            self.starting = None;
+                        }
+                        asking.extend(self.watch.note(event).await);
+                    }
+                },
+                Some(answer) = asking.next() => {
+                    if let Some(door) = &door {
+                        door.send(answer).await;
+                    }
+                }
+                () = &mut task, if is_running => is_running = false,
+            }
+        }
+    }
+}
+
+async fn interrupt(door: Option<&Session>) {
+    if let Some(door) = door {
+        door.interrupt().await;
+    }
+}
+
+/// Whether an event says that the subagent's session survives a crash from now on.
+fn is_on_disk(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::TurnStarted { .. } | Event::TurnResumed { .. } | Event::TurnEnded { .. }
+    )
+}
+
+fn is_offered(specs: &[ToolSpec], tool: &str) -> bool {
+    specs.iter().any(|spec| spec.name == tool)
+}
+
+/// An errand as the subagent is told it.
+fn told(errand: &Errand) -> String {
+    match errand.context.trim() {
+        "" => errand.goal.clone(),
+        context => format!("{}\n\n# What you need to know\n{context}", errand.goal),
+    }
+}

@@ -1,0 +1,110 @@
+//! Earlier conversations for the picker: a list of them, what was said in one, and where words were said.
+
+use std::collections::HashSet;
+
+use hermes_core::command::Command;
+use hermes_core::{
+    Archive, Role, SearchHit, SearchQuery, SessionFilter, SessionRecord, SpokenFrom, SpokenQuery,
+    StoreError, text,
+};
+use hermes_tui::{Choice, Depth, FromHost, Item};
+
+/// Sessions to choose from: nobody scrolls further, and words find the others.
+const SHOWN_MAX: usize = 200;
+/// The end of a conversation says enough about it.
+const PREVIEW_MESSAGES: usize = 4;
+const PREVIEW_CHARS_MAX: usize = 400;
+/// Hits that are read, several of which may be of one session.
+const HITS_MAX: usize = 50;
+
+pub(super) async fn offer(archive: &impl Archive, command: &'static Command) -> FromHost {
+    let filter = SessionFilter {
+        limit: SHOWN_MAX,
+        ..SessionFilter::default()
+    };
+    match archive.list(filter).await {
+        Ok(sessions) if sessions.is_empty() => {
+            FromHost::Told("there are no earlier conversations".into())
+        }
+        Ok(sessions) => FromHost::Choose(Choice {
+            command,
+            title: "Go on with".into(),
+            items: sessions.into_iter().map(item).collect(),
+            depth: Depth::Deep,
+        }),
+        Err(error) => FromHost::Warned(error.to_string()),
+    }
+}
+
+/// What was said last in a session.
+pub(super) async fn look(archive: &impl Archive, session: String) -> FromHost {
+    let query = SpokenQuery {
+        session: Some(session.as_str().into()),
+        from: SpokenFrom::End,
+        limit: PREVIEW_MESSAGES,
+    };
+    let text = match archive.spoken(query).await {
+        Ok(spoken) => {
+            let lines = spoken.iter().filter_map(|spoken| {
+                let words = spoken.message.text();
+                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+                let who = match spoken.message.role {
+                    Role::User => "›",
+                    _ => " ",
+                };
+                let is_said = !words.is_empty();
+                is_said.then(|| format!("{who} {}", text::shorten(&words, PREVIEW_CHARS_MAX)))
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        Err(error) => error.to_string(),
+    };
+    FromHost::Looked {
+        value: session,
+        text,
+    }
+}
+
+/// The sessions in which words were said, the best hit of each.
+pub(super) async fn search(archive: &impl Archive, words: String) -> FromHost {
+    match items_with(archive, &words).await {
+        Ok(items) => FromHost::Found { words, items },
+        Err(error) => FromHost::Warned(error.to_string()),
+    }
+}
+
+async fn items_with(archive: &impl Archive, words: &str) -> Result<Vec<Item>, StoreError> {
+    let query = SearchQuery {
+        text: words.to_owned(),
+        session: None,
+        limit: HITS_MAX,
+    };
+    let mut known = HashSet::new();
+    let mut items = Vec::new();
+    for hit in archive.search(query).await? {
+        if known.insert(hit.session.clone()) {
+            let record = archive.record(&hit.session).await?;
+            items.push(item_of_hit(record, &hit));
+        }
+    }
+    Ok(items)
+}
+
+fn item_of_hit(record: SessionRecord, hit: &SearchHit) -> Item {
+    let words = hit.snippet.replace(">>>", "").replace("<<<", "");
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    Item {
+        detail: format!("“{words}”"),
+        ..item(record)
+    }
+}
+
+fn item(record: SessionRecord) -> Item {
+    let day = record.updated.date_text();
+    let messages = record.messages;
+    Item {
+        label: record.title.unwrap_or(record.preview),
+        detail: format!("{day} · {messages} messages · {}", record.id),
+        value: record.id.to_string(),
+    }
+}

@@ -1,0 +1,113 @@
+//! Asks the person behind a call for a right that their login lacks, while the call waits.
+//!
+//! Meets the rest of the crate where every login does: in the token files.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hermes_core::{Ask, Response, Wanted};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::callback::{Callback, CallbackError};
+use super::keeper::Keeper;
+use super::login::{Login, LoginError};
+use crate::client::McpPorts;
+use crate::in_flight::Call;
+use crate::settings::{OAuthSettings, ServerSettings};
+
+pub(crate) struct StepUp {
+    settings: Arc<ServerSettings>,
+    oauth: OAuthSettings,
+    ports: McpPorts,
+    keeper: Arc<Keeper>,
+    /// Calls that lack the same right need one login; a person does one at a time in any case.
+    asking: Mutex<()>,
+}
+
+impl StepUp {
+    /// Makes the one of a server with logins, where there are persons to ask.
+    pub(crate) fn of(
+        settings: &Arc<ServerSettings>,
+        ports: &McpPorts,
+        keeper: Option<&Arc<Keeper>>,
+    ) -> Option<Self> {
+        let keeper = keeper.filter(|_| ports.is_attended)?;
+        Some(Self {
+            settings: Arc::clone(settings),
+            oauth: settings.oauth.clone()?,
+            ports: ports.clone(),
+            keeper: Arc::clone(keeper),
+            asking: Mutex::default(),
+        })
+    }
+
+    /// Has the person log in for `scopes` beside those they have granted. `Err` says why they have not.
+    pub(crate) async fn ask(&self, scopes: &[String], call: &Call) -> Result<(), String> {
+        let _alone = self.asking.lock().await;
+        if self.keeper.allows(scopes).await {
+            return Ok(());
+        }
+        // However long a person takes, the server is not to blame.
+        let _waiting = call.is_asked();
+        let callback = Callback::open(&self.settings, &self.ports).await;
+        let callback = callback.map_err(|error: CallbackError| error.to_string())?;
+        let login = Login::begin(&self.settings, &self.ports, callback.redirect_uri(), scopes);
+        let login = login.await.map_err(|error| error.to_string())?;
+        let ask = self.question(&login, scopes);
+        let returned = finished(&login, callback);
+        tokio::pin!(returned);
+        let logged_in = tokio::select! {
+            logged_in = &mut returned => Some(logged_in),
+            response = call.ask(ask) => match response {
+                Response::Accepted { .. } => timeout(self.oauth.login_timeout, returned).await.ok(),
+                Response::Declined { reason } => {
+                    return Err(reason.unwrap_or_else(|| "the person declined".to_owned()));
+                }
+                Response::Cancelled => None,
+            },
+        };
+        match logged_in {
+            Some(Ok(())) => {
+                // From now on requests carry the new token.
+                self.keeper.allows(scopes).await;
+                Ok(())
+            }
+            Some(Err(error)) => Err(error.to_string()),
+            None => Err("nobody logged in in time".to_owned()),
+        }
+    }
+
+    fn question(&self, login: &Login, scopes: &[String]) -> Ask {
+        Ask {
+            asker: format!("MCP server `{}`", self.settings.name),
+            message: format!(
+                "your login does not allow what this call does; log in again to grant `{}`",
+                scopes.join(" ")
+            ),
+            wanted: Wanted::Visit {
+                url: login.url().to_owned(),
+            },
+            timeout: self.oauth.login_timeout,
+        }
+    }
+}
+
+/// Waits for the browser to come back with an answer to this login.
+async fn finished(login: &Login, mut callback: Callback) -> Result<(), LoginError> {
+    loop {
+        let returned = callback.returned().await;
+        let finished = login.finish(&returned.answer).await;
+        returned.show(&finished).await;
+        match finished {
+            Err(error) if error.may_try_again() => {}
+            finished => return finished,
+        }
+    }
+}
+
+impl fmt::Debug for StepUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StepUp").field(&self.settings.name).finish()
+    }
+}

@@ -1,0 +1,209 @@
+//! `delegate_task`: gives tasks to subagents, which work side by side and answer with a summary each.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_core::delegation::DELEGATE_TASK;
+use hermes_core::{
+    BoxFuture, Delegated, Effect, Errand, ErrandRole, Manner, Parallel, Tool, ToolContext,
+    ToolError, ToolOutput, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{ToolPorts, arguments};
+
+pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+    Arc::new(DelegateTask {
+        spec: spec(ports.limits.subagents_max),
+    })
+}
+
+fn spec(subagents_max: usize) -> ToolSpec {
+    let role = json!({
+        "type": "string",
+        "enum": ["leaf", "orchestrator"],
+        "description": "An orchestrator may delegate in turn, if the settings allow it (default leaf)",
+    });
+    ToolSpec {
+        name: DELEGATE_TASK.to_owned(),
+        description: format!(
+            "Gives work to subagents: agents with a conversation, a shell and steps of their own, which see nothing of \
+             yours and return a summary. For work that can be done side by side, or would fill your context with \
+             detail; not for a single call. Give one `goal`, or up to {subagents_max} `tasks` that run together. Say \
+             everything they need: paths, facts, what to return. Check what they say they did."
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "goal": {"type": "string", "description": "What one subagent is to achieve"},
+                "context": {"type": "string", "description": "What it needs to know"},
+                "tasks": {
+                    "type": "array",
+                    "description": "Several tasks, instead of `goal`",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "goal": {"type": "string", "description": "What to achieve"},
+                            "context": {"type": "string", "description": "What it needs to know"},
+                            "role": role,
+                        },
+                        "required": ["goal"],
+                    },
+                },
+                "role": role,
+                "background": {
+                    "type": "boolean",
+                    "description": "Go on meanwhile; the results arrive as a message later (default false)",
+                },
+            },
+            "required": [],
+        }),
+    }
+}
+
+struct DelegateTask {
+    spec: ToolSpec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Arguments {
+    #[serde(default)]
+    goal: String,
+    #[serde(default)]
+    context: String,
+    #[serde(default)]
+    tasks: Vec<Task>,
+    #[serde(default)]
+    role: ErrandRole,
+    #[serde(default)]
+    background: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Task {
+    goal: String,
+    #[serde(default)]
+    context: String,
+    role: Option<ErrandRole>,
+}
+
+impl Tool for DelegateTask {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _arguments: &Value) -> Effect {
+        // A call that runs again finds the sessions of its subagents and repeats nothing; what they do has effect
+        // classes of its own.
+        Effect::Idempotent
+    }
+
+    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
+        Parallel::Always
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments = arguments::parse(DELEGATE_TASK, arguments)?;
+            let is_background = arguments.background;
+            let errands = errands(arguments)?;
+            if cx.stop.is_cancelled() {
+                return Err(ToolError::Stopped(
+                    "stopped before anything was delegated".into(),
+                ));
+            }
+            let goals: Vec<String> = errands.iter().map(|errand| errand.goal.clone()).collect();
+            let manner = match is_background {
+                true => Manner::Background,
+                false => Manner::Foreground,
+            };
+            let delegated = cx.delegates.delegate(errands, manner).await;
+            let delegated = delegated.map_err(ToolError::Answer)?;
+            Ok(ToolOutput::text(present(delegated, &goals, is_background)))
+        })
+    }
+}
+
+fn errands(arguments: Arguments) -> Result<Vec<Errand>, ToolError> {
+    let errands: Vec<Errand> = match arguments.tasks.is_empty() {
+        true => vec![Errand {
+            goal: arguments.goal,
+            context: arguments.context,
+            role: arguments.role,
+        }],
+        false => {
+            let errand = |task: Task| Errand {
+                goal: task.goal,
+                context: task.context,
+                role: task.role.unwrap_or(arguments.role),
+            };
+            arguments.tasks.into_iter().map(errand).collect()
+        }
+    };
+    match errands.iter().any(|errand| errand.goal.trim().is_empty()) {
+        true => Err(ToolError::Answer(
+            "a subagent needs a `goal`; give one, or several `tasks` that each have one".into(),
+        )),
+        false => Ok(errands),
+    }
+}
+
+fn present(delegated: Delegated, goals: &[String], wanted_background: bool) -> String {
+    match delegated {
+        Delegated::Done(reports) if wanted_background => json!({
+            "results": reports,
+            "note": "nothing can arrive later in this session, so this call waited for its subagents",
+        }),
+        Delegated::Done(reports) => json!({ "results": reports }),
+        Delegated::Dispatched(dispatched) => json!({
+            "status": "dispatched",
+            "mode": "background",
+            "count": goals.len(),
+            "goals": goals,
+            "delegation_id": dispatched.delegation_id,
+            "sessions": dispatched.sessions,
+            "note": "go on with other work, or end your turn; the results arrive as a message",
+        }),
+    }
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(value: Value) -> Result<Vec<Errand>, ToolError> {
+        errands(arguments::parse(DELEGATE_TASK, value)?)
+    }
+
+    #[test]
+    fn one_goal_or_several_tasks_become_errands() {
+        let one = read(json!({"goal": "g", "context": "c"})).unwrap();
+        assert_eq!((one.len(), one[0].context.as_str()), (1, "c"));
+        let tasks = json!({
+            "goal": "ignored",
+            "role": "orchestrator",
+            "tasks": [{"goal": "a"}, {"goal": "b", "role": "leaf"}],
+        });
+        let several = read(tasks).unwrap();
+        let roles: Vec<_> = several.iter().map(|errand| errand.role).collect();
+        assert_eq!(roles, [ErrandRole::Orchestrator, ErrandRole::Leaf]);
+    }
+
+    #[test]
+    fn an_errand_without_a_goal_is_refused() {
+        for junk in [
+            json!({}),
+            json!({"goal": " "}),
+            json!({"tasks": [{"goal": ""}]}),
+        ] {
+            let error = read(junk).unwrap_err();
+            assert!(error.to_string().contains("needs a `goal`"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! `execute_code`: runs a Python script that calls tools, so that many steps cost one.
+//!
+//! The script runs where commands run, through the [`Terminal`], with what that gives: the folder and variables of the
+//! session's shell, no secrets, an end with everything it started. It calls back over a `socket` on this machine, or
+//! through `files` on another; either way the `door` decides what becomes of a call. `module` writes the Python it imports.
+
+mod door;
+mod files;
+mod module;
+mod socket;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_core::{
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, SessionId, ShellCommand,
+    Terminal, TerminalError, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{ToolPorts, arguments, policy};
+use door::Door;
+
+const NAME: &str = "execute_code";
+
+/// The tools a script may call, as far as the session has them.
+const ALLOWED: &[&str] = &[
+    "patch",
+    "read_file",
+    "search_files",
+    "terminal",
+    "write_file",
+];
+
+/// Longer programs belong in files.
+const CODE_BYTES_MAX: usize = 256 * 1024;
+
+/// The loop gives up on any call after fifteen minutes.
+const TIMEOUT_MAX: Duration = Duration::from_secs(600);
+
+/// How scripts are run: `code_execution.*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeSettings {
+    pub place: CodePlace,
+    pub mode: CodeMode,
+    /// For the whole script, its calls included; at most ten minutes.
+    pub timeout: Duration,
+    pub calls_max: usize,
+}
+
+/// Where the terminal runs commands, and so how a script reaches us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CodePlace {
+    /// On this machine, over a socket in this folder.
+    Here { sockets: PathBuf },
+    /// On another, or in a container: through files there.
+    Elsewhere,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodeMode {
+    /// In the folder of the session's shell, with the packages of its Python.
+    Project,
+    /// In an empty folder that is removed afterwards, with the standard library alone.
+    Strict,
+}
+
+impl CodeSettings {
+    pub fn at(place: CodePlace) -> Self {
+        Self {
+            place,
+            mode: CodeMode::Project,
+            timeout: Duration::from_secs(300),
+            calls_max: 50,
+        }
+    }
+}
+
+pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+    Arc::new(ExecuteCode {
+        spec: spec(&ports.code),
+        terminal: Arc::clone(&ports.terminal),
+        settings: ports.code.clone(),
+        output_bytes_max: ports.limits.output_bytes_max,
+    })
+}
+
+fn spec(settings: &CodeSettings) -> ToolSpec {
+    ToolSpec {
+        name: NAME.to_owned(),
+        description: format!(
+            "Run a Python 3 script that calls tools, for work of many steps: loops, filters, decisions between calls. \
+             You see only what it prints. `from hermes_tools import {}` (those you have), with the parameters they \
+             have here; each returns its result as text (`read_file` without line numbers, `terminal` only the \
+             output) and raises ToolError. Also there: json_parse(text), shell_quote(text), retry(fn, max_attempts=3, \
+             delay=2). At most {} s and {} calls. For commands call `terminal` rather than subprocess.",
+            ALLOWED.join(", "),
+            settings.timeout.as_secs(),
+            settings.calls_max,
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "The script; print what you want to know"},
+            },
+            "required": ["code"],
+        }),
+    }
+}
+
+struct ExecuteCode {
+    spec: ToolSpec,
+    terminal: Arc<dyn Terminal>,
+    settings: CodeSettings,
+    output_bytes_max: usize,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    code: String,
+}
+
+impl Tool for ExecuteCode {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _arguments: &Value) -> Effect {
+        Effect::Effect
+    }
+
+    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
+        Parallel::Never
+    }
+
+    fn changes(&self, _arguments: &Value, session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
+        self.terminal
+            .folder_here(session, cwd)
+            .into_iter()
+            .collect()
+    }
+
+    fn consent(&self, arguments: &Value) -> Consent {
+        arguments::text(arguments, "code").map_or(Consent::NotNeeded, policy::consent_for_script)
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.execute(arguments, cx))
+    }
+}
+
+impl ExecuteCode {
+    async fn execute(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Arguments { code } = arguments::parse(NAME, arguments)?;
+        check(&code).map_err(ToolError::Answer)?;
+        if cx.stop.is_cancelled() {
+            return Err(ToolError::Stopped(
+                "stopped before the script was started".to_owned(),
+            ));
+        }
+        let door = Door::open(cx.toolbox.clone(), self.settings.calls_max).await?;
+        let output = match &self.settings.place {
+            CodePlace::Here { sockets } => self.run_here(&code, sockets, &door, cx).await?,
+            CodePlace::Elsewhere => self.run_elsewhere(&code, &door, cx).await,
+        };
+        match output {
+            Ok(output) => self.present(&output, &door),
+            Err(error @ TerminalError::Lost { .. }) => {
+                Err(ToolError::OutcomeUnknown(error.to_string()))
+            }
+            Err(error) => Err(ToolError::Answer(error.to_string())),
+        }
+    }
+
+    async fn run_here(
+        &self,
+        code: &str,
+        sockets: &Path,
+        door: &Door,
+        cx: &ToolContext,
+    ) -> Result<Result<CommandOutput, TerminalError>, ToolError> {
+        let socket = socket::Socket::bind(sockets).map_err(ToolError::Answer)?;
+        let command = self.command(code, json!({"socket": socket.path()}), door, cx);
+        tokio::select! {
+            output = self.terminal.run(command) => Ok(output),
+            never = socket.serve(door) => match never {},
+        }
+    }
+
+    async fn run_elsewhere(
+        &self,
+        code: &str,
+        door: &Door,
+        cx: &ToolContext,
+    ) -> Result<CommandOutput, TerminalError> {
+        let folder = files::Folder::named_after(door);
+        let command = self.command(code, json!({"folder": folder.path()}), door, cx);
+        tokio::select! {
+            output = self.terminal.run(command) => output,
+            never = folder.serve(door, &*self.terminal, cx) => match never {},
+        }
+    }
+
+    fn command(&self, code: &str, way_back: Value, door: &Door, cx: &ToolContext) -> ShellCommand {
+        let run = json!({
+            "start": module::START,
+            "module": module::text(door.tools()),
+            "code": code,
+            "way_back": way_back,
+            "token": door.token(),
+            "strict": self.settings.mode == CodeMode::Strict,
+        });
+        ShellCommand {
+            session: cx.session.clone(),
+            line: module::line(door.mark(), self.settings.mode),
+            cwd: cx.cwd.clone(),
+            workdir: None,
+            stdin: run.to_string().into_bytes(),
+            pty: false,
+            timeout: self.settings.timeout.min(TIMEOUT_MAX),
+            output_bytes_max: self.output_bytes_max,
+            stop: cx.stop.clone(),
+            progress: cx.progress.clone(),
+        }
+    }
+
+    /// Puts what the script printed and how it ended into words.
+    fn present(&self, output: &CommandOutput, door: &Door) -> Result<ToolOutput, ToolError> {
+        if output.text.lines().any(|line| line == door.mark()) {
+            return Err(ToolError::Answer(module::PYTHON_MISSING.to_owned()));
+        }
+        let mut text = output.text.trim_end().to_owned();
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let ended = match output.exit {
+            CommandExit::Code(code) => format!("exit code {code}"),
+            CommandExit::Signal(signal) => format!("killed by signal {signal}"),
+            CommandExit::TimedOut => format!(
+                "killed when its {} s were over; it may have done part of its work",
+                self.settings.timeout.min(TIMEOUT_MAX).as_secs()
+            ),
+            CommandExit::Stopped => {
+                "stopped by the user and killed; it may have done part of its work".to_owned()
+            }
+        };
+        let (calls, seconds) = (door.calls(), output.elapsed.as_secs_f64());
+        let s = if calls == 1 { "" } else { "s" };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "[{ended}; {calls} tool call{s}, {seconds:.1} s]");
+        match output.exit {
+            CommandExit::Code(0) => Ok(ToolOutput::text(text)),
+            CommandExit::Stopped => Err(ToolError::Stopped(text)),
+            _ => Err(ToolError::Answer(text)),
+        }
+    }
+}
+
+fn check(code: &str) -> Result<(), String> {
+    if code.trim().is_empty() {
+        return Err("`code` is empty; write the script to run".to_owned());
+    }
+    if code.len() > CODE_BYTES_MAX {
+        return Err(format!(
+            "`code` has {} bytes, more than the {CODE_BYTES_MAX} allowed; put data into files and read them",
+            code.len()
+        ));
+    }
+    Ok(())
+}

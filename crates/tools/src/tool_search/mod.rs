@@ -1,0 +1,79 @@
+//! `tool_search`, `tool_describe` and `tool_call`: many tools for the price of three.
+//!
+//! A hundred tools of MCP servers would fill every request with their schemas. These three let the model find a tool,
+//! read its schema and call it, all of it only when it is wanted. The tools behind them are the [`Catalogue`].
+
+mod call;
+mod describe;
+mod ranking;
+mod search;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hermes_core::text::nearest;
+use hermes_core::{Tool, ToolError};
+
+/// `tools.tool_search`: how many matches a search returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SearchLimits {
+    pub matches_usual: usize,
+    pub matches_max: usize,
+}
+
+/// Makes the three tools that stand before `tools`.
+pub fn tool_search(tools: Vec<Arc<dyn Tool>>, limits: SearchLimits) -> Vec<Arc<dyn Tool>> {
+    let catalogue = Arc::new(Catalogue { tools });
+    vec![
+        search::make(Arc::clone(&catalogue), limits),
+        describe::make(Arc::clone(&catalogue)),
+        call::make(catalogue),
+    ]
+}
+
+/// The tools that are found instead of listed.
+struct Catalogue {
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Catalogue {
+    fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.iter().find(|tool| tool.spec().name == name)
+    }
+
+    fn unknown(&self, name: &str) -> ToolError {
+        let names = self.tools.iter().map(|tool| tool.spec().name.as_str());
+        let near = nearest(name, names);
+        ToolError::Answer(if near.is_empty() {
+            format!(
+                "There is no tool `{name}` here. `{}` finds those that there are.",
+                search::NAME
+            )
+        } else {
+            format!(
+                "There is no tool `{name}` here. Did you mean `{}`?",
+                near.join("` or `")
+            )
+        })
+    }
+
+    /// What there is to find, in a few words: `github (26), other (1)`.
+    fn summary(&self) -> String {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for tool in &self.tools {
+            *counts
+                .entry(server_of(&tool.spec().name).unwrap_or("other"))
+                .or_default() += 1;
+        }
+        let counts = counts
+            .iter()
+            .map(|(source, count)| format!("{source} ({count})"));
+        counts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The MCP server a tool belongs to, by its name `mcp__server__tool`.
+fn server_of(tool: &str) -> Option<&str> {
+    let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
+    Some(server)
+}

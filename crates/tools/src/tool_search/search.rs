@@ -1,0 +1,113 @@
+//! `tool_search`: finds tools by what they do.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_core::text::shorten;
+use hermes_core::{
+    BoxFuture, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Catalogue, SearchLimits, ranking, server_of};
+use crate::arguments;
+
+pub(super) const NAME: &str = "tool_search";
+
+/// Enough to choose by; `tool_describe` tells the rest.
+const DESCRIPTION_CHARS_MAX: usize = 400;
+
+pub(super) fn make(catalogue: Arc<Catalogue>, limits: SearchLimits) -> Arc<dyn Tool> {
+    let spec = ToolSpec {
+        name: NAME.to_owned(),
+        description: format!(
+            "Find a tool that is not listed here by what it does. There are {} more, of: {}. Then `tool_describe` \
+             shows its arguments and `tool_call` runs it.",
+            catalogue.tools.len(),
+            shorten(&catalogue.summary(), DESCRIPTION_CHARS_MAX),
+        ),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "A few words: the service, the thing, the action"},
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": format!("Matches at most (default {}, up to {})", limits.matches_usual, limits.matches_max),
+                },
+            },
+            "required": ["query"],
+        }),
+    };
+    Arc::new(Search {
+        spec,
+        catalogue,
+        limits,
+    })
+}
+
+struct Search {
+    spec: ToolSpec,
+    catalogue: Arc<Catalogue>,
+    limits: SearchLimits,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    query: String,
+    limit: Option<usize>,
+}
+
+impl Search {
+    fn matches(&self, query: &str, limit: usize) -> Vec<Value> {
+        let specs: Vec<&ToolSpec> = self
+            .catalogue
+            .tools
+            .iter()
+            .map(|tool| tool.spec())
+            .collect();
+        let best = ranking::best(query, &specs, limit);
+        best.into_iter().map(shown).collect()
+    }
+}
+
+fn shown(spec: &ToolSpec) -> Value {
+    json!({
+        "name": spec.name,
+        "source": if server_of(&spec.name).is_some() { "mcp" } else { "other" },
+        "source_name": server_of(&spec.name),
+        "description": shorten(&spec.description, DESCRIPTION_CHARS_MAX),
+    })
+}
+
+impl Tool for Search {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _arguments: &Value) -> Effect {
+        Effect::Read
+    }
+
+    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
+        Parallel::Always
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Value,
+        _cx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Arguments { query, limit } = arguments::parse(NAME, arguments)?;
+            let limit = limit.unwrap_or(self.limits.matches_usual);
+            let found = json!({
+                "query": query,
+                "total_available": self.catalogue.tools.len(),
+                "matches": self.matches(&query, limit.clamp(1, self.limits.matches_max)),
+            });
+            Ok(ToolOutput::text(found.to_string()))
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! The interface with an echo behind it: the smallest program it can belong to, and what its tests run in a terminal.
+//! Told `panic` it fails the way a bug would; told `quietly`, the way a bug in a tool would, which is caught.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hermes_core::{Event, Op, Part, TurnEnd, TurnId, UserMessage};
+use hermes_tui::{FromHost, Opened, Settings, ToHost};
+use tokio::sync::mpsc;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), hermes_tui::TuiError> {
+    let (face, told) = mpsc::channel(64);
+    let (wished, wishes) = mpsc::channel(64);
+    let interface = hermes_tui::run(Settings::default(), told, wished);
+    let (left, ()) = tokio::join!(interface, echo(face, wishes));
+    left.map(|_| ())
+}
+
+async fn echo(face: mpsc::Sender<FromHost>, mut wishes: mpsc::Receiver<ToHost>) {
+    let opened = Opened {
+        id: "echo".into(),
+        title: None,
+        model: "echo".into(),
+        context_window: 1_000,
+        cwd: "/".into(),
+        past: Vec::new(),
+    };
+    let _ = face.send(FromHost::Opened(opened)).await;
+    while let Some(wish) = wishes.recv().await {
+        match wish {
+            ToHost::Op(Op::Say(message)) => say(&face, &text_of(&message)).await,
+            ToHost::Leave => {
+                let _ = face.send(FromHost::Leave).await;
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn say(face: &mpsc::Sender<FromHost>, words: &str) {
+    match words {
+        "panic" => panic!("the echo broke"),
+        "quietly" => {
+            let _ = catch_unwind(AssertUnwindSafe(|| panic!("a tool broke")));
+        }
+        _ => {}
+    }
+    let turn = TurnId::from("turn");
+    let events = [
+        Event::TurnStarted { turn: turn.clone() },
+        Event::Text {
+            text: format!("you said: {words}"),
+        },
+        Event::TurnEnded {
+            turn,
+            end: TurnEnd::Finished,
+        },
+        Event::Idle,
+    ];
+    for event in events {
+        let _ = face.send(FromHost::Event(event)).await;
+    }
+}
+
+fn text_of(message: &UserMessage) -> String {
+    let texts = message.parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
