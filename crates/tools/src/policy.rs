@@ -38,9 +38,6 @@ const JUDGED_BYTES_MAX: usize = 10 * LINE_BYTES_MAX;
 /// `sudo env nice nohup …` before one program. People write three.
 const WRAPPERS_MAX: usize = 64;
 
-/// Functions of a line that are looked at for one that never ends.
-const FUNCTIONS_MAX: usize = 64;
-
 /// How bad a command is, and why. The worst of a line decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Verdict {
@@ -115,13 +112,22 @@ impl Judge {
         let Ok((commands, scope)) = shell::parse_in(line, scope) else {
             return Verdict::forbid("is too deeply nested to be judged");
         };
-        let verdict = match is_fork_bomb(line) {
-            true => Verdict::forbid("starts copies of itself without end"),
-            false => Verdict::Free,
-        };
-        verdict
+        self.functions(&scope)
             .or(self.commands(&commands, &scope, nesting))
             .or(rules::judge_sql(line))
+    }
+
+    fn functions(&mut self, scope: &Scope) -> Verdict {
+        for (name, body) in scope.functions() {
+            self.judged_bytes += body.len();
+            if self.judged_bytes > JUDGED_BYTES_MAX {
+                return Verdict::forbid("is too long or too deeply nested to be judged");
+            }
+            if is_fork_bomb(name, body) {
+                return Verdict::forbid("starts copies of itself without end");
+            }
+        }
+        Verdict::Free
     }
 
     fn commands(&mut self, commands: &[Command], scope: &Scope, nesting: usize) -> Verdict {
@@ -172,16 +178,18 @@ impl Judge {
     }
 }
 
-/// Finds a function that pipes itself into itself: `f(){ f|f& };f`.
-fn is_fork_bomb(line: &str) -> bool {
-    let squeezed: String = line.chars().filter(|c| !c.is_whitespace()).collect();
-    let mut functions = squeezed.match_indices("(){").take(FUNCTIONS_MAX);
-    functions.any(|(at, _)| {
-        let is_name = |c: &char| !matches!(c, ';' | '&' | '|' | '(' | ')' | '{' | '}');
-        let name: String = squeezed[..at].chars().rev().take_while(is_name).collect();
-        let name: String = name.chars().rev().collect();
-        !name.is_empty() && squeezed[at..].contains(&format!("{name}|{name}"))
-    })
+/// Returns whether a function pipes itself into itself: `f(){ f|f& };f`.
+fn is_fork_bomb(name: &str, body: &str) -> bool {
+    let Ok(commands) = shell::parse(body) else {
+        return true;
+    };
+    let calls_itself = |command: &Command| {
+        let calls = wrappers::unwrap(command, None);
+        calls.last().is_some_and(|call| call.path == name)
+    };
+    commands
+        .windows(2)
+        .any(|pair| pair[1].reads_pipe && pair.iter().all(calls_itself))
 }
 
 /// Returns the name of the program that runs last: the one whose exit code the line returns.

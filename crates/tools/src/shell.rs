@@ -59,7 +59,11 @@ pub(crate) fn parse(line: &str) -> Result<Vec<Command>, TooComplex> {
 pub(crate) fn parse_in(line: &str, scope: Scope) -> Result<(Vec<Command>, Scope), TooComplex> {
     let mut reader = Reader::new(line, scope);
     let commands = reader.commands(None)?;
-    Ok((commands, reader.into_scope()))
+    let scope = reader.into_scope();
+    match scope.is_full() {
+        true => Err(TooComplex),
+        false => Ok((commands, scope)),
+    }
 }
 
 /// Returns whether a word is `name=value`, which sets a variable and runs nothing.

@@ -90,7 +90,7 @@ impl Watch {
                 question.tool, question.what, question.reason
             ),
             wanted: Wanted::Form {
-                fields: vec![decision()],
+                fields: vec![decision(&question.choices)],
             },
             timeout: Duration::from_millis(question.expires_in_ms),
         };
@@ -120,19 +120,21 @@ impl Watch {
     }
 }
 
-fn decision() -> Field {
+/// Offers what the question offers. What is allowed for good is for the user's own conversations.
+fn decision(choices: &[Verdict]) -> Field {
     let option = |value: &str, title: &str| FieldOption {
         value: value.to_owned(),
         title: Some(title.to_owned()),
     };
-    let kind = FieldKind::Choice {
-        options: vec![
-            option("no", "no"),
-            option("once", "yes, this time"),
-            option("session", "yes, whenever this subagent asks for the same"),
-        ],
-        default: None,
-    };
+    let mut options = vec![option("no", "no"), option("once", "yes, this time")];
+    if choices.contains(&Verdict::Session) {
+        options.push(option(
+            "session",
+            "yes, whenever this subagent asks for the same",
+        ));
+    }
+    let default = None;
+    let kind = FieldKind::Choice { options, default };
     Field {
         title: Some("allow it?".to_owned()),
         is_required: true,

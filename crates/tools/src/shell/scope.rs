@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::UNKNOWN;
 
-/// Names of one kind that are followed. What comes later stays unknown, which asks rather than allows.
+/// Names of one kind that are followed. A line with more is too complex.
 const NAMES_MAX: usize = 256;
 
 /// The longest value that is followed: commands are shorter.
@@ -18,9 +18,21 @@ pub(crate) struct Scope {
     functions: HashMap<String, String>,
     /// Functions that are being called: their own calls of themselves add nothing.
     calling: Vec<String>,
+    /// There were more names than are followed.
+    is_full: bool,
 }
 
 impl Scope {
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Every function and what it does.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = (&str, &str)> {
+        let functions = self.functions.iter();
+        functions.map(|(name, body)| (name.as_str(), body.as_str()))
+    }
+
     pub(super) fn variable(&self, name: &str) -> Option<&[String]> {
         self.variables.get(name).map(Vec::as_slice)
     }
@@ -29,7 +41,7 @@ impl Scope {
         if values.iter().map(String::len).sum::<usize>() > VALUE_BYTES_MAX {
             values = vec![UNKNOWN.to_owned()];
         }
-        insert(&mut self.variables, name, values);
+        self.is_full |= !insert(&mut self.variables, name, values);
     }
 
     /// Takes note of `name=value`, and returns whether the word is one.
@@ -69,12 +81,12 @@ impl Scope {
     /// Takes note of what `alias name=text` says.
     pub(super) fn set_alias(&mut self, word: &str) {
         if let Some((name, text)) = word.split_once('=') {
-            insert(&mut self.aliases, name, text.to_owned());
+            self.is_full |= !insert(&mut self.aliases, name, text.to_owned());
         }
     }
 
     pub(super) fn set_function(&mut self, name: &str, body: String) {
-        insert(&mut self.functions, name, body);
+        self.is_full |= !insert(&mut self.functions, name, body);
     }
 
     /// Returns what a function does, unless it is being called already.
@@ -93,10 +105,13 @@ impl Scope {
     }
 }
 
-fn insert<T>(names: &mut HashMap<String, T>, name: &str, value: T) {
-    if names.len() < NAMES_MAX || names.contains_key(name) {
+/// Returns whether there was room.
+fn insert<T>(names: &mut HashMap<String, T>, name: &str, value: T) -> bool {
+    let has_room = names.len() < NAMES_MAX || names.contains_key(name);
+    if has_room {
         names.insert(name.to_owned(), value);
     }
+    has_room
 }
 
 /// Splits `name=value`; the name of `name+=value` keeps its `+`.

@@ -138,6 +138,8 @@ fn catastrophes_are_forbidden_in_disguise_too() {
             "tee /dev/sda < x",
             "cp image /dev/sdb",
             "bomb() { bomb | bomb & }; bomb",
+            "true\n:(){ :|:& };:",
+            "function f { f | f & }; f",
             "x=$(echo / | xargs rm -rf /)",
             "kill -s KILL -1",
             "a=rm; b=/; $a -rf $b",
