@@ -8,8 +8,9 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_agent::{Opened, Session, SessionStart};
+use hermes_agent::{Opened, Resumed, Session, SessionStart};
 use hermes_core::command::{Command, Verb};
+use hermes_core::history::last_exchanges;
 use hermes_core::{Event, Op, SessionId, UserMessage};
 use hermes_store::SqliteStore;
 use hermes_tui::{BusyInput, FromHost, Leave, Settings, ShowReasoning, ToHost};
@@ -53,6 +54,7 @@ pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
     let mut desk = Desk {
         base,
         host,
+        past_exchanges: base.settings.u64("display.resume_exchanges")? as usize,
         face,
         wishes,
         editing: JoinSet::new(),
@@ -114,7 +116,6 @@ fn settings(base: &Base) -> Outcome<Settings> {
         quick_commands: quick::commands(base),
         paste_lines_max: count("paste_collapse_threshold")?,
         paste_chars_max: count("paste_collapse_char_threshold")?,
-        past_exchanges: count("display.resume_exchanges")?,
         history_file: Some(base.home.input_history()),
         user_home: base.environment.user_home(),
     })
@@ -141,6 +142,8 @@ fn reasoning(base: &Base, is_shown: bool) -> Outcome<ShowReasoning> {
 struct Desk<'a, 'b> {
     base: &'a Base,
     host: &'a mut Host<'b>,
+    /// How many exchanges of a conversation that goes on are shown again.
+    past_exchanges: usize,
     face: mpsc::Sender<FromHost>,
     wishes: mpsc::Receiver<ToHost>,
     /// The editor that is open, if one is.
@@ -236,19 +239,26 @@ impl Desk<'_, '_> {
     async fn introduce(&mut self, opened: &mut Opened) {
         let wired = &self.host.prepared().wired;
         let (model, cwd) = (&wired.ports.model, wired.settings.cwd.clone());
-        let resumed = opened.resumed.take();
-        let introduction = hermes_tui::Opened {
+        let mut introduction = hermes_tui::Opened {
             id: opened.session.id().clone(),
-            title: resumed
-                .as_ref()
-                .and_then(|resumed| resumed.record.title.clone()),
+            title: None,
             model: model.name().to_string(),
             context_window: model.context_window(),
             cwd,
-            past: resumed.map_or(Vec::new(), |resumed| resumed.messages),
+            past: Vec::new(),
+            earlier: 0,
         };
-        if !introduction.past.is_empty() {
-            self.to_go_on = Some(introduction.id.clone());
+        if let Some(Resumed {
+            record, messages, ..
+        }) = opened.resumed.take()
+        {
+            let past = last_exchanges(&messages, self.past_exchanges);
+            introduction.title = record.title;
+            introduction.past = past.to_vec();
+            introduction.earlier = messages.len() - past.len();
+            if !messages.is_empty() {
+                self.to_go_on = Some(introduction.id.clone());
+            }
         }
         self.tell(FromHost::Opened(introduction)).await;
     }
