@@ -11,7 +11,7 @@ use std::time::Duration;
 use hermes_agent::{Opened, Resumed, Session, SessionStart};
 use hermes_core::command::{Command, Verb};
 use hermes_core::history::last_exchanges;
-use hermes_core::{Event, Op, SessionId, UserMessage};
+use hermes_core::{Archive as _, Event, Op, SessionId, UserMessage};
 use hermes_store::SqliteStore;
 use hermes_tui::{BusyInput, FromHost, Leave, Settings, ShowReasoning, ToHost};
 use tokio::sync::mpsc;
@@ -171,7 +171,11 @@ struct Talk {
 impl Desk<'_, '_> {
     /// Opens one session after the other until the person leaves.
     async fn serve(&mut self) -> Outcome<()> {
-        let mut opened = self.host.open(self.host.prepared().start()).await?;
+        let start = self.host.prepared().start();
+        if let SessionStart::Resume(session) = &start {
+            self.foreshow(session).await;
+        }
+        let mut opened = self.host.open(start).await?;
         for warning in self.host.prepared().wired.warnings.clone() {
             self.tell(FromHost::Warned(format!("warning: {warning}")))
                 .await;
@@ -236,18 +240,23 @@ impl Desk<'_, '_> {
         Ok(next)
     }
 
+    /// Shows the end of a conversation while the whole of it is read, which takes its time when it is long. If it cannot
+    /// be read, opening it tells why.
+    async fn foreshow(&self, session: &SessionId) {
+        let ending = self.archive().ending(session, self.past_exchanges).await;
+        if let Ok(ending) = ending {
+            let introduction = hermes_tui::Opened {
+                title: ending.record.title,
+                past: ending.messages,
+                earlier: usize::try_from(ending.earlier).unwrap_or(usize::MAX),
+                ..self.introduction(session)
+            };
+            self.tell(FromHost::Opened(introduction)).await;
+        }
+    }
+
     async fn introduce(&mut self, opened: &mut Opened) {
-        let wired = &self.host.prepared().wired;
-        let (model, cwd) = (&wired.ports.model, wired.settings.cwd.clone());
-        let mut introduction = hermes_tui::Opened {
-            id: opened.session.id().clone(),
-            title: None,
-            model: model.name().to_string(),
-            context_window: model.context_window(),
-            cwd,
-            past: Vec::new(),
-            earlier: 0,
-        };
+        let mut introduction = self.introduction(opened.session.id());
         if let Some(Resumed {
             record, messages, ..
         }) = opened.resumed.take()
@@ -261,6 +270,21 @@ impl Desk<'_, '_> {
             }
         }
         self.tell(FromHost::Opened(introduction)).await;
+    }
+
+    /// A conversation in which nothing was said yet.
+    fn introduction(&self, session: &SessionId) -> hermes_tui::Opened {
+        let wired = &self.host.prepared().wired;
+        let model = &wired.ports.model;
+        hermes_tui::Opened {
+            id: session.clone(),
+            title: None,
+            model: model.name().to_string(),
+            context_window: model.context_window(),
+            cwd: wired.settings.cwd.clone(),
+            past: Vec::new(),
+            earlier: 0,
+        }
     }
 
     async fn pass_on(&mut self, event: Event, talk: &mut Talk) {

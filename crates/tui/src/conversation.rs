@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::form::Form;
 use crate::host::{Opened, ShowReasoning};
-use crate::item::{FinishedCall, Item};
+use crate::item::{FinishedCall, Greeting, Item};
 use crate::markdown::{Piece, Stream};
 use crate::{theme, wrap};
 
@@ -130,12 +130,12 @@ impl Conversation {
             given_back: std::mem::take(&mut self.given_back),
             ..Self::default()
         };
-        self.printed.push(Item::Greeting {
+        self.printed.push(Item::Greeting(Greeting {
             model: opened.model.clone(),
             title: opened.title.clone(),
             cwd,
             goes_on: opened.earlier > 0 || !past.is_empty(),
-        });
+        }));
         self.printed.extend(earlier_note(opened.earlier));
         self.printed.extend(past.iter().filter_map(past_item));
         self.opened = Some(opened);

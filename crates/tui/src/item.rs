@@ -17,13 +17,7 @@ const DETAIL_ROWS_MAX: usize = 12;
 #[derive(Debug)]
 pub(crate) enum Item {
     /// The first lines of a conversation.
-    Greeting {
-        model: String,
-        title: Option<String>,
-        cwd: String,
-        /// Something was said in it before.
-        goes_on: bool,
-    },
+    Greeting(Greeting),
     User(String),
     Reply(Piece),
     Thought {
@@ -39,6 +33,15 @@ pub(crate) enum Item {
         style: Style,
         text: String,
     },
+}
+
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    pub(crate) model: String,
+    pub(crate) title: Option<String>,
+    pub(crate) cwd: String,
+    /// Something was said in the conversation before.
+    pub(crate) goes_on: bool,
 }
 
 #[derive(Debug)]
@@ -72,23 +75,7 @@ impl Item {
 
     pub(crate) fn rows(&self, columns: usize) -> Vec<Line<'static>> {
         match self {
-            Self::Greeting {
-                model,
-                title,
-                cwd,
-                goes_on,
-            } => {
-                let help = match (goes_on, title) {
-                    (true, Some(title)) => format!("going on with “{}”", wrap::clean(title)),
-                    (true, None) => "going on where you stopped".to_owned(),
-                    (false, _) => "/help shows what you can do".to_owned(),
-                };
-                greeting(
-                    &format!(" · {} · {cwd}", wrap::clean(model)),
-                    &help,
-                    columns,
-                )
-            }
+            Self::Greeting(greeting) => greeting.rows(columns),
             Self::User(text) => user(text, columns),
             Self::Reply(piece) => markdown::render(piece, columns),
             Self::Thought { elapsed, text } => thought(*elapsed, text.as_deref(), columns),
@@ -104,13 +91,21 @@ impl Item {
     }
 }
 
-fn greeting(about: &str, help: &str, columns: usize) -> Vec<Line<'static>> {
-    let about = Line::from(vec![
-        Span::styled("☤ Hermes", theme::HEADING),
-        Span::styled(about.to_owned(), theme::DIM),
-    ]);
-    let help = Line::styled(format!("  {help}"), theme::DIM);
-    vec![wrap::cut(about, columns), wrap::cut(help, columns)]
+impl Greeting {
+    fn rows(&self, columns: usize) -> Vec<Line<'static>> {
+        let about = format!(" · {} · {}", wrap::clean(&self.model), self.cwd);
+        let about = Line::from(vec![
+            Span::styled("☤ Hermes", theme::HEADING),
+            Span::styled(about, theme::DIM),
+        ]);
+        let help = match (self.goes_on, &self.title) {
+            (true, Some(title)) => format!("  going on with “{}”", wrap::clean(title)),
+            (true, None) => "  going on where you stopped".to_owned(),
+            (false, _) => "  /help shows what you can do".to_owned(),
+        };
+        let help = Line::styled(help, theme::DIM);
+        vec![wrap::cut(about, columns), wrap::cut(help, columns)]
+    }
 }
 
 fn user(text: &str, columns: usize) -> Vec<Line<'static>> {
