@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use hermes_core::{CallId, Consent, Settled, StoreError, Tool, Verdict};
+use hermes_core::{Consent, Settled, StoreError, Tool, Verdict};
 use serde_json::Value;
 
-use crate::approvals::{Wish, ask_person};
+use crate::approvals::{Asker, Wish, ask_person};
 use crate::turn::TurnContext;
 
 /// What happens when a call needs a person's consent. What is forbidden stays forbidden under every policy.
@@ -26,12 +26,12 @@ pub(crate) enum Decision {
     NotRun(String),
 }
 
-/// Decides about a call of a tool. `call` is the one the model made, for itself or for what it does.
+/// Decides about a call of a tool.
 pub(crate) async fn decide(
     cx: &TurnContext<'_>,
     tool: &dyn Tool,
-    call: &CallId,
     arguments: &Value,
+    asker: Asker<'_>,
 ) -> Result<Decision, StoreError> {
     let reason = match tool.consent(arguments) {
         Consent::NotNeeded => return Ok(Decision::Run),
@@ -50,7 +50,7 @@ pub(crate) async fn decide(
         ConsentPolicy::Ask { timeout } => {
             let what = describe(arguments);
             let wish = Wish {
-                call,
+                asker,
                 tool: &tool.spec().name,
                 what,
                 reason,
@@ -74,7 +74,7 @@ fn heard(how: Settled) -> Decision {
             "Not run: nobody answered in time whether this is allowed. Do what does not need it, or stop and say what \
              waits for an answer."
         }
-        Settled::Withdrawn => "Not run: the user interrupted before allowing it.",
+        Settled::Withdrawn => "Not run: it was stopped before anybody allowed it.",
     };
     Decision::NotRun(words.to_owned())
 }

@@ -17,6 +17,7 @@ use hermes_core::{
 };
 use serde_json::Value;
 
+use crate::approvals::Asker;
 use crate::consent::{Decision, decide};
 use crate::history::History;
 use crate::repeat::RepeatGuard;
@@ -145,14 +146,16 @@ async fn run_segment(
     for ready in segment {
         match refusal(cx, &ready).await? {
             None => allowed.push(ready),
-            Some(result) => {
-                tell_finished(cx, &result, 0).await;
-                cx.recorder.add(finished(cx, result.clone()));
-                results.push(result);
-            }
+            Some(result) => refuse(cx, result, results).await,
         }
     }
     keep::keep_before(cx, &allowed).await?;
+    // An interrupt may have come while a person was asked or a copy was made.
+    if cx.stop.is_cancelled() {
+        for ready in allowed.drain(..) {
+            refuse(cx, not_run(&ready, NOT_RUN_INTERRUPTED), results).await;
+        }
+    }
     for ready in &allowed {
         cx.recorder.add(Entry::CallIntended {
             turn: cx.turn.clone(),
@@ -190,10 +193,8 @@ async fn run_segment(
 
 /// Returns the result a call gets instead of running: after an interrupt, or without consent.
 async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<ToolResult>, StoreError> {
-    let not_run = |text: String| Some(ToolResult::new(&ready.call, ResultStatus::NotRun, text));
     if cx.stop.is_cancelled() {
-        let text = "Not run: the user interrupted before this started.";
-        return Ok(not_run(text.to_owned()));
+        return Ok(Some(not_run(ready, NOT_RUN_INTERRUPTED)));
     }
     cx.tell(Event::CallStarted {
         call: ready.call.id.clone(),
@@ -201,11 +202,29 @@ async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<ToolResul
         arguments: ready.arguments.clone(),
     })
     .await;
-    let decision = decide(cx, ready.tool.as_ref(), &ready.call.id, &ready.arguments);
+    let asker = Asker {
+        call: &ready.call.id,
+        is_inner: false,
+        stop: &cx.stop,
+    };
+    let decision = decide(cx, ready.tool.as_ref(), &ready.arguments, asker);
     Ok(match decision.await? {
         Decision::Run => None,
-        Decision::NotRun(why) => not_run(why),
+        Decision::NotRun(why) => Some(not_run(ready, why)),
     })
+}
+
+const NOT_RUN_INTERRUPTED: &str = "Not run: the user interrupted before this started.";
+
+fn not_run(ready: &Ready, why: impl Into<String>) -> ToolResult {
+    ToolResult::new(&ready.call, ResultStatus::NotRun, why)
+}
+
+/// Gives a call that was told to have started its result without running it.
+async fn refuse(cx: &TurnContext<'_>, result: ToolResult, results: &mut Vec<ToolResult>) {
+    tell_finished(cx, &result, 0).await;
+    cx.recorder.add(finished(cx, result.clone()));
+    results.push(result);
 }
 
 /// Brings a result into the form the model will see: fitted, with context files and the user's words beside it.
