@@ -130,6 +130,16 @@ pub(crate) async fn ask_person(
     Ok(how)
 }
 
+/// Returns what a person said before a crash, for where nobody can be asked any more.
+pub(crate) async fn said_before(
+    cx: &TurnContext<'_>,
+    wish: &Wish<'_>,
+) -> Result<Option<Settled>, StoreError> {
+    let approval = left_behind(cx, wish).await?;
+    let settlement = approval.and_then(|approval| approval.settled);
+    Ok(settlement.map(|settlement| settlement.how))
+}
+
 /// Finds the same question from before a crash, if it still waits or was answered. What expired meanwhile is asked anew.
 ///
 /// A call that makes others may make the same one twice, so each of theirs is a new question. The name of the tool is not

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hermes_core::{Consent, Settled, StoreError, Tool, Verdict};
 use serde_json::Value;
 
-use crate::approvals::{Asker, Wish, ask_person};
+use crate::approvals::{Asker, Wish, ask_person, said_before};
 use crate::turn::TurnContext;
 
 /// What happens when a call needs a person's consent. What is forbidden stays forbidden under every policy.
@@ -14,7 +14,7 @@ use crate::turn::TurnContext;
 pub enum ConsentPolicy {
     /// Ask, and take silence for "no".
     Ask { timeout: Duration },
-    /// Nobody is there to ask: refuse.
+    /// Nobody is there to ask: refuse, unless the answer was given before a crash.
     Refuse,
     /// The user said yes to everything (`--yolo`).
     Allow,
@@ -42,21 +42,22 @@ pub(crate) async fn decide(
         }
         Consent::Needed { reason } => reason,
     };
+    let wish = Wish {
+        asker,
+        tool: &tool.spec().name,
+        what: describe(arguments),
+        reason,
+    };
     match cx.settings.consent {
         ConsentPolicy::Allow => Ok(Decision::Run),
-        ConsentPolicy::Refuse => Ok(Decision::NotRun(format!(
-            "Refused: {reason}, and nobody is here to allow it. Find a safer way, or tell the user what to run."
-        ))),
-        ConsentPolicy::Ask { timeout } => {
-            let what = describe(arguments);
-            let wish = Wish {
-                asker,
-                tool: &tool.spec().name,
-                what,
-                reason,
-            };
-            Ok(heard(ask_person(cx, &wish, timeout).await?))
-        }
+        ConsentPolicy::Refuse => match said_before(cx, &wish).await? {
+            Some(how) => Ok(heard(how)),
+            None => Ok(Decision::NotRun(format!(
+                "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run.",
+                wish.reason
+            ))),
+        },
+        ConsentPolicy::Ask { timeout } => Ok(heard(ask_person(cx, &wish, timeout).await?)),
     }
 }
 

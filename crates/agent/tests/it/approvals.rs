@@ -246,6 +246,23 @@ async fn an_answer_counts_after_a_crash_whatever_the_model_called_the_tool() {
 }
 
 #[tokio::test]
+async fn an_answer_from_before_a_crash_counts_where_nobody_can_be_asked() {
+    for (verdict, expected) in [
+        (Some(Verdict::Once), 1),
+        (Some(Verdict::Deny), 0),
+        (None, 0),
+    ] {
+        let (world, runs, session, question) = crashed().await;
+        if let Some(verdict) = verdict {
+            answer_outside(&world, &question, verdict).await;
+        }
+        let mut running = crate::run::resume(&world, &session).await;
+        assert_eq!(running.turn_end().await, TurnEnd::Finished);
+        assert_eq!(runs.load(Ordering::Relaxed), expected, "{verdict:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_expired_while_nobody_ran_is_asked_anew() {
     let (world, runs, session, before) = crashed().await;
     world.clock.advance(2 * TIMEOUT);
