@@ -35,6 +35,10 @@ pub(super) async fn checks(base: &Base, offline: bool) -> Vec<Check> {
             Err(failure) => vec![broken(NAME, failure)],
         };
     }
+    // Shells keep what they are left with in the home, which is not ours to make.
+    if !base.home.directory().is_dir() {
+        return vec![Check::good(NAME, "not tried, as there is no home yet")];
+    }
     match try_terminal(base, ANSWER_TIME_MAX).await {
         Ok(answered) => {
             let place = match (backend.as_str(), answered.system.as_str()) {
