@@ -21,8 +21,9 @@ Examples:
   hermes auth add openrouter --label work       gives it a name
   hermes auth                                   shows all keys, masked
 
-A key that is refused rests for a while and another takes its turn: five minutes when it was not accepted, an hour
-or as long as the provider says when it was used up. Keys are in ~/.hermes/auth.json, which only you can read.";
+A key that is refused rests for a while, and another takes its turn: for five
+minutes when it was not accepted, for an hour or as long as the provider says
+when it is used up. Keys are in ~/.hermes/auth.json, which only you can read.";
 
 const SERVE_HELP: &str = "\
 An MCP client starts `hermes mcp serve` itself and talks to it over standard input and output.

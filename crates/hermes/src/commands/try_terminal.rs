@@ -71,7 +71,8 @@ pub(super) async fn ask(
 fn advice(backend: &str) -> &'static str {
     match backend {
         "local" => {
-            "check that bash works: `bash -c true`; `hermes config explain terminal` shows the settings"
+            "try `time bash -lc true`: a start file such as ~/.bashrc may hang, and \
+             `hermes config set terminal.auto_source_bashrc false` does without them"
         }
         "ssh" => {
             "log in once by hand: `ssh -p PORT USER@HOST true` must work without a password (a key, or ssh-agent)"
