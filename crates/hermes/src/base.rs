@@ -48,6 +48,24 @@ impl Base {
         })
     }
 
+    /// The same place as if these settings were made, with nothing saved: for trying them.
+    pub fn supposing(&self, environment: Environment, settings: &[(&str, Value)]) -> Outcome<Self> {
+        let value = |(key, value): &(&str, Value)| Ok((key.parse::<Key>()?, value.clone()));
+        let settings = Settings::load(&Sources {
+            home: &self.home,
+            environment: &environment,
+            working_directory: Some(&self.cwd),
+            flags: settings.iter().map(value).collect::<Outcome<_>>()?,
+            user_config: UserConfig::Read,
+        })?;
+        Ok(Self {
+            environment,
+            home: self.home.clone(),
+            settings,
+            cwd: self.cwd.clone(),
+        })
+    }
+
     fn load_settings(
         home: &Home,
         environment: &Environment,

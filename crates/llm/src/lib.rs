@@ -33,7 +33,7 @@ pub mod resolve;
 pub mod settings;
 
 pub use client::Client;
-pub use pool::Strategy;
+pub use pool::{KeyLedger, KeyRefusal, Strategy};
 pub use providers::{PROVIDERS, Protocol, Provider};
 pub use resolve::{ResolveError, Resolved, resolve};
 pub use settings::{DeadlineSettings, Effort, Endpoint, ModelChoice, ModelSettings, Route};

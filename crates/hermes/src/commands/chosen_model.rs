@@ -23,6 +23,8 @@ pub(crate) enum KeySource {
     Variables(Vec<&'static str>),
     /// In the settings, at this place.
     Settings(String),
+    /// Among the keys of `hermes auth`.
+    Stored,
     NotNeeded,
     Missing,
 }
@@ -57,7 +59,10 @@ fn key_source(base: &Base, settings: &ModelSettings, route: &Route) -> KeySource
     if settings.endpoints.contains_key(&route.name.provider) {
         return place(&format!("providers.{}", route.name.provider));
     }
-    KeySource::Variables(key_variables(base, &route.name.provider))
+    match key_variables(base, &route.name.provider) {
+        variables if variables.is_empty() => KeySource::Stored,
+        variables => KeySource::Variables(variables),
+    }
 }
 
 /// The variables of a provider that hold a key.
@@ -72,6 +77,7 @@ impl fmt::Display for KeySource {
         match self {
             Self::Variables(names) => write!(f, "found in {}", names.join(", ")),
             Self::Settings(place) => write!(f, "found in {place}"),
+            Self::Stored => f.write_str("found in auth.json (`hermes auth`)"),
             Self::NotNeeded => f.write_str("none needed"),
             Self::Missing => f.write_str("none"),
         }

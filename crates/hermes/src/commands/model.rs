@@ -148,7 +148,7 @@ fn suggest_provider(model: &str) -> Option<String> {
 }
 
 /// Returns the name a provider is kept under.
-fn known(settings: &ModelSettings, name: &str) -> Result<String, ResolveError> {
+pub(crate) fn known(settings: &ModelSettings, name: &str) -> Result<String, ResolveError> {
     let own = name.strip_prefix("custom:").unwrap_or(name);
     if settings.endpoints.contains_key(own) {
         return Ok(own.to_owned());
