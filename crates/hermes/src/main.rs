@@ -20,6 +20,7 @@ mod host;
 mod keyboard;
 mod logging;
 mod mcp;
+mod mixture;
 mod model_settings;
 mod offer;
 mod oneshot;
