@@ -117,7 +117,9 @@ fn flag_settings(flags: &RunFlags) -> Outcome<Vec<(Key, Value)>> {
 fn split_model(flags: &RunFlags) -> (Option<&str>, Option<&str>) {
     match (flags.provider.as_deref(), flags.model.as_deref()) {
         (None, Some(model)) => match model.split_once(':') {
-            Some((prefix, rest)) if hermes_llm::providers::find(prefix).is_some() => {
+            Some((prefix, rest))
+                if prefix == hermes_llm::MOA || hermes_llm::providers::find(prefix).is_some() =>
+            {
                 (Some(prefix), Some(rest))
             }
             _ => (None, Some(model)),

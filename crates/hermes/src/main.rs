@@ -21,6 +21,7 @@ mod key_ledger;
 mod keyboard;
 mod logging;
 mod mcp;
+mod mixture;
 mod model_settings;
 mod offer;
 mod oneshot;

@@ -20,6 +20,7 @@ use crate::delegation;
 use crate::failure::Outcome;
 use crate::key_ledger::AuthLedger;
 use crate::mcp::{Company, Servers};
+use crate::mixture;
 use crate::model_settings::model_settings;
 use crate::offer::{Disclosure, Offer};
 use crate::safety;
@@ -201,6 +202,9 @@ pub fn open_store(base: &Base) -> Outcome<SqliteStore> {
 
 /// The model that the settings name, and what the user should know about it.
 pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
+    if let Some(recipe) = mixture::chosen(base)? {
+        return recipe.model(base);
+    }
     let mut settings = model_settings(base)?;
     let environment = |name: &str| base.variable(name);
     let resolved = match hermes_llm::resolve(&settings, &environment) {
