@@ -189,13 +189,24 @@ impl Server {
             },
             Err(failure) => failure,
         };
+        Box::pin(self.recover(&link, request, call, failure)).await
+    }
+
+    /// Sends the request again if it may be. Boxed by its caller: few calls need it.
+    async fn recover(
+        &self,
+        link: &Link,
+        request: &Request,
+        call: &Arc<Call>,
+        failure: Failure,
+    ) -> Result<ServerResult, (CallError, Option<Failure>)> {
         let class = classify(&failure, link.session);
         if !may_send_again(&failure, class, request) {
-            self.report(&link, &failure, class).await;
+            self.report(link, &failure, class).await;
             return Err((self.failed(request, &failure, class), Some(failure)));
         }
         tracing::debug!(server = self.settings.name, %failure, "a request will be sent again");
-        match self.link_after_trouble(&link, &failure, class).await {
+        match self.link_after_trouble(link, &failure, class).await {
             Some(link) => self.send_last(&link, request, call, class).await,
             None => Err((self.failed(request, &failure, class), None)),
         }
