@@ -267,41 +267,6 @@ async fn more_tasks_than_may_run_are_refused_with_the_limit() {
     assert!(result.text.contains("more than the 3"), "{}", result.text);
 }
 
-#[tokio::test]
-async fn what_a_subagent_needs_consent_for_is_asked_where_its_parent_is() {
-    let needed = Consent::Needed {
-        reason: "it deletes".to_owned(),
-    };
-    for (answer, status) in [("once", "ok"), ("no", "not_run")] {
-        let world = delegating(&json!({ "goals": ["clean"] }))
-            .tool(TestTool::new("act").consent(needed.clone()))
-            .subagents([Step::call("x", "act", &json!({})), Step::text("found")]);
-        let consent = ConsentPolicy::Ask {
-            timeout: Duration::from_secs(60),
-        };
-        let settings = AgentSettings {
-            consent,
-            ..settings(&world)
-        };
-        let mut running = go_with(&world, settings).await;
-        let asked = running
-            .until(|event| matches!(event, Event::Enquired(_)))
-            .await;
-        let Event::Enquired(enquiry) = asked else {
-            unreachable!("waited for an enquiry")
-        };
-        assert_eq!(enquiry.asker, "subagent 1");
-        assert!(enquiry.message.contains("it deletes"), "{enquiry:?}");
-        let values = json!({ "decision": answer }).as_object().unwrap().clone();
-        let response = Response::Accepted { values };
-        running.session.respond(enquiry.id, response).await;
-        running.turn_end().await;
-        let report = reports(&world, &running).await.remove(0);
-        let got = json!(report.tool_trace[0].status);
-        assert_eq!(got, status, "{answer}");
-    }
-}
-
 /// A session whose subagent needs consent, and the enquiry of it.
 async fn asking_for_consent(world: &World) -> (Running, Enquiry) {
     let consent = ConsentPolicy::Ask {
@@ -324,6 +289,22 @@ fn subagent_that_needs_consent() -> World {
     delegating(&json!({ "goals": ["clean"] }))
         .tool(TestTool::new("act").consent(Consent::Needed { reason }))
         .subagents([Step::call("x", "act", &json!({})), Step::text("found")])
+}
+
+#[tokio::test]
+async fn what_a_subagent_needs_consent_for_is_asked_where_its_parent_is() {
+    for (answer, status) in [("once", ResultStatus::Ok), ("no", ResultStatus::NotRun)] {
+        let world = subagent_that_needs_consent();
+        let (mut running, enquiry) = asking_for_consent(&world).await;
+        assert_eq!(enquiry.asker, "subagent 1");
+        assert!(enquiry.message.contains("it deletes"), "{enquiry:?}");
+        let values = json!({ "decision": answer }).as_object().unwrap().clone();
+        let response = Response::Accepted { values };
+        running.session.respond(enquiry.id, response).await;
+        running.turn_end().await;
+        let report = reports(&world, &running).await.remove(0);
+        assert_eq!(report.tool_trace[0].status, status, "{answer}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
