@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// More than a book of thousands of pages has.
-const OBJECTS_MAX: usize = 20_000_000;
+const OBJECTS_MAX: usize = 5_000_000;
 /// Bytes that come out of compressed streams, all together.
 const DECODED_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Somebody waits for the text.
-const TIME_MAX: Duration = Duration::from_secs(20);
+const TIME_MAX: Duration = Duration::from_secs(5);
 /// Asking for the time costs more than reading an object.
 const OBJECTS_BETWEEN_LOOKS: usize = 4096;
 

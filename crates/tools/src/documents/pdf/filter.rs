@@ -26,6 +26,7 @@ pub(super) fn decode(
     }
     let bytes_max = STREAM_BYTES_MAX.min(document.budget.decoded_bytes_left());
     let mut bytes = raw[..raw.len().min(bytes_max)].to_vec();
+    document.budget.take_decoded(bytes.len());
     for (at, filter) in filters.iter().enumerate() {
         bytes = match filter.name()? {
             "FlateDecode" | "Fl" => inflate(&bytes, bytes_max),

@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
             }
             // What is no name is skipped, in the hope that the next one is.
             if let Object::Name(key) = key {
-                let value = self.object(depth)?;
+                let value = self.object(depth).unwrap_or(Object::Null);
                 entries.push((key, value));
             }
         }
