@@ -586,24 +586,3 @@ async fn a_home_of_hermes_inside_a_project_is_not_part_of_it() {
         None
     );
 }
-
-/// Prints figures: `cargo test -p hermes-exec --test it -- --ignored --nocapture five_thousand`.
-#[tokio::test]
-#[ignore = "a measurement"]
-async fn five_thousand_files_take() {
-    let scene = Scene::new();
-    for number in 0..5_000 {
-        scene.write(
-            format!("d{}/f{number}.txt", number % 50),
-            &format!("file {number}"),
-        );
-    }
-    for round in 0..6 {
-        if round == 4 {
-            scene.write("d1/f1.txt", "changed");
-        }
-        let started = std::time::Instant::now();
-        scene.keep().await;
-        println!("round {round}: {:?}", started.elapsed());
-    }
-}
