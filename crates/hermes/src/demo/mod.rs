@@ -33,7 +33,9 @@ use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::wiring::SystemClock;
 use records::Records;
-use script::{CRASHED, DELEGATED, DemoModel, FIRST, INTERRUPTED, PATCHED, RECORDS, SCRIPTED};
+use script::{
+    CRASHED, DELEGATED, DemoModel, FIRST, INTERRUPTED, LEFT_RUNNING, PATCHED, RECORDS, SCRIPTED,
+};
 
 const NOTES: &str = "Monday\n- book the train to Delphi (open)\n- return the sandals (done)\n\
      Tuesday\n- water the laurel (open)\n- answer Penelope (open)\n";
@@ -93,17 +95,19 @@ impl Stage {
         self.tools_act().await?;
         self.title("2", "It writes scripts that call tools")?;
         self.script_act().await?;
-        self.title("3", "It stops when you say so")?;
+        self.title("3", "It leaves things running")?;
+        self.background_act().await?;
+        self.title("4", "It stops when you say so")?;
         self.interrupt_act().await?;
-        self.title("4", "It survives kill -9")?;
+        self.title("5", "It survives kill -9")?;
         self.kill_act().await?;
-        self.title("5", "What it changes can be taken back")?;
+        self.title("6", "What it changes can be taken back")?;
         self.rollback_act().await?;
-        self.title("6", "It keeps its MCP tools")?;
+        self.title("7", "It keeps its MCP tools")?;
         self.records_act().await?;
-        self.title("7", "It delegates")?;
+        self.title("8", "It delegates")?;
         self.subagents_act().await?;
-        self.title("8", "It remembers")?;
+        self.title("9", "It remembers")?;
         self.search_act().await?;
         let fate = if args.keep {
             "kept"
@@ -137,6 +141,14 @@ impl Stage {
         opened.session.say(SCRIPTED).await;
         self.follow(opened, |_| Act::GoOn).await?;
         self.say("The script made four calls. The model saw what it printed, and nothing else.")
+    }
+
+    async fn background_act(&self) -> Outcome<()> {
+        self.user(LEFT_RUNNING)?;
+        let opened = self.open(&self.store()?, None).await?;
+        opened.session.say(LEFT_RUNNING).await;
+        self.follow(opened, |_| Act::GoOn).await?;
+        self.say("A process left running outlives its turn, and a crash of Hermes too.")
     }
 
     async fn interrupt_act(&self) -> Outcome<()> {

@@ -19,6 +19,7 @@ pub struct DemoModel {
 /// What the user says in each act.
 pub const FIRST: &str = "Read notes.txt, put the open tasks into tasks.md, and count them.";
 pub const SCRIPTED: &str = "Which of my lists mention the laurel, and how long are they?";
+pub const LEFT_RUNNING: &str = "Put the kettle on, and count my days meanwhile.";
 pub const INTERRUPTED: &str = "Wait for the build to finish.";
 pub const CRASHED: &str = "Send the release announcement.";
 pub const PATCHED: &str = "The laurel in garden/plan.md wants water every day.";
@@ -70,6 +71,18 @@ fn line(said: &str, step: usize, last_result: &str) -> Line {
         (SCRIPTED, _) => {
             Line::Text("Both do: notes.txt says so on Tuesday, tasks.md as an open task.")
         }
+        (LEFT_RUNNING, 0) => Line::Calls(vec![(
+            "terminal",
+            json!({ "command": "sleep 1; echo the kettle sings", "background": true }),
+        )]),
+        (LEFT_RUNNING, 1) => Line::Calls(vec![
+            ("terminal", json!({ "command": "grep -c 'day$' notes.txt" })),
+            (
+                "process",
+                json!({ "action": "wait", "session_id": started(last_result), "timeout": 20 }),
+            ),
+        ]),
+        (LEFT_RUNNING, _) => Line::Text("Two days, counted while the water boiled. Tea is ready."),
         (INTERRUPTED, 0) => Line::Calls(vec![(
             "terminal",
             json!({ "command": "echo building; sleep 30" }),
@@ -112,6 +125,12 @@ fn line(said: &str, step: usize, last_result: &str) -> Line {
         (RECORDS, _) => Line::Text("Both times the records say the same."),
         _ => Line::Text("That is not in my script."),
     }
+}
+
+/// The id of a process, out of the result that says it was started.
+fn started(result: &str) -> &str {
+    let after = result.split(" as ").nth(1).unwrap_or_default();
+    after.split(';').next().unwrap_or_default()
 }
 
 impl Model for DemoModel {
@@ -207,6 +226,7 @@ mod tests {
         for said in [
             FIRST,
             SCRIPTED,
+            LEFT_RUNNING,
             INTERRUPTED,
             CRASHED,
             PATCHED,

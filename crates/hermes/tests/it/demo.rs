@@ -16,6 +16,8 @@ fn the_demo_shows_every_act_and_touches_nothing() {
         "terminal date +%A",
         "Both do: notes.txt",
         "The script made four calls",
+        "the kettle sings",
+        "Tea is ready",
         "ms after the interrupt",
         "killed with SIGKILL",
         "going on where a crash cut this turn short",
