@@ -20,7 +20,7 @@ struct Home {
 
 impl Home {
     fn new() -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = tempfile::tempdir_in(lasting_folder()).unwrap();
         for name in ["project", "hermes/shells", "hermes/processes", "other"] {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
         }
@@ -68,6 +68,18 @@ impl Home {
             self.path("hermes/records"),
             Arc::new(TestClock::default()),
         )
+    }
+}
+
+/// A folder that is none for temporary files, which are open to every command. A clone may well be in one.
+fn lasting_folder() -> PathBuf {
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let is_temporary = ["/tmp", "/var/tmp"]
+        .iter()
+        .any(|folder| target.starts_with(folder));
+    match std::env::home_dir() {
+        Some(home) if is_temporary => home,
+        _ => target,
     }
 }
 
