@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    Approval, ApprovalId, CallId, Door, Event, Question, Settled, Settlement, StoreError,
-    Timestamp, Verdict,
+    Approval, ApprovalId, CallId, CancellationToken, Door, Event, Question, Settled, Settlement,
+    StoreError, Timestamp, Verdict,
 };
 use tokio::sync::oneshot;
 
@@ -29,9 +29,20 @@ struct Waiting {
     answer: oneshot::Sender<Verdict>,
 }
 
+/// Who asks, and until when.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    /// The call that the model made: it is in the store.
+    pub(crate) call: &'a CallId,
+    /// Whether another call asks, which this one makes.
+    pub(crate) is_inner: bool,
+    /// Takes the question back.
+    pub(crate) stop: &'a CancellationToken,
+}
+
 /// What a call would do, and why a person must agree.
 pub(crate) struct Wish<'a> {
-    pub(crate) call: &'a CallId,
+    pub(crate) asker: Asker<'a>,
     pub(crate) tool: &'a str,
     /// As the person would write it.
     pub(crate) what: String,
@@ -106,7 +117,7 @@ pub(crate) async fn ask_person(
     };
     let how = match approval.settled {
         Some(settlement) => settlement.how,
-        None => answer(cx, approval).await?,
+        None => answer(cx, approval, wish.asker.stop).await?,
     };
     if let Settled::Answered { verdict, .. } = how
         && matches!(verdict, Verdict::Session | Verdict::Always)
@@ -116,19 +127,34 @@ pub(crate) async fn ask_person(
     Ok(how)
 }
 
+/// Returns what a person said before a crash, for where nobody can be asked any more.
+pub(crate) async fn said_before(
+    cx: &TurnContext<'_>,
+    wish: &Wish<'_>,
+) -> Result<Option<Settled>, StoreError> {
+    let approval = left_behind(cx, wish).await?;
+    let settlement = approval.and_then(|approval| approval.settled);
+    Ok(settlement.map(|settlement| settlement.how))
+}
+
 /// Finds the same question from before a crash, if it still waits or was answered. What expired meanwhile is asked anew.
+///
+/// A call that makes others may make the same one twice, so each of theirs is a new question. The name of the tool is not
+/// compared: the store has it as the model wrote it.
 async fn left_behind(
     cx: &TurnContext<'_>,
     wish: &Wish<'_>,
 ) -> Result<Option<Approval>, StoreError> {
+    if wish.asker.is_inner {
+        return Ok(None);
+    }
     let (store, now) = (&cx.ports.store, cx.ports.clock.now());
     let session = cx.recorder.session();
-    let found = store.approval_of_call(session, wish.call).await?;
+    let found = store.approval_of_call(session, wish.asker.call).await?;
     Ok(found.filter(|approval| {
         let settled = approval.settled.map(|settlement| settlement.how);
         let is_answered = matches!(settled, Some(Settled::Answered { .. }));
-        let is_same = approval.tool == wish.tool && approval.what == wish.what;
-        is_same && (is_answered || approval.is_open(now))
+        approval.what == wish.what && (is_answered || approval.is_open(now))
     }))
 }
 
@@ -142,7 +168,7 @@ async fn write_down(
     let approval = Approval {
         id: ApprovalId::generate(&cx.ports.random),
         session: cx.recorder.session().clone(),
-        call: wish.call.clone(),
+        call: wish.asker.call.clone(),
         tool: wish.tool.to_owned(),
         what: wish.what.clone(),
         reason: wish.reason.clone(),
@@ -157,7 +183,11 @@ async fn write_down(
 
 /// Shows a question and waits for its end. What the store says in the end is what counts: another process may have been
 /// first.
-async fn answer(cx: &TurnContext<'_>, approval: Approval) -> Result<Settled, StoreError> {
+async fn answer(
+    cx: &TurnContext<'_>,
+    approval: Approval,
+    stop: &CancellationToken,
+) -> Result<Settled, StoreError> {
     let (_listening, said) = cx.questions.wait_for(&approval);
     let left_ms = approval.expires.as_millis() - cx.ports.clock.now().as_millis();
     let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
@@ -165,7 +195,7 @@ async fn answer(cx: &TurnContext<'_>, approval: Approval) -> Result<Settled, Sto
     cx.tell(Event::Asked(question(approval, left))).await;
     let how = tokio::select! {
         biased;
-        () = cx.stop.cancelled() => Settled::Withdrawn,
+        () = stop.cancelled() => Settled::Withdrawn,
         Ok(verdict) = said => Settled::Answered { verdict, by: Door::Chat },
         settled = settled_elsewhere(cx, &id) => settled?,
         () = tokio::time::sleep(left) => Settled::Expired,

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use hermes_core::{CallId, Consent, Settled, StoreError, Tool, Verdict};
+use hermes_core::{Consent, Settled, StoreError, Tool, Verdict};
 use serde_json::Value;
 
-use crate::approvals::{Wish, ask_person};
+use crate::approvals::{Asker, Wish, ask_person, said_before};
 use crate::reviewer::Opinion;
 use crate::safety;
 use crate::turn::TurnContext;
@@ -16,7 +16,7 @@ use crate::turn::TurnContext;
 pub enum ConsentPolicy {
     /// Ask, and take silence for "no".
     Ask { timeout: Duration },
-    /// Nobody is there to ask: refuse.
+    /// Nobody is there to ask: refuse, unless the answer was given before a crash.
     Refuse,
     /// The user said yes to everything (`--yolo`).
     Allow,
@@ -28,12 +28,12 @@ pub(crate) enum Decision {
     NotRun(String),
 }
 
-/// Decides about a call of a tool. `call` is the one the model made, for itself or for what it does.
+/// Decides about a call of a tool.
 pub(crate) async fn decide(
     cx: &TurnContext<'_>,
     tool: &dyn Tool,
-    call: &CallId,
     arguments: &Value,
+    asker: Asker<'_>,
 ) -> Result<Decision, StoreError> {
     let needed = match tool.consent(arguments) {
         Consent::NotNeeded => None,
@@ -47,7 +47,7 @@ pub(crate) async fn decide(
     if cx.settings.consent == ConsentPolicy::Allow {
         return Ok(Decision::Run);
     }
-    let Some(mut wish) = wish(cx, tool, call, arguments, needed).await else {
+    let Some(mut wish) = wish(cx, tool, arguments, asker, needed).await else {
         return Ok(Decision::Run);
     };
     if cx.questions.is_allowed(&wish) {
@@ -63,10 +63,13 @@ pub(crate) async fn decide(
         Opinion::Unsure => {}
     }
     let ConsentPolicy::Ask { timeout } = cx.settings.consent else {
-        return Ok(Decision::NotRun(format!(
-            "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run.",
-            wish.reason
-        )));
+        return Ok(match said_before(cx, &wish).await? {
+            Some(how) => heard(how),
+            None => Decision::NotRun(format!(
+                "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run.",
+                wish.reason
+            )),
+        });
     };
     let how = ask_person(cx, &wish, timeout).await?;
     if let Settled::Answered {
@@ -83,8 +86,8 @@ pub(crate) async fn decide(
 async fn wish<'a>(
     cx: &TurnContext<'_>,
     tool: &'a dyn Tool,
-    call: &'a CallId,
     arguments: &Value,
+    asker: Asker<'a>,
     needed: Option<String>,
 ) -> Option<Wish<'a>> {
     let command = command(arguments);
@@ -97,7 +100,7 @@ async fn wish<'a>(
     choices.push(Verdict::Deny);
     let reasons: Vec<String> = needed.into_iter().chain(found).collect();
     (!reasons.is_empty()).then(|| Wish {
-        call,
+        asker,
         tool: &tool.spec().name,
         what: describe(arguments),
         reason: reasons.join(", and "),
@@ -119,20 +122,18 @@ fn heard(how: Settled) -> Decision {
             "Not run: nobody answered in time whether this is allowed. Do what does not need it, or stop and say what \
              waits for an answer."
         }
-        Settled::Withdrawn => "Not run: the user interrupted before allowing it.",
+        Settled::Withdrawn => "Not run: it was stopped before anybody allowed it.",
     };
     Decision::NotRun(words.to_owned())
+}
+
+/// What would run, as a person would write it: a command, a script, the arguments of any other call.
+fn describe(arguments: &Value) -> String {
+    let text = command(arguments).or_else(|| arguments.get("code")?.as_str());
+    text.map_or_else(|| arguments.to_string(), str::to_owned)
 }
 
 /// Returns the command of a terminal call.
 fn command(arguments: &Value) -> Option<&str> {
     arguments.get("command").and_then(Value::as_str)
-}
-
-/// What would run, as a person would write it: a command, a script, the arguments of any other call.
-fn describe(arguments: &Value) -> String {
-    let text = ["command", "code"]
-        .iter()
-        .find_map(|name| arguments.get(name)?.as_str());
-    text.map_or_else(|| arguments.to_string(), str::to_owned)
 }

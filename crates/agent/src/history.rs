@@ -1,17 +1,32 @@
 //! The conversation in memory, in the form it is sent.
 
+use std::sync::Arc;
+
 use hermes_core::{CallId, Message, Prefix, Role, ToolCall, ToolResult, history};
 
 use crate::delegation::CallPlace;
 
 pub(crate) struct History {
     pub(crate) prefix: Prefix,
-    messages: Vec<Message>,
+    /// Shared with who opened the session, until they have seen it: a long one is not copied.
+    messages: Arc<Vec<Message>>,
 }
 
 impl History {
     pub(crate) fn new(prefix: Prefix, messages: Vec<Message>) -> Self {
-        Self { prefix, messages }
+        Self {
+            prefix,
+            messages: Arc::new(messages),
+        }
+    }
+
+    /// The messages as they are now; they stay so, whatever is said afterwards.
+    pub(crate) fn share(&self) -> Arc<Vec<Message>> {
+        Arc::clone(&self.messages)
+    }
+
+    fn messages_mut(&mut self) -> &mut Vec<Message> {
+        Arc::make_mut(&mut self.messages)
     }
 
     pub(crate) fn messages(&self) -> &[Message] {
@@ -19,37 +34,34 @@ impl History {
     }
 
     pub(crate) fn push(&mut self, message: Message) {
-        self.messages.push(message);
+        self.messages_mut().push(message);
     }
 
     /// Finds where the last turns begin: as many as there are, up to so many. `None` when there is none.
     pub(crate) fn before_last(&self, turns: u32) -> Option<(u32, usize)> {
-        let said = self.messages.iter().enumerate();
+        let said = self.messages.iter().enumerate().rev();
         let begins = said.filter(|(_, message)| message.role == Role::User);
-        let begins: Vec<usize> = begins.map(|(at, _)| at).collect();
-        let count = begins.len().min(turns as usize);
-        let at = *begins.get(begins.len() - count)?;
-        Some((count as u32, at))
+        let counted = (1..).zip(begins.map(|(at, _)| at));
+        counted.take(turns as usize).last()
     }
 
     /// Drops everything from a message on, and returns that message.
     pub(crate) fn cut(&mut self, at: usize) -> Message {
         let message = self.messages[at].clone();
-        self.messages.truncate(at);
+        self.messages_mut().truncate(at);
         message
     }
 
     /// Adds the results of one reply, putting them into the order of its calls.
     pub(crate) fn push_results(&mut self, results: impl IntoIterator<Item = ToolResult>) {
-        self.messages
-            .extend(results.into_iter().map(Message::result));
-        let reply = self
-            .messages
+        let messages = self.messages_mut();
+        messages.extend(results.into_iter().map(Message::result));
+        let reply = messages
             .iter()
             .rposition(|message| message.role != Role::Tool)
             .unwrap_or(0);
-        let tail = self.messages.split_off(reply);
-        self.messages.extend(history::in_call_order(tail));
+        let tail = messages.split_off(reply);
+        messages.extend(history::in_call_order(tail));
     }
 
     /// Returns whether it is the model's turn to speak: the last word is the user's, or all calls have results.

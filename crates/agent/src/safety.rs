@@ -36,11 +36,11 @@ pub(crate) async fn reviewed(cx: &TurnContext<'_>, wish: &Wish<'_>) -> Opinion {
     let session = cx.recorder.session();
     let (opinion, spent) = tokio::select! {
         answer = reviewer.opinion(session, &cx.turn, &wish.what, &wish.reason) => answer,
-        () = cx.stop.cancelled() => (Opinion::Unsure, None),
+        () = wish.asker.stop.cancelled() => (Opinion::Unsure, None),
     };
     if let Some(spent) = spent {
         cx.tell(Event::CallSpent {
-            call: wish.call.clone(),
+            call: wish.asker.call.clone(),
             usage: spent.usage,
             cost: spent.cost,
             model: spent.model,

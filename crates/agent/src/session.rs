@@ -119,7 +119,8 @@ pub struct Opened {
 
 pub struct Resumed {
     pub record: SessionRecord,
-    pub messages: Vec<Message>,
+    /// To be let go once it is seen: what is said next would otherwise be said in a copy.
+    pub messages: Arc<Vec<Message>>,
     /// A turn was cut short by a crash; it goes on by itself when the task runs.
     pub has_open_turn: bool,
 }
@@ -299,10 +300,10 @@ impl SessionTask {
             },
             inherited: inherited(&parent.messages, &self.ports),
         });
-        self.history = History::new(parent.prefix, parent.messages.clone());
+        self.history = History::new(parent.prefix, parent.messages);
         Ok(Resumed {
             record: parent.record,
-            messages: parent.messages,
+            messages: self.history.share(),
             has_open_turn: false,
         })
     }
@@ -329,14 +330,13 @@ impl SessionTask {
         self.recorder = self.recorder_of(id.clone());
         self.claim = Some(self.ports.store.claim(&id).await?);
         let loaded = self.ports.store.load(&id).await?;
-        let resumed = Resumed {
-            record: loaded.record,
-            messages: loaded.messages.clone(),
-            has_open_turn: loaded.open_turn.is_some(),
-        };
         self.history = History::new(loaded.prefix, loaded.messages);
         self.open_turn = loaded.open_turn;
-        Ok(resumed)
+        Ok(Resumed {
+            record: loaded.record,
+            messages: self.history.share(),
+            has_open_turn: self.open_turn.is_some(),
+        })
     }
 
     /// Takes ops until every door is closed and the work is done.

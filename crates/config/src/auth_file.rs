@@ -1,39 +1,283 @@
-//! Keys in `auth.json`: several per provider, for rotation. Read only; nothing here writes the file.
+//! Keys in `auth.json`: several per provider, for rotation.
+//!
+//! Several processes share the file. Whoever changes it holds `auth.lock` beside it, reads it anew, and replaces it in
+//! one step; whatever is in it that we do not know stays. Start at [`AuthFile::change`].
 
-use std::collections::BTreeMap;
+mod entry;
 
-use hermes_core::Secret;
-use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions, Permissions, TryLockError},
+    io,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use hermes_core::{Secret, Timestamp};
+use serde_json::{Map, Value, json};
 
 use crate::{
-    disk::{ReadError, read_text},
+    disk::{PRIVATE_FILE_MODE, ReadError, WriteError, read_text, write_atomically},
     home::Home,
 };
 
-/// Returns the API keys of the credential pool by provider, in their order of priority.
+pub use entry::{KeyState, Refusal, StoredKey};
+
+const FILE: &str = "auth.json";
+const LOCK: &str = "auth.lock";
+const VERSION: u64 = 1;
+const POOL: &str = "credential_pool";
+
+/// A change takes milliseconds; whoever holds the lock for longer than all these tries together hangs.
+const LOCK_TRIES: u32 = 250;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Why stored keys cannot be read or changed. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("`{}` is damaged: {detail}", path.display())]
+    Damaged { path: PathBuf, detail: String },
+    #[error("another process keeps `{}` locked", path.display())]
+    Locked { path: PathBuf },
+}
+
+impl AuthError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Read(error) => error.hint().to_owned(),
+            Self::Write(error) => error.hint().to_owned(),
+            Self::Damaged { path, .. } => {
+                let path = path.display();
+                format!(
+                    "mend it, or move it aside (`mv '{path}' '{path}.corrupt'`) and add the keys again"
+                )
+            }
+            Self::Locked { .. } => "try again; end the other `hermes` if it hangs".to_owned(),
+        }
+    }
+}
+
+/// The stored keys of one home.
+#[derive(Debug)]
+pub struct AuthFile {
+    path: PathBuf,
+    root: Map<String, Value>,
+}
+
+impl AuthFile {
+    /// Reads the file in a home's folder; one that is not there holds no keys.
+    pub fn open(folder: &Path) -> Result<Self, AuthError> {
+        let path = folder.join(FILE);
+        let damaged = |detail: String| AuthError::Damaged {
+            path: path.clone(),
+            detail,
+        };
+        let root = match read_text(&path)?.as_deref().map(str::trim) {
+            None | Some("") => Map::new(),
+            Some(text) => serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?,
+        };
+        let is_sound = match root.get(POOL) {
+            None => true,
+            Some(Value::Object(pool)) => pool.values().all(Value::is_array),
+            Some(_) => false,
+        };
+        match is_sound {
+            true => Ok(Self { path, root }),
+            false => Err(damaged(format!(
+                "`{POOL}` should hold a list for every provider"
+            ))),
+        }
+    }
+
+    /// Reads the file, lets `work` change it, and saves it, while no other process can. Nothing is saved when `work` fails
+    /// or changes nothing.
+    pub fn change<T, E: From<AuthError>>(
+        folder: &Path,
+        now: Timestamp,
+        work: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _lock = lock(&folder.join(LOCK))?;
+        let mut file = Self::open(folder)?;
+        let before = file.root.clone();
+        let done = work(&mut file)?;
+        if file.root != before {
+            file.save(now).map_err(AuthError::from)?;
+        }
+        Ok(done)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns every stored key, by provider and in its order of priority.
+    pub fn keys(&self) -> Vec<StoredKey> {
+        let pool = self.root.get(POOL).and_then(Value::as_object);
+        let keys = pool.into_iter().flatten().flat_map(|(provider, entries)| {
+            let entries = entries.as_array().into_iter().flatten().enumerate();
+            let mut keys: Vec<StoredKey> = entries
+                .filter_map(|(position, entry)| StoredKey::read(provider, position, entry))
+                .collect();
+            keys.sort_by_key(|key| key.priority);
+            keys
+        });
+        keys.collect()
+    }
+
+    /// Adds a key behind the others of its provider, under a label of its own, and returns how it is kept.
+    pub fn add(&mut self, provider: &str, secret: &Secret, label: Option<&str>) -> StoredKey {
+        let there: Vec<StoredKey> = self.keys_of(provider).collect();
+        let priority = there.iter().map(|key| key.priority + 1).max().unwrap_or(0);
+        let label = match label {
+            Some(label) => label.to_owned(),
+            None => entry::free_label(&there),
+        };
+        let key = StoredKey::new(provider, secret, label, priority);
+        self.entries(provider).push(key.to_entry());
+        key
+    }
+
+    /// Takes a key out; it must have been read from this very file.
+    pub fn remove(&mut self, key: &StoredKey) {
+        let entries = self.entries(&key.provider);
+        if key.position < entries.len() {
+            entries.remove(key.position);
+        }
+        if entries.is_empty()
+            && let Some(pool) = self.root.get_mut(POOL).and_then(Value::as_object_mut)
+        {
+            pool.shift_remove(&key.provider);
+        }
+    }
+
+    /// Lets every key of a provider be used again at once. Returns how many were not.
+    pub fn wake(&mut self, provider: &str) -> usize {
+        let entries = self.entries_there(provider);
+        entries.map(|entry| usize::from(entry::wake(entry))).sum()
+    }
+
+    /// Writes down that a key was refused. Returns whether it is one of these.
+    pub fn rest(&mut self, provider: &str, secret: &Secret, refusal: &Refusal) -> bool {
+        let mut is_here = false;
+        for entry in self.entries_there(provider) {
+            if entry::holds(entry, secret) {
+                entry::rest(entry, refusal);
+                is_here = true;
+            }
+        }
+        is_here
+    }
+
+    fn keys_of(&self, provider: &str) -> impl Iterator<Item = StoredKey> {
+        let keys = self.keys().into_iter();
+        keys.filter(move |key| key.provider == provider)
+    }
+
+    fn entries_there(&mut self, provider: &str) -> impl Iterator<Item = &mut Map<String, Value>> {
+        let pool = self.root.get_mut(POOL).and_then(Value::as_object_mut);
+        let entries = pool.and_then(|pool| pool.get_mut(provider)?.as_array_mut());
+        let entries = entries.into_iter().flatten();
+        entries.filter_map(Value::as_object_mut)
+    }
+
+    /// The list of a provider, made when there is none. `open` saw to it that nothing else is in its place.
+    fn entries(&mut self, provider: &str) -> &mut Vec<Value> {
+        let list = &mut self.root.entry(POOL).or_insert_with(|| json!({}))[provider];
+        if !list.is_array() {
+            *list = json!([]);
+        }
+        match list {
+            Value::Array(entries) => entries,
+            _ => unreachable!("a list was just put here"),
+        }
+    }
+
+    fn save(&mut self, now: Timestamp) -> Result<(), WriteError> {
+        self.root.entry("version").or_insert(VERSION.into());
+        self.root.insert("updated_at".into(), now.to_text().into());
+        make_private(&self.path)?;
+        let text = format!("{:#}\n", Value::Object(self.root.clone()));
+        write_atomically(&self.path, &text)
+    }
+}
+
+/// Closes an existing file to others before a secret is put into it: a replaced file keeps its permissions.
+fn make_private(path: &Path) -> Result<(), WriteError> {
+    let closed = match fs::metadata(path) {
+        Ok(file) if file.permissions().mode() & 0o777 != PRIVATE_FILE_MODE => {
+            fs::set_permissions(path, Permissions::from_mode(PRIVATE_FILE_MODE))
+        }
+        _ => Ok(()),
+    };
+    closed.map_err(|source| WriteError {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+/// Takes the lock; it is free again when the file is dropped, also by a crash.
+fn lock(path: &Path) -> Result<File, AuthError> {
+    let unwritable = |source: io::Error| WriteError {
+        path: path.to_path_buf(),
+        source,
+    };
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(PRIVATE_FILE_MODE)
+        .open(path)
+        .map_err(unwritable)?;
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(source)) => return Err(unwritable(source).into()),
+        }
+    }
+    Err(AuthError::Locked {
+        path: path.to_path_buf(),
+    })
+}
+
+/// Returns the stored keys that a home uses, each with the folder it is kept in: its own and, for providers that a
+/// profile keeps no key of, the root's.
+pub fn used_keys(home: &Home) -> Result<Vec<(PathBuf, StoredKey)>, AuthError> {
+    let with = |folder: &Path| {
+        let folder = folder.to_path_buf();
+        move |key| (folder.clone(), key)
+    };
+    let own = AuthFile::open(home.directory())?.keys();
+    let own: Vec<_> = own.into_iter().map(with(home.directory())).collect();
+    if home.root() == home.directory() {
+        return Ok(own);
+    }
+    let is_missing = |key: &StoredKey| own.iter().all(|(_, known)| known.provider != key.provider);
+    let mut roots = AuthFile::open(home.root())?.keys();
+    roots.retain(is_missing);
+    let roots = roots.into_iter().map(with(home.root()));
+    Ok(own.iter().cloned().chain(roots).collect())
+}
+
+/// Returns the API keys that a home uses by provider, in their order of priority.
 ///
 /// A file that does not parse holds no keys we could use; it is left alone, and `None` says so.
 pub fn stored_keys(home: &Home) -> Result<Option<BTreeMap<String, Vec<Secret>>>, ReadError> {
-    let Some(text) = read_text(&home.directory().join("auth.json"))? else {
-        return Ok(Some(BTreeMap::new()));
+    let used = match used_keys(home) {
+        Ok(used) => used,
+        Err(AuthError::Read(error)) => return Err(error),
+        Err(_) => return Ok(None),
     };
-    let Ok(file) = serde_json::from_str::<Value>(&text) else {
-        return Ok(None);
-    };
-    let pools = file.get("credential_pool").and_then(Value::as_object);
-    let pools = pools.into_iter().flatten().map(|(provider, entries)| {
-        let mut entries: Vec<&Value> = entries.as_array().into_iter().flatten().collect();
-        entries.sort_by_key(|entry| entry.get("priority").and_then(Value::as_i64).unwrap_or(0));
-        let keys = entries.into_iter().filter_map(api_key);
-        (provider.clone(), keys.collect())
-    });
-    Ok(Some(pools.collect()))
-}
-
-/// Tokens of a login expire and need refreshing; only plain keys can be used as they stand.
-fn api_key(entry: &Value) -> Option<Secret> {
-    let is_key = entry.get("auth_type").and_then(Value::as_str) == Some("api_key");
-    let is_dead = entry.get("last_status").and_then(Value::as_str) == Some("dead");
-    let key = entry.get("access_token").and_then(Value::as_str)?;
-    (is_key && !is_dead && !key.is_empty()).then(|| Secret::new(key))
+    let mut keys: BTreeMap<String, Vec<Secret>> = BTreeMap::new();
+    for (_, key) in used.into_iter().filter(|(_, key)| key.is_usable()) {
+        keys.entry(key.provider).or_default().push(key.secret);
+    }
+    Ok(Some(keys))
 }

@@ -288,6 +288,11 @@ impl Home {
         self.directory.join(".env")
     }
 
+    /// Returns the file of stored keys.
+    pub fn auth_json(&self) -> PathBuf {
+        self.directory.join("auth.json")
+    }
+
     pub fn soul_md(&self) -> PathBuf {
         self.directory.join("SOUL.md")
     }

@@ -30,6 +30,7 @@ pub fn check_permissions(home: &Home) -> Vec<PermissionProblem> {
         (home.dot_env(), PRIVATE_FILE_MODE),
         (config, PRIVATE_FILE_MODE),
         (backup, PRIVATE_FILE_MODE),
+        (home.auth_json(), PRIVATE_FILE_MODE),
     ]
     .into_iter()
     .filter_map(|(path, wanted)| {

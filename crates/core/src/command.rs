@@ -294,7 +294,7 @@ mod tests {
         let Line::Ambiguous { names, .. } = read("/t", Surface::Terminal) else {
             panic!("/t was guessed");
         };
-        assert_eq!(names, ["title", "tools"]);
+        assert_eq!(names, ["title", "tools", "toolsets"]);
     }
 
     #[test]

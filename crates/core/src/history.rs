@@ -52,6 +52,14 @@ pub fn unanswered(messages: &[Message]) -> Vec<CallId> {
         .collect()
 }
 
+/// Returns the end of a conversation: so many exchanges, each beginning with what the user said.
+pub fn last_exchanges(messages: &[Message], count: usize) -> &[Message] {
+    let begins = (0..messages.len()).rev();
+    let begins = begins.filter(|at| messages[*at].role == Role::User);
+    let first = begins.take(count).last().unwrap_or(messages.len());
+    &messages[first..]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +106,21 @@ mod tests {
             result("a"),
         ];
         assert_eq!(in_call_order(stored), expected);
+    }
+
+    #[test]
+    fn an_exchange_begins_with_what_the_user_said() {
+        let messages = [
+            Message::user("a"),
+            Message::assistant("1"),
+            Message::user("b"),
+            reply(&["c"]),
+            result("c"),
+        ];
+        assert_eq!(last_exchanges(&messages, 1), &messages[2..]);
+        assert_eq!(last_exchanges(&messages, 9), messages);
+        assert_eq!(last_exchanges(&messages, 0), []);
+        assert_eq!(last_exchanges(&messages[1..2], 9), []);
     }
 
     #[test]

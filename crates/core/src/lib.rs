@@ -63,9 +63,9 @@ pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
 pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage};
 pub use store::{
-    Archive, Claim, Counted, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse, NewSession,
-    OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken, SpokenFrom,
-    SpokenQuery, Store, StoreError, StoreStats, TranscriptLine, Used,
+    Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,
+    NewSession, OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken,
+    SpokenFrom, SpokenQuery, Store, StoreError, StoreStats, TranscriptLine, Used,
 };
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;

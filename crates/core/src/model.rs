@@ -115,6 +115,11 @@ pub enum ModelNotice {
         to: ModelName,
         reason: String,
     },
+    /// One of several models that advise the answering one could not be asked; the others could.
+    NoAdvice {
+        model: ModelName,
+        reason: String,
+    },
 }
 
 /// Tokens of one or more requests. The whole prompt is `input + cache_read + cache_write`.

@@ -209,6 +209,14 @@ pub trait Archive: Send + Sync {
     /// Reads what users and assistants said, without the results of tools, oldest first.
     fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>>;
 
+    /// Reads the end of a session: so many exchanges, each beginning with what the user said. The rest is not read, so
+    /// that a long session is shown as soon as a short one.
+    fn ending(
+        &self,
+        session: &SessionId,
+        exchanges: usize,
+    ) -> BoxFuture<'_, Result<Ending, StoreError>>;
+
     /// Full-text search. Any text is a valid query.
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>>;
 
@@ -262,6 +270,15 @@ pub struct Spoken {
     pub session: SessionId,
     pub at: Timestamp,
     pub message: Message,
+}
+
+/// How a conversation ends, as far as it goes now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ending {
+    pub record: SessionRecord,
+    pub messages: Vec<Message>,
+    /// How many messages there are before those.
+    pub earlier: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]

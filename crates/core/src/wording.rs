@@ -47,6 +47,9 @@ pub fn notice(notice: &Notice) -> String {
         } => {
             format!("{from} cannot answer ({reason}); {to} takes over for this turn")
         }
+        Notice::Model {
+            notice: ModelNotice::NoAdvice { model, reason },
+        } => format!("{model} gives no advice ({reason})"),
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
         Notice::Context { text } => text.clone(),
         Notice::NotTaken { reason } => format!("not taken: {reason}"),

@@ -81,8 +81,8 @@ fn search_tool(home: &Path) -> Arc<dyn Tool> {
         home: None,
         secret: Vec::new(),
         protected: Vec::new(),
-        commands: Arc::default(),
         files: FileLedger::default(),
+        commands: Arc::default(),
     });
     let mut tools = tools.into_iter();
     tools

@@ -14,6 +14,17 @@ Examples:
 
 Settings are in ~/.hermes/config.yaml, keys in ~/.hermes/.env; `hermes config path` shows where.";
 
+const AUTH_HELP: &str = "\
+Examples:
+  hermes auth add openrouter                    asks for the key; nothing of it is shown
+  hermes auth add openrouter < key.txt          takes it from a file
+  hermes auth add openrouter --label work       gives it a name
+  hermes auth                                   shows all keys, masked
+
+A key that is refused rests for a while, and another takes its turn: for five
+minutes when it was not accepted, for an hour or as long as the provider says
+when it is used up. Keys are in ~/.hermes/auth.json, which only you can read.";
+
 const SERVE_HELP: &str = "\
 An MCP client starts `hermes mcp serve` itself and talks to it over standard input and output.
 With --http it waits at http://HOST:PORT/mcp. Beyond this machine it needs a token, which clients send as
@@ -120,10 +131,12 @@ pub enum Command {
     Chat(ChatArgs),
     /// Watch the agent work: no key, no network, nothing of yours touched
     Demo(DemoArgs),
-    /// Choose a model and try it, step by step
+    /// Choose a model, the place where commands run, and tools; what is chosen is tried
     Setup(SetupArgs),
     /// Show or choose the model
     Model(ModelArgs),
+    /// Keep several API keys of a provider, which take turns
+    Auth(AuthArgs),
     /// Look at past sessions
     Sessions(SessionsArgs),
     /// See and answer the questions that conversations wait with
@@ -216,6 +229,10 @@ pub struct SetupArgs {
 pub enum SetupSection {
     /// Which model answers
     Model,
+    /// Where commands run: here, in a container, on another machine
+    Terminal,
+    /// Which tools models are offered
+    Tools,
     /// How the agent behaves
     Agent,
 }
@@ -242,6 +259,51 @@ pub enum ModelCommand {
         #[arg(long)]
         provider: Option<String>,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = AUTH_HELP)]
+pub struct AuthArgs {
+    #[command(subcommand)]
+    pub command: Option<AuthCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AuthCommand {
+    /// Add a key: typed unseen or read from standard input, tried with a real request, then kept
+    Add(AuthAddArgs),
+    /// Show every key there is, masked: where it comes from, and whether it rests
+    #[command(visible_alias = "ls")]
+    List {
+        /// Only the keys of this provider
+        provider: Option<String>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Forget a stored key
+    #[command(visible_alias = "rm")]
+    Remove {
+        provider: String,
+        /// Its label, its id, or its number in the list
+        key: String,
+    },
+    /// Use refused keys again at once, instead of when their rest is over
+    Reset { provider: String },
+}
+
+#[derive(Debug, Args)]
+pub struct AuthAddArgs {
+    /// Whose key it is; `hermes model list` shows the names
+    pub provider: String,
+    /// A name to know the key by
+    #[arg(long)]
+    pub label: Option<String>,
+    /// Keep the key without trying it
+    #[arg(long)]
+    pub no_check: bool,
+    /// The key itself. Others on this machine may see it, and your shell remembers it: better leave it out
+    #[arg(long, value_name = "KEY")]
+    pub api_key: Option<String>,
 }
 
 #[derive(Debug, Args)]

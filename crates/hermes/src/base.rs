@@ -48,6 +48,24 @@ impl Base {
         })
     }
 
+    /// The same place as if these settings were made, with nothing saved: for trying them.
+    pub fn supposing(&self, environment: Environment, settings: &[(&str, Value)]) -> Outcome<Self> {
+        let value = |(key, value): &(&str, Value)| Ok((key.parse::<Key>()?, value.clone()));
+        let settings = Settings::load(&Sources {
+            home: &self.home,
+            environment: &environment,
+            working_directory: Some(&self.cwd),
+            flags: settings.iter().map(value).collect::<Outcome<_>>()?,
+            user_config: UserConfig::Read,
+        })?;
+        Ok(Self {
+            environment,
+            home: self.home.clone(),
+            settings,
+            cwd: self.cwd.clone(),
+        })
+    }
+
     fn load_settings(
         home: &Home,
         environment: &Environment,
@@ -99,7 +117,9 @@ fn flag_settings(flags: &RunFlags) -> Outcome<Vec<(Key, Value)>> {
 fn split_model(flags: &RunFlags) -> (Option<&str>, Option<&str>) {
     match (flags.provider.as_deref(), flags.model.as_deref()) {
         (None, Some(model)) => match model.split_once(':') {
-            Some((prefix, rest)) if hermes_llm::providers::find(prefix).is_some() => {
+            Some((prefix, rest))
+                if prefix == hermes_llm::MOA || hermes_llm::providers::find(prefix).is_some() =>
+            {
                 (Some(prefix), Some(rest))
             }
             _ => (None, Some(model)),

@@ -158,6 +158,7 @@ impl<'a, 'b> Chat<'a, 'b> {
         let mut tasks = JoinSet::new();
         tasks.spawn(task);
         let mut was_used = resumed.is_some();
+        drop(resumed);
         let start = loop {
             let wanted = self.until_idle(&session, &mut events).await?;
             let next = match wanted {
@@ -518,8 +519,9 @@ impl<'a, 'b> Chat<'a, 'b> {
     fn show_past(&self, messages: &[Message]) {
         let is_spoken =
             |message: &&Message| message.role != Role::Tool && !message.text().trim().is_empty();
-        let spoken: Vec<_> = messages.iter().filter(is_spoken).collect();
-        for message in &spoken[spoken.len().saturating_sub(SHOWN_MESSAGES)..] {
+        let spoken = messages.iter().rev().filter(is_spoken);
+        let shown: Vec<_> = spoken.take(SHOWN_MESSAGES).collect();
+        for message in shown.into_iter().rev() {
             let who = if message.role == Role::User {
                 "you"
             } else {

@@ -10,6 +10,7 @@ use hermes_llm::ModelChoice;
 use crate::base::Base;
 use crate::failure::Outcome;
 use crate::model_settings::model_settings;
+use crate::wiring;
 
 /// A subagent with less time than this would never finish.
 const TIME_MIN: Duration = Duration::from_secs(30);
@@ -59,5 +60,5 @@ pub fn model(base: &Base) -> Outcome<Option<Arc<dyn Model>>> {
     };
     settings.reasoning_effort = effort.or(settings.reasoning_effort);
     let resolved = hermes_llm::resolve(&settings, &|name: &str| base.variable(name))?;
-    Ok(Some(Arc::new(hermes_llm::Client::new(resolved))))
+    Ok(Some(Arc::new(wiring::client(base, resolved))))
 }

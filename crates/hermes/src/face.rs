@@ -8,9 +8,10 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_agent::{Opened, Session, SessionStart};
+use hermes_agent::{Opened, Resumed, Session, SessionStart};
 use hermes_core::command::{Command, Verb};
-use hermes_core::{Event, Op, SessionId, UserMessage};
+use hermes_core::history::last_exchanges;
+use hermes_core::{Archive as _, Event, Op, SessionId, UserMessage};
 use hermes_store::SqliteStore;
 use hermes_tui::{BusyInput, FromHost, Leave, Settings, ShowReasoning, ToHost};
 use tokio::sync::mpsc;
@@ -53,6 +54,7 @@ pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
     let mut desk = Desk {
         base,
         host,
+        past_exchanges: base.settings.u64("display.resume_exchanges")? as usize,
         face,
         wishes,
         editing: JoinSet::new(),
@@ -114,7 +116,6 @@ fn settings(base: &Base) -> Outcome<Settings> {
         quick_commands: quick::commands(base),
         paste_lines_max: count("paste_collapse_threshold")?,
         paste_chars_max: count("paste_collapse_char_threshold")?,
-        past_exchanges: count("display.resume_exchanges")?,
         history_file: Some(base.home.input_history()),
         user_home: base.environment.user_home(),
     })
@@ -141,6 +142,8 @@ fn reasoning(base: &Base, is_shown: bool) -> Outcome<ShowReasoning> {
 struct Desk<'a, 'b> {
     base: &'a Base,
     host: &'a mut Host<'b>,
+    /// How many exchanges of a conversation that goes on are shown again.
+    past_exchanges: usize,
     face: mpsc::Sender<FromHost>,
     wishes: mpsc::Receiver<ToHost>,
     /// The editor that is open, if one is.
@@ -168,7 +171,11 @@ struct Talk {
 impl Desk<'_, '_> {
     /// Opens one session after the other until the person leaves.
     async fn serve(&mut self) -> Outcome<()> {
-        let mut opened = self.host.open(self.host.prepared().start()).await?;
+        let start = self.host.prepared().start();
+        if let SessionStart::Resume(session) = &start {
+            self.foreshow(session).await;
+        }
+        let mut opened = self.host.open(start).await?;
         for warning in self.host.prepared().wired.warnings.clone() {
             self.tell(FromHost::Warned(format!("warning: {warning}")))
                 .await;
@@ -233,24 +240,51 @@ impl Desk<'_, '_> {
         Ok(next)
     }
 
+    /// Shows the end of a conversation while the whole of it is read, which takes its time when it is long. If it cannot
+    /// be read, opening it tells why.
+    async fn foreshow(&self, session: &SessionId) {
+        let ending = self.archive().ending(session, self.past_exchanges).await;
+        if let Ok(ending) = ending {
+            let introduction = hermes_tui::Opened {
+                title: ending.record.title,
+                past: ending.messages,
+                earlier: usize::try_from(ending.earlier).unwrap_or(usize::MAX),
+                ..self.introduction(session)
+            };
+            self.tell(FromHost::Opened(introduction)).await;
+        }
+    }
+
     async fn introduce(&mut self, opened: &mut Opened) {
-        let wired = &self.host.prepared().wired;
-        let (model, cwd) = (&wired.ports.model, wired.settings.cwd.clone());
-        let resumed = opened.resumed.take();
-        let introduction = hermes_tui::Opened {
-            id: opened.session.id().clone(),
-            title: resumed
-                .as_ref()
-                .and_then(|resumed| resumed.record.title.clone()),
-            model: model.name().to_string(),
-            context_window: model.context_window(),
-            cwd,
-            past: resumed.map_or(Vec::new(), |resumed| resumed.messages),
-        };
-        if !introduction.past.is_empty() {
-            self.to_go_on = Some(introduction.id.clone());
+        let mut introduction = self.introduction(opened.session.id());
+        if let Some(Resumed {
+            record, messages, ..
+        }) = opened.resumed.take()
+        {
+            let past = last_exchanges(&messages, self.past_exchanges);
+            introduction.title = record.title;
+            introduction.past = past.to_vec();
+            introduction.earlier = messages.len() - past.len();
+            if !messages.is_empty() {
+                self.to_go_on = Some(introduction.id.clone());
+            }
         }
         self.tell(FromHost::Opened(introduction)).await;
+    }
+
+    /// A conversation in which nothing was said yet.
+    fn introduction(&self, session: &SessionId) -> hermes_tui::Opened {
+        let wired = &self.host.prepared().wired;
+        let model = &wired.ports.model;
+        hermes_tui::Opened {
+            id: session.clone(),
+            title: None,
+            model: model.name().to_string(),
+            context_window: model.context_window(),
+            cwd: wired.settings.cwd.clone(),
+            past: Vec::new(),
+            earlier: 0,
+        }
     }
 
     async fn pass_on(&mut self, event: Event, talk: &mut Talk) {

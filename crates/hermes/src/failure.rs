@@ -84,6 +84,7 @@ macro_rules! failure_from {
 failure_from!(
     hermes_core::CheckpointError,
     hermes_core::StoreError,
+    hermes_config::AuthError,
     hermes_config::HomeError,
     hermes_config::LoadError,
     hermes_config::ReadError,

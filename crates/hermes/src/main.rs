@@ -17,9 +17,11 @@ mod editor;
 mod face;
 mod failure;
 mod host;
+mod key_ledger;
 mod keyboard;
 mod logging;
 mod mcp;
+mod mixture;
 mod model_settings;
 mod offer;
 mod oneshot;
@@ -116,6 +118,10 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
         Some(Command::Model(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::model::run(&base, args))
+        }
+        Some(Command::Auth(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::auth::run(&base, args))
         }
         Some(Command::Insights(args)) => {
             let base = begin(profile, &flags)?;

@@ -50,7 +50,7 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
 }
 
 /// How the keys of a provider take turns.
-fn strategy(settings: &Settings, provider: Option<&str>) -> Outcome<Strategy> {
+pub fn strategy(settings: &Settings, provider: Option<&str>) -> Outcome<Strategy> {
     let Some(provider) = provider else {
         return Ok(Strategy::default());
     };

@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn many_tools_are_hidden_and_few_are_not() {
         let usual = When::AbovePercent(10);
-        assert!(hides(usual, 100, 100_000));
-        assert!(!hides(usual, 10, 100_000));
-        assert!(hides(usual, 10, 8_000));
+        assert!(hides(usual, 100, 20_000));
+        assert!(!hides(usual, 1, 20_000));
+        assert!(hides(usual, 1, 200));
     }
 
     #[test]

@@ -58,8 +58,9 @@ async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) ->
         session,
         mut events,
         task,
-        ..
+        resumed,
     } = opened;
+    drop(resumed);
     let mut tasks = JoinSet::new();
     tasks.spawn(task);
     let mut signals = Signals::listen()?;

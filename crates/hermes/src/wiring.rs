@@ -7,7 +7,7 @@ use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, Limits, Ports};
 use hermes_core::{Checkpoints, Clock, Prefix, Processes, Random, Terminal, Timestamp, Tool};
 use hermes_exec::CheckpointStore;
-use hermes_llm::{ModelChoice, ResolveError};
+use hermes_llm::{ModelChoice, ResolveError, Resolved};
 use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
 use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
@@ -18,7 +18,9 @@ use crate::base::Base;
 use crate::checkpoints;
 use crate::delegation;
 use crate::failure::Outcome;
+use crate::key_ledger::AuthLedger;
 use crate::mcp::{Company, Servers};
+use crate::mixture;
 use crate::model_settings::model_settings;
 use crate::offer::{Disclosure, Offer};
 use crate::safety;
@@ -200,6 +202,9 @@ pub fn open_store(base: &Base) -> Outcome<SqliteStore> {
 
 /// The model that the settings name, and what the user should know about it.
 pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
+    if let Some(recipe) = mixture::chosen(base)? {
+        return recipe.model(base);
+    }
     let mut settings = model_settings(base)?;
     let environment = |name: &str| base.variable(name);
     let resolved = match hermes_llm::resolve(&settings, &environment) {
@@ -213,7 +218,7 @@ pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<Str
         resolved => resolved?,
     };
     let warnings = resolved.warnings.clone();
-    Ok((Arc::new(hermes_llm::Client::new(resolved)), warnings))
+    Ok((Arc::new(client(base, resolved)), warnings))
 }
 
 /// A model by its name, or by `provider:name`; otherwise as the settings say.
@@ -231,7 +236,12 @@ pub fn named_model(base: &Base, name: &str) -> Outcome<Arc<dyn hermes_core::Mode
     }
     let environment = |name: &str| base.variable(name);
     let resolved = hermes_llm::resolve(&settings, &environment)?;
-    Ok(Arc::new(hermes_llm::Client::new(resolved)))
+    Ok(Arc::new(client(base, resolved)))
+}
+
+/// A client that knows which stored keys rest, and writes down which are refused.
+pub fn client(base: &Base, resolved: Resolved) -> hermes_llm::Client {
+    hermes_llm::Client::new(resolved).with_ledger(Arc::new(AuthLedger::of(&base.home)))
 }
 
 /// With nothing configured, a model server that runs on this machine will do.

@@ -22,7 +22,7 @@ use crate::attempt::{Attempt, Step};
 use crate::classify::{Failure, Remedy};
 use crate::encode::Signatures;
 use crate::http::Http;
-use crate::pool::Pool;
+use crate::pool::{KeyLedger, KeyRefusal, Pool, rest_after};
 use crate::prices;
 use crate::resolve::Resolved;
 use crate::settings::Route;
@@ -50,6 +50,7 @@ pub struct Client {
     routes: Vec<Route>,
     /// One for each route; routes of the same provider share it.
     pools: Vec<Arc<Pool>>,
+    ledger: Option<Arc<dyn KeyLedger>>,
     http: Http,
     attempts_max: u32,
     backoff: Backoff,
@@ -80,12 +81,26 @@ impl Client {
         Self {
             pools: pools.collect(),
             routes,
+            ledger: None,
             http,
             attempts_max,
             backoff: BACKOFF,
             random: Random::from_system(),
             fallen_back: Mutex::default(),
         }
+    }
+
+    /// Spares the keys that the ledger says rest, and tells it of those that are refused from now on.
+    pub fn with_ledger(mut self, ledger: Arc<dyn KeyLedger>) -> Self {
+        for (route, pool) in self.routes.iter().zip(&self.pools) {
+            for key in &route.keys {
+                if let Some(rest) = ledger.rest_left(&route.name.provider, key) {
+                    pool.rest(key, rest);
+                }
+            }
+        }
+        self.ledger = Some(ledger);
+        self
     }
 
     /// Replaces the waits between attempts.
@@ -291,9 +306,7 @@ impl<'a> Asking<'a> {
             self.waited_for_key = true;
             return self.again(failure);
         }
-        let pool = &self.client.pools[self.route];
-        let refuse = |key: &Secret| pool.refuse(key, failure.kind, failure.retry_after);
-        if self.key.as_ref().is_some_and(refuse) {
+        if self.refuse_key(&failure) {
             self.key = None;
             self.waited_for_key = false;
             self.state = State::Ready;
@@ -307,6 +320,23 @@ impl<'a> Asking<'a> {
         } else {
             self.fall_back(failure)
         }
+    }
+
+    /// Lets the current key rest and returns whether another one is good.
+    fn refuse_key(&self, failure: &Failure) -> bool {
+        let Some(key) = &self.key else {
+            return false;
+        };
+        let rest = rest_after(failure.kind, failure.retry_after);
+        if let Some(ledger) = &self.client.ledger {
+            let refusal = KeyRefusal {
+                kind: failure.kind,
+                rest,
+                message: self.clean(&failure.message),
+            };
+            ledger.refused(&self.route().name.provider, key, &refusal);
+        }
+        self.client.pools[self.route].rest(key, rest)
     }
 
     fn again(&mut self, failure: Failure) -> Result<Delta, ModelError> {

@@ -1,13 +1,14 @@
 //! Models: providers, streaming, credentials, fallback, usage and cost.
 //!
 //! [`resolve()`] turns settings into routes, [`Client`] asks along them and implements the `Model` port, [`providers`]
-//! is the table of everybody we know. Reading order: `client` (what happens when something fails), `attempt` (one
-//! request), `encode` (what is sent), `frames` and `decode` (what comes back).
+//! is the table of everybody we know, [`Mixture`] makes one model of several. Reading order: `client` (what happens when
+//! something fails), `attempt` (one request), `encode` (what is sent), `frames` and `decode` (what comes back).
 //!
 //! The wires are our own: `docs/decisions/0002` says why. No type of the HTTP client leaves this crate but as the source
 //! of an error.
 
 mod client;
+mod moa;
 
 mod attempt;
 mod classify;
@@ -33,7 +34,8 @@ pub mod resolve;
 pub mod settings;
 
 pub use client::Client;
-pub use pool::Strategy;
+pub use moa::{Fanout, MOA, Mixture, REFERENCES_MAX};
+pub use pool::{KeyLedger, KeyRefusal, Strategy};
 pub use providers::{PROVIDERS, Protocol, Provider};
 pub use resolve::{ResolveError, Resolved, resolve};
 pub use settings::{DeadlineSettings, Effort, Endpoint, ModelChoice, ModelSettings, Route};

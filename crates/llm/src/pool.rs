@@ -34,6 +34,27 @@ impl Strategy {
     }
 }
 
+/// Remembers beyond one client, and beyond one process, which keys rest.
+///
+/// The client asks it once, when it is made, and tells it each refusal. Both are called between requests and must be
+/// quick; what cannot be written down is forgotten.
+pub trait KeyLedger: Send + Sync + std::fmt::Debug {
+    /// Returns how long a key is still to rest.
+    fn rest_left(&self, provider: &str, key: &Secret) -> Option<Duration>;
+
+    fn refused(&self, provider: &str, key: &Secret, refusal: &KeyRefusal);
+}
+
+/// A key that the provider did not take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRefusal {
+    pub kind: ModelErrorKind,
+    /// How long it is spared.
+    pub rest: Duration,
+    /// The provider's words, fit to be shown.
+    pub message: String,
+}
+
 #[derive(Debug)]
 pub(crate) struct Pool {
     strategy: Strategy,
@@ -90,18 +111,9 @@ impl Pool {
         Some(key.secret.clone())
     }
 
-    /// Lets a refused key rest and returns whether another one is good.
-    pub(crate) fn refuse(
-        &self,
-        secret: &Secret,
-        kind: ModelErrorKind,
-        retry_after: Option<Duration>,
-    ) -> bool {
+    /// Lets a key rest and returns whether another one is good.
+    pub(crate) fn rest(&self, secret: &Secret, rest: Duration) -> bool {
         let now = Instant::now();
-        let rest = retry_after.unwrap_or(match kind {
-            ModelErrorKind::Auth => REST_AFTER_AUTH,
-            _ => REST_AFTER_LIMIT,
-        });
         let mut state = self.state();
         for key in state.keys.iter_mut().filter(|key| key.secret == *secret) {
             key.rests_until = Some(now + rest);
@@ -130,6 +142,14 @@ impl Pool {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How long a refused key rests: as long as the provider says, or as long as such refusals usually last.
+pub(crate) fn rest_after(kind: ModelErrorKind, retry_after: Option<Duration>) -> Duration {
+    retry_after.unwrap_or(match kind {
+        ModelErrorKind::Auth => REST_AFTER_AUTH,
+        _ => REST_AFTER_LIMIT,
+    })
 }
 
 impl Key {
@@ -165,7 +185,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_refused_key_rests_and_comes_back() {
         let pool = pool(Strategy::FillFirst);
-        assert!(pool.refuse(&Secret::new("a"), ModelErrorKind::Auth, None));
+        let rest = rest_after(ModelErrorKind::Auth, None);
+        assert!(pool.rest(&Secret::new("a"), rest));
         assert_eq!(picks(&pool, 1), "b");
         tokio::time::advance(REST_AFTER_AUTH).await;
         assert_eq!(picks(&pool, 1), "a");
@@ -176,7 +197,8 @@ mod tests {
         let pool = pool(Strategy::FillFirst);
         let rest = |key, secs| {
             let wait = Some(Duration::from_secs(secs));
-            pool.refuse(&Secret::new(key), ModelErrorKind::RateLimit, wait)
+            let rest = rest_after(ModelErrorKind::RateLimit, wait);
+            pool.rest(&Secret::new(key), rest)
         };
         assert!(rest("a", 30) && rest("b", 10));
         assert!(!rest("c", 20));

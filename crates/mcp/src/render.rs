@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use crate::media::MediaFolder;
 
 /// Renders the result of a tool: its texts, then what it has beside them.
-pub(crate) async fn tool_result(result: &CallToolResult, media: &MediaFolder) -> String {
-    let mut parts = Vec::with_capacity(result.content.len());
-    for block in &result.content {
+pub(crate) async fn tool_result(result: CallToolResult, media: &MediaFolder) -> String {
+    let mut parts = Vec::with_capacity(result.content.len() + 1);
+    for block in result.content {
         parts.push(content(block, media).await);
     }
     if let Some(structured) = &result.structured_content
@@ -20,11 +20,14 @@ pub(crate) async fn tool_result(result: &CallToolResult, media: &MediaFolder) ->
     {
         parts.push(structured.to_string());
     }
-    parts.retain(|part| !part.trim().is_empty());
-    match (parts.is_empty(), result.is_error) {
-        (false, _) => parts.join("\n"),
-        (true, Some(true)) => "the tool failed and did not say why".to_owned(),
-        (true, _) => "done; the tool returned nothing".to_owned(),
+    let parts = parts.into_iter().filter(|part| !part.trim().is_empty());
+    match (
+        parts.reduce(|text, part| text + "\n" + &part),
+        result.is_error,
+    ) {
+        (Some(text), _) => text,
+        (None, Some(true)) => "the tool failed and did not say why".to_owned(),
+        (None, _) => "done; the tool returned nothing".to_owned(),
     }
 }
 
@@ -42,16 +45,16 @@ fn is_said(structured: &Value, parts: &[String]) -> bool {
     })
 }
 
-async fn content(block: &ContentBlock, media: &MediaFolder) -> String {
+async fn content(block: ContentBlock, media: &MediaFolder) -> String {
     match block {
-        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Text(text) => text.text,
         ContentBlock::Image(image) => media.keep("an image", &image.mime_type, &image.data).await,
         ContentBlock::Audio(audio) => {
             let what = "a recording";
             media.keep(what, &audio.mime_type, &audio.data).await
         }
         ContentBlock::Resource(embedded) => resource(&embedded.resource, media).await,
-        ContentBlock::ResourceLink(link) => resource_link(link),
+        ContentBlock::ResourceLink(link) => resource_link(&link),
         other => json!(other).to_string(),
     }
 }
@@ -118,15 +121,12 @@ pub(crate) fn prompt_list(list: &ListPromptsResult) -> String {
     listing(lines, list.next_cursor.as_deref(), "prompts")
 }
 
-pub(crate) async fn prompt_text(result: &GetPromptResult, media: &MediaFolder) -> String {
+pub(crate) async fn prompt_text(result: GetPromptResult, media: &MediaFolder) -> String {
     let mut texts = Vec::with_capacity(result.messages.len());
-    for message in &result.messages {
+    for message in result.messages {
         let role = json!(message.role);
         let role = role.as_str().unwrap_or("message");
-        texts.push(format!(
-            "{role}: {}",
-            content(&message.content, media).await
-        ));
+        texts.push(format!("{role}: {}", content(message.content, media).await));
     }
     match texts.is_empty() {
         true => "the prompt is empty".to_owned(),
@@ -155,7 +155,7 @@ mod tests {
     async fn render(result: Value) -> String {
         // Nothing can be kept there, so files have no part in these tests.
         let nowhere = MediaFolder::new("/proc/nowhere".into());
-        tool_result(&serde_json::from_value(result).unwrap(), &nowhere).await
+        tool_result(serde_json::from_value(result).unwrap(), &nowhere).await
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use hermes_core::{Effect, SessionId, ToolContext};
 use rmcp::model::{ClientRequest, ServerResult};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::auth::StepUp;
@@ -62,7 +62,7 @@ enum Heir {
 pub(crate) struct Request {
     pub(crate) message: ClientRequest,
     /// For people: the method, and what it is about.
-    pub(crate) operation: String,
+    pub(crate) operation: Arc<str>,
     pub(crate) effect: Effect,
     pub(crate) retry: Retry,
 }
@@ -156,12 +156,20 @@ impl Server {
         request: &Request,
         cx: &ToolContext,
     ) -> Result<ServerResult, CallError> {
-        let wait_max = self.settings.call_timeout;
-        let Ok(Ok(_permit)) = timeout(wait_max, self.permits.acquire()).await else {
+        let Some(_permit) = self.permit().await else {
             let cause = "other calls to this server took all its places".to_owned();
             return Err(self.not_sent(request, cause));
         };
         self.in_rounds(request, &Call::of(cx)).await
+    }
+
+    /// Waits for a place among the calls, which is free as a rule; `None` when it takes too long.
+    async fn permit(&self) -> Option<SemaphorePermit<'_>> {
+        if let Ok(permit) = self.permits.try_acquire() {
+            return Some(permit);
+        }
+        let wait_max = self.settings.call_timeout;
+        timeout(wait_max, self.permits.acquire()).await.ok()?.ok()
     }
 
     /// Sends a request that may be one of several of a call. `Err` holds the failure too, which may ask for something.
@@ -181,13 +189,24 @@ impl Server {
             },
             Err(failure) => failure,
         };
+        Box::pin(self.recover(&link, request, call, failure)).await
+    }
+
+    /// Sends the request again if it may be. Boxed by its caller: few calls need it.
+    async fn recover(
+        &self,
+        link: &Link,
+        request: &Request,
+        call: &Arc<Call>,
+        failure: Failure,
+    ) -> Result<ServerResult, (CallError, Option<Failure>)> {
         let class = classify(&failure, link.session);
         if !may_send_again(&failure, class, request) {
-            self.report(&link, &failure, class).await;
+            self.report(link, &failure, class).await;
             return Err((self.failed(request, &failure, class), Some(failure)));
         }
         tracing::debug!(server = self.settings.name, %failure, "a request will be sent again");
-        match self.link_after_trouble(&link, &failure, class).await {
+        match self.link_after_trouble(link, &failure, class).await {
             Some(link) => self.send_last(&link, request, call, class).await,
             None => Err((self.failed(request, &failure, class), None)),
         }
@@ -316,7 +335,7 @@ mod tests {
     fn request(effect: Effect, retry: Retry) -> Request {
         Request {
             message: ClientRequest::PingRequest(PingRequest::default()),
-            operation: "ping".to_owned(),
+            operation: "ping".into(),
             effect,
             retry,
         }

@@ -26,6 +26,8 @@ struct RemoteTool {
     server: Arc<Server>,
     /// What the server calls it.
     remote_name: String,
+    /// For people.
+    operation: Arc<str>,
     effect: Effect,
     parallel: Parallel,
 }
@@ -90,6 +92,7 @@ impl RemoteTool {
             },
             server: Arc::clone(server),
             remote_name: listed.name.to_string(),
+            operation: format!("tools/call `{}`", listed.name).into(),
             effect,
             parallel: match settings.supports_parallel_tool_calls || effect == Effect::Read {
                 true => Parallel::Always,
@@ -107,7 +110,7 @@ impl RemoteTool {
             CallToolRequestParams::new(self.remote_name.clone()).with_arguments(arguments);
         Request {
             message: ClientRequest::CallToolRequest(CallToolRequest::new(parameters)),
-            operation: format!("tools/call `{}`", self.remote_name),
+            operation: Arc::clone(&self.operation),
             effect: self.effect,
             retry: self.server.settings.retry_of(&self.remote_name),
         }
@@ -148,10 +151,11 @@ impl Tool for RemoteTool {
             let request = self.request(arguments);
             match answer(&self.server, &request, cx).await? {
                 ServerResult::CallToolResult(result) => {
-                    let text = tool_result(&result, &self.server.media).await;
-                    match result.is_error {
-                        Some(true) => Err(ToolError::Answer(redact(&text))),
-                        _ => Ok(ToolOutput::text(text)),
+                    let is_error = result.is_error == Some(true);
+                    let text = tool_result(result, &self.server.media).await;
+                    match is_error {
+                        true => Err(ToolError::Answer(redact(&text))),
+                        false => Ok(ToolOutput::text(text)),
                     }
                 }
                 _ => Err(ToolError::OutcomeUnknown(format!(

@@ -145,7 +145,7 @@ impl UtilityTool {
         };
         Request {
             message,
-            operation,
+            operation: operation.into(),
             effect: Effect::Read,
             retry: self.server.settings.retry,
         }
@@ -179,7 +179,7 @@ impl Tool for UtilityTool {
                 }
                 ServerResult::ListPromptsResult(list) => prompt_list(&list),
                 ServerResult::GetPromptResult(result) => {
-                    prompt_text(&result, &self.server.media).await
+                    prompt_text(result, &self.server.media).await
                 }
                 _ => {
                     return Err(ToolError::Answer(format!(

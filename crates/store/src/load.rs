@@ -1,8 +1,8 @@
-//! Reads a session back: as the turn loop needs it, as a transcript, and as what was said since.
+//! Reads a session back: as the turn loop needs it, as a transcript, as what was said since, and its end.
 
 use hermes_core::history::in_call_order;
 use hermes_core::{
-    CallId, Effect, Intent, LoadedSession, Message, OpenTurn, Prefix, SessionId, Spoken,
+    CallId, Effect, Ending, Intent, LoadedSession, Message, OpenTurn, Prefix, SessionId, Spoken,
     SpokenFrom, SpokenQuery, Timestamp, TranscriptLine, TurnEnd,
 };
 use rusqlite::{Connection, OptionalExtension, params};
@@ -16,7 +16,7 @@ pub(crate) fn load(conn: &Connection, session: &SessionId) -> Result<LoadedSessi
     Ok(LoadedSession {
         record: sessions::read_record(conn, session)?,
         prefix: prefix(conn, number)?,
-        messages: in_call_order(messages(conn, number)?),
+        messages: in_call_order(messages(conn, number, 0)?),
         open_turn: open_turn(conn, number)?,
         last_end: last_end(conn, number)?,
     })
@@ -84,14 +84,54 @@ pub(crate) fn spoken(conn: &Connection, query: &SpokenQuery) -> Result<Vec<Spoke
     Ok(spoken)
 }
 
-fn messages(conn: &Connection, session: i64) -> Result<Vec<Message>, Failure> {
+pub(crate) fn ending(
+    conn: &Connection,
+    session: &SessionId,
+    exchanges: usize,
+) -> Result<Ending, Failure> {
+    let number = sessions::require_number(conn, session)?;
+    let record = sessions::read_record(conn, session)?;
+    let messages = match start_of_last(conn, number, exchanges)? {
+        Some(first) => in_call_order(messages(conn, number, first)?),
+        None => Vec::new(),
+    };
+    let earlier = record.messages.saturating_sub(messages.len() as u64);
+    Ok(Ending {
+        record,
+        messages,
+        earlier,
+    })
+}
+
+/// Finds the message that the last exchanges begin with: as many as there are, up to so many.
+fn start_of_last(
+    conn: &Connection,
+    session: i64,
+    exchanges: usize,
+) -> Result<Option<i64>, Failure> {
+    let first = conn
+        .prepare_cached(
+            "SELECT min(number) FROM (
+                 SELECT m.number FROM messages m LEFT JOIN turns t ON t.number = m.turn
+                 WHERE m.session = ?1 AND m.role = 'user' AND t.taken_back IS NULL
+                 ORDER BY m.number DESC LIMIT ?2)",
+        )?
+        .query_row(
+            params![session, i64::try_from(exchanges).unwrap_or(i64::MAX)],
+            |row| row.get(0),
+        )?;
+    Ok(first)
+}
+
+/// Reads the messages from a number on.
+fn messages(conn: &Connection, session: i64, first: i64) -> Result<Vec<Message>, Failure> {
     let mut statement = conn.prepare_cached(
         "SELECT role, text, parts FROM messages
-         WHERE session = ?1
+         WHERE session = ?1 AND number >= ?2
              AND turn NOT IN (SELECT number FROM turns WHERE session = ?1 AND taken_back IS NOT NULL)
          ORDER BY number",
     )?;
-    let mut rows = statement.query([session])?;
+    let mut rows = statement.query([session, first])?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
         messages.push(message(row)?);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, Claim, Entry, Insights,
+    Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, Claim, Ending, Entry, Insights,
     LoadedSession, NewSession, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord,
     Settlement, Settling, Spoken, SpokenQuery, Store, StoreError, StoreStats, Timestamp,
     TranscriptLine,
@@ -262,6 +262,16 @@ impl Archive for SqliteStore {
 
     fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>> {
         Box::pin(self.readers.run(move |conn| load::spoken(conn, &query)))
+    }
+
+    fn ending(
+        &self,
+        session: &SessionId,
+        exchanges: usize,
+    ) -> BoxFuture<'_, Result<Ending, StoreError>> {
+        let session = session.clone();
+        let read = move |conn: &_| load::ending(conn, &session, exchanges);
+        Box::pin(self.readers.run(read))
     }
 
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>> {

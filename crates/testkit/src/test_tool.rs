@@ -11,6 +11,9 @@ use hermes_core::{
 };
 use serde_json::{Value, json};
 
+/// Time enough for a call to ask its question.
+const ABANDONED_AFTER: Duration = Duration::from_millis(500);
+
 /// A tool with one argument, `text`, that it gives back.
 pub struct TestTool {
     spec: ToolSpec,
@@ -40,6 +43,8 @@ pub enum Behaviour {
     Enquire(Ask),
     /// Calls these tools at once with these arguments, and returns what each said, a line each.
     Use(Vec<(&'static str, Value)>),
+    /// Calls this tool, and returns while that waits for the person.
+    Abandon(&'static str, Value),
 }
 
 impl TestTool {
@@ -155,6 +160,11 @@ impl Tool for TestTool {
                 Behaviour::Enquire(ask) => {
                     let response = cx.person.ask(ask.clone()).await;
                     Ok(ToolOutput::text(json!(response).to_string()))
+                }
+                Behaviour::Abandon(tool, arguments) => {
+                    let call = cx.toolbox.call(tool, arguments.clone());
+                    let _ = tokio::time::timeout(ABANDONED_AFTER, call).await;
+                    Ok(ToolOutput::text(text))
                 }
                 Behaviour::Use(calls) => {
                     let calls = calls.iter().map(|(tool, arguments)| async move {

@@ -1,8 +1,8 @@
-//! The text of documents that are not text files: notebooks, Word, Excel and PowerPoint.
+//! The text of documents that are not text files: notebooks, Word, Excel, PowerPoint and PDF.
 //!
-//! Only what a reader needs to know what a document says; layout, images and formulas are left out. PDF is left out too:
-//! no small library reads it well, and `pdftotext` does.
+//! Only what a reader needs to know what a document says; layout, images and formulas are left out.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
@@ -10,6 +10,7 @@ use std::path::Path;
 use zip::ZipArchive;
 
 mod notebook;
+mod pdf;
 mod sheets;
 mod slides;
 mod word;
@@ -27,29 +28,27 @@ pub(crate) struct Extracted {
     pub(crate) kind: &'static str,
 }
 
-/// Returns the text of a document, recognised by the end of its name; `None` for other files and broken documents.
-pub(crate) fn extract(path: &Path, file: &mut File) -> Option<Extracted> {
-    let extract: (fn(&mut File) -> Option<String>, &'static str) =
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "ipynb" => (notebook::text, "a notebook"),
-            "docx" => (
-                |file| word::text(&mut Package::open(file)?),
-                "a Word document",
-            ),
-            "xlsx" => (
-                |file| sheets::text(&mut Package::open(file)?),
-                "an Excel workbook",
-            ),
-            "pptx" => (
-                |file| slides::text(&mut Package::open(file)?),
-                "a PowerPoint presentation",
-            ),
-            _ => return None,
-        };
-    let (extract, kind) = extract;
-    let text = extract(file);
-    file.rewind().ok()?;
-    Some(Extracted { text: text?, kind })
+/// Returns the text of a document, recognised by the end of its name; `None` for other files and broken documents. An
+/// error says what is wrong with a document that has no text to show, and what to do: the file `is …`.
+pub(crate) fn extract(path: &Path, file: &mut File) -> Result<Option<Extracted>, String> {
+    let Some(end) = path.extension().and_then(OsStr::to_str) else {
+        return Ok(None);
+    };
+    let office = |file, text: fn(&mut Package<'_>) -> Option<String>| {
+        Package::open(file).and_then(|mut package| text(&mut package))
+    };
+    let (text, kind) = match end.to_ascii_lowercase().as_str() {
+        "ipynb" => (notebook::text(file), "a notebook"),
+        "docx" => (office(file, word::text), "a Word document"),
+        "xlsx" => (office(file, sheets::text), "an Excel workbook"),
+        "pptx" => (office(file, slides::text), "a PowerPoint presentation"),
+        "pdf" => (pdf::text(file).transpose()?, "a PDF document"),
+        _ => return Ok(None),
+    };
+    match file.rewind() {
+        Ok(()) => Ok(text.map(|text| Extracted { text, kind })),
+        Err(_) => Ok(None),
+    }
 }
 
 /// An office document: parts in an archive.

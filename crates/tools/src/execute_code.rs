@@ -21,7 +21,8 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{ToolPorts, arguments, policy};
+use crate::policy::CommandLists;
+use crate::{ToolPorts, arguments};
 use door::Door;
 
 const NAME: &str = "execute_code";
@@ -84,6 +85,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         spec: spec(&ports.code),
         terminal: Arc::clone(&ports.terminal),
         settings: ports.code.clone(),
+        commands: Arc::clone(&ports.commands),
         output_bytes_max: ports.limits.output_bytes_max,
     })
 }
@@ -115,6 +117,7 @@ struct ExecuteCode {
     spec: ToolSpec,
     terminal: Arc<dyn Terminal>,
     settings: CodeSettings,
+    commands: Arc<CommandLists>,
     output_bytes_max: usize,
 }
 
@@ -144,7 +147,10 @@ impl Tool for ExecuteCode {
     }
 
     fn consent(&self, arguments: &Value) -> Consent {
-        arguments::text(arguments, "code").map_or(Consent::NotNeeded, policy::consent_for_script)
+        let code = arguments::text(arguments, "code");
+        code.map_or(Consent::NotNeeded, |code| {
+            self.commands.consent_for_script(code)
+        })
     }
 
     fn run<'a>(

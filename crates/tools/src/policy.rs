@@ -3,7 +3,8 @@
 //! Pure: the same line always gets the same verdict. The line is read by `shell`; `wrappers` finds the program that
 //! `sudo`, `env` or `xargs` would run; `rules` holds one row per danger, which asks its `questions` of a `call`; `runs`
 //! finds the lines that a program will run in turn; `places` knows which paths matter; `read_only` recognises the few
-//! commands that surely change nothing; `script` judges Python. What the user refused or allowed for good is in [`CommandLists`].
+//! commands that surely change nothing. `script` judges Python. What the user refused or allowed for good is in
+//! [`CommandLists`].
 //!
 //! A net for mistakes and for prompts gone astray. It does not contain a program that means harm.
 
@@ -24,7 +25,6 @@ mod wrappers;
 
 pub use lists::CommandLists;
 pub use read_only::is_read_only;
-pub use script::consent_for_script;
 
 /// Longer lines are no longer something a person could judge; they belong in a script file.
 pub const LINE_BYTES_MAX: usize = 100_000;

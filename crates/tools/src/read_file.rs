@@ -227,7 +227,9 @@ impl Reading {
         if is_shown && self.ledger.may_refer(&self.session, &target, stamp, key) {
             return Ok(Some(unchanged(&self.path, self.page.offset)));
         }
-        let text = match documents::extract(&target, &mut file) {
+        let document = documents::extract(&target, &mut file)
+            .map_err(|what| format!("`{}` {what}", self.path.display()))?;
+        let text = match document {
             Some(document) => self.read_document(&document)?,
             None => self.read_text(file, &metadata)?,
         };

@@ -156,8 +156,7 @@ impl App {
         match told {
             FromHost::Opened(opened) => {
                 let cwd = shorten_home(&opened.cwd, self.settings.user_home.as_deref());
-                self.conversation
-                    .open(opened, cwd, self.settings.past_exchanges);
+                self.conversation.open(opened, cwd);
             }
             FromHost::Event(event) => {
                 let was_busy = self.conversation.is_busy();

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::form::Form;
 use crate::host::{Opened, ShowReasoning};
-use crate::item::{FinishedCall, Item};
+use crate::item::{FinishedCall, Greeting, Item};
 use crate::markdown::{Piece, Stream};
 use crate::{theme, wrap};
 
@@ -115,21 +115,14 @@ impl Conversation {
     }
 
     /// Begins a conversation. The same one again, with another model say, is no news.
-    pub(crate) fn open(&mut self, opened: Opened, cwd: String, past_exchanges: usize) {
+    pub(crate) fn open(&mut self, mut opened: Opened, cwd: String) {
+        let past = std::mem::take(&mut opened.past);
         if let Some(current) = &mut self.opened
             && current.id == opened.id
         {
-            *current = Opened {
-                past: Vec::new(),
-                ..opened
-            };
+            *current = opened;
             return;
         }
-        let past = &opened.past;
-        let is_user = |message: &Message| message.role == Role::User;
-        let users = (0..past.len()).rev().filter(|at| is_user(&past[*at]));
-        let first = users.take(past_exchanges).last().unwrap_or(past.len());
-        let shown: Vec<Item> = past[first..].iter().filter_map(past_item).collect();
         *self = Self {
             reasoning: self.reasoning,
             shows_output: self.shows_output,
@@ -137,18 +130,15 @@ impl Conversation {
             given_back: std::mem::take(&mut self.given_back),
             ..Self::default()
         };
-        self.printed.push(Item::Greeting {
-            conversation: Opened {
-                past: opened.past.iter().take(1).cloned().collect(),
-                ..opened.clone()
-            },
+        self.printed.push(Item::Greeting(Greeting {
+            model: opened.model.clone(),
+            title: opened.title.clone(),
             cwd,
-        });
-        self.printed.extend(shown);
-        self.opened = Some(Opened {
-            past: Vec::new(),
-            ..opened
-        });
+            goes_on: opened.earlier > 0 || !past.is_empty(),
+        }));
+        self.printed.extend(earlier_note(opened.earlier));
+        self.printed.extend(past.iter().filter_map(past_item));
+        self.opened = Some(opened);
     }
 
     /// The person said something: now, or as soon as what runs has ended.
@@ -478,6 +468,16 @@ impl Spent {
             None => self.is_partly_unknown = true,
         }
     }
+}
+
+/// What a person is told of the messages that are not shown again.
+fn earlier_note(earlier: usize) -> Option<Item> {
+    let words = match earlier {
+        0 => return None,
+        1 => "1 message came before these; /history shows it".to_owned(),
+        many => format!("{many} messages came before these; /history shows them"),
+    };
+    Some(Item::note(theme::DIM, words))
 }
 
 /// A message of a conversation that goes on. Tool results say nothing that their calls do not.

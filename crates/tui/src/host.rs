@@ -70,8 +70,10 @@ pub struct Opened {
     /// Tokens that fit into one request and its answer.
     pub context_window: u64,
     pub cwd: PathBuf,
-    /// What was said before, when it goes on.
+    /// What was said last, when it goes on.
     pub past: Vec<Message>,
+    /// How many messages there are before those.
+    pub earlier: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -144,8 +146,6 @@ pub struct Settings {
     /// A paste of more lines, or of more characters, becomes one chip.
     pub paste_lines_max: usize,
     pub paste_chars_max: usize,
-    /// How many exchanges of a conversation that goes on are shown.
-    pub past_exchanges: usize,
     /// Where what was sent is remembered; nowhere without it.
     pub history_file: Option<PathBuf>,
     /// Shortened to `~` where folders are shown.
@@ -163,7 +163,6 @@ impl Default for Settings {
             quick_commands: QuickCommands::default(),
             paste_lines_max: 5,
             paste_chars_max: 2_000,
-            past_exchanges: 10,
             history_file: None,
             user_home: None,
         }

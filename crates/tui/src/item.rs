@@ -8,8 +8,8 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::markdown::{self, Piece};
+use crate::theme;
 use crate::wrap::{self, Margin};
-use crate::{host::Opened, theme};
 
 /// Rows of a call's output that are shown when details are wanted.
 const DETAIL_ROWS_MAX: usize = 12;
@@ -17,10 +17,7 @@ const DETAIL_ROWS_MAX: usize = 12;
 #[derive(Debug)]
 pub(crate) enum Item {
     /// The first lines of a conversation.
-    Greeting {
-        conversation: Opened,
-        cwd: String,
-    },
+    Greeting(Greeting),
     User(String),
     Reply(Piece),
     Thought {
@@ -36,6 +33,15 @@ pub(crate) enum Item {
         style: Style,
         text: String,
     },
+}
+
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    pub(crate) model: String,
+    pub(crate) title: Option<String>,
+    pub(crate) cwd: String,
+    /// Something was said in the conversation before.
+    pub(crate) goes_on: bool,
 }
 
 #[derive(Debug)]
@@ -69,7 +75,7 @@ impl Item {
 
     pub(crate) fn rows(&self, columns: usize) -> Vec<Line<'static>> {
         match self {
-            Self::Greeting { conversation, cwd } => greeting(conversation, cwd, columns),
+            Self::Greeting(greeting) => greeting.rows(columns),
             Self::User(text) => user(text, columns),
             Self::Reply(piece) => markdown::render(piece, columns),
             Self::Thought { elapsed, text } => thought(*elapsed, text.as_deref(), columns),
@@ -85,27 +91,21 @@ impl Item {
     }
 }
 
-fn greeting(conversation: &Opened, cwd: &str, columns: usize) -> Vec<Line<'static>> {
-    let about = format!(" · {} · {cwd}", wrap::clean(&conversation.model));
-    let mut rows = vec![wrap::cut(
-        Line::from(vec![
+impl Greeting {
+    fn rows(&self, columns: usize) -> Vec<Line<'static>> {
+        let about = format!(" · {} · {}", wrap::clean(&self.model), self.cwd);
+        let about = Line::from(vec![
             Span::styled("☤ Hermes", theme::HEADING),
             Span::styled(about, theme::DIM),
-        ]),
-        columns,
-    )];
-    let help = match &conversation.title {
-        Some(title) if !conversation.past.is_empty() => {
-            format!("going on with “{}”", wrap::clean(title))
-        }
-        _ if !conversation.past.is_empty() => "going on where you stopped".to_owned(),
-        _ => "/help shows what you can do".to_owned(),
-    };
-    rows.push(wrap::cut(
-        Line::styled(format!("  {help}"), theme::DIM),
-        columns,
-    ));
-    rows
+        ]);
+        let help = match (self.goes_on, &self.title) {
+            (true, Some(title)) => format!("  going on with “{}”", wrap::clean(title)),
+            (true, None) => "  going on where you stopped".to_owned(),
+            (false, _) => "  /help shows what you can do".to_owned(),
+        };
+        let help = Line::styled(help, theme::DIM);
+        vec![wrap::cut(about, columns), wrap::cut(help, columns)]
+    }
 }
 
 fn user(text: &str, columns: usize) -> Vec<Line<'static>> {

@@ -3,17 +3,19 @@
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::{
-    Arguments, BoxFuture, CallId, InnerCall, Parallel, Reader, StoreError, ToolCall, ToolContext,
-    ToolError, ToolOutput, Toolbox, Use, wording,
+    Arguments, BoxFuture, CallId, CancellationToken, InnerCall, Parallel, Reader, StoreError,
+    ToolCall, ToolContext, ToolError, ToolOutput, Toolbox, Use, wording,
 };
 use tokio::sync::oneshot;
 
 use super::check::{self, Checked};
 use super::{Ready, keep, plan};
+use crate::approvals::Asker;
 use crate::consent::{Decision, decide};
 use crate::turn::TurnContext;
 
@@ -66,6 +68,15 @@ impl<'a> InnerCalls<'a> {
         self.rules.retain(|(id, _)| *id != ended);
         self.start_what_may_run();
         Some(())
+    }
+
+    /// Stops those that are left when the call that made them ends, and gives them a moment to take their questions back.
+    pub(super) async fn close(&mut self, grace: Duration) {
+        self.waiting.clear();
+        self.context.stop.cancel();
+        let ended = async { while self.next_end().await.is_some() {} };
+        // Those who need longer are dropped.
+        let _ = tokio::time::timeout(grace, ended).await;
     }
 
     fn admit(&mut self, inner: InnerCall) {
@@ -142,7 +153,7 @@ async fn run(
     let name = &ready.call.name;
     let shown = wording::brief(&ready.arguments);
     context.progress.show(format!("{name} {shown}"));
-    may_run(cx, ready, maker).await?;
+    may_run(cx, ready, maker, &context.stop).await?;
     let work = AssertUnwindSafe(ready.tool.run(ready.arguments.clone(), context)).catch_unwind();
     work.await.unwrap_or_else(|_| {
         let text = format!("`{name}` crashed; this is a bug in it.");
@@ -151,14 +162,28 @@ async fn run(
 }
 
 /// Asks for consent, which belongs to the call that the model made, and has the project kept.
-async fn may_run(cx: &TurnContext<'_>, ready: &Ready, maker: &CallId) -> Result<(), ToolError> {
+async fn may_run(
+    cx: &TurnContext<'_>,
+    ready: &Ready,
+    maker: &CallId,
+    stop: &CancellationToken,
+) -> Result<(), ToolError> {
     let lost =
         |error: StoreError| ToolError::Answer(format!("Not run: {error}; {}.", error.hint()));
-    let decision = decide(cx, ready.tool.as_ref(), maker, &ready.arguments).await;
+    let asker = Asker {
+        call: maker,
+        is_inner: true,
+        stop,
+    };
+    let decision = decide(cx, ready.tool.as_ref(), &ready.arguments, asker).await;
     if let Decision::NotRun(why) = decision.map_err(lost)? {
         return Err(ToolError::Answer(why));
     }
     keep::keep_before(cx, std::slice::from_ref(ready))
         .await
-        .map_err(lost)
+        .map_err(lost)?;
+    match stop.is_cancelled() {
+        true => Err(ToolError::Stopped("stopped before it started".to_owned())),
+        false => Ok(()),
+    }
 }

@@ -1,10 +1,11 @@
 //! Has a checkpoint kept before the first call of a turn that may change a project.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use hermes_core::{Change, Event, Notice, StoreError, TurnId, text, wording};
+use hermes_core::{Change, Checkpoints, Event, Notice, StoreError, TurnId, text, wording};
+use tokio::sync::OnceCell;
 
 use super::Ready;
 use crate::turn::TurnContext;
@@ -19,21 +20,21 @@ pub(crate) struct Kept(Mutex<Memory>);
 #[derive(Default)]
 struct Memory {
     turn: Option<TurnId>,
-    /// Projects of this turn: copied, or not to be tried again.
-    projects: HashSet<PathBuf>,
+    /// Projects of this turn. Set once copied, or not to be tried again; whoever comes meanwhile waits.
+    projects: HashMap<PathBuf, Arc<OnceCell<()>>>,
     /// What the user was told; once is enough.
     told: HashSet<String>,
 }
 
 impl Kept {
-    /// Returns whether the turn changes this project for the first time.
-    fn is_first(&self, turn: &TurnId, project: &Path) -> bool {
+    /// Returns where it is noted that this turn has had the project copied.
+    fn once(&self, turn: &TurnId, project: &Path) -> Arc<OnceCell<()>> {
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.turn.as_ref() != Some(turn) {
             memory.turn = Some(turn.clone());
             memory.projects.clear();
         }
-        memory.projects.insert(project.to_owned())
+        Arc::clone(memory.projects.entry(project.to_owned()).or_default())
     }
 
     fn is_news(&self, reason: &str) -> bool {
@@ -63,23 +64,35 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
         }
     }
     for (project, change) in changes {
-        if !cx.kept.is_first(&cx.turn, &project) {
+        let once = cx.kept.once(&cx.turn, &project);
+        if once.initialized() {
             continue;
         }
         // A copy takes its time, and what the model said is not to be lost meanwhile.
         cx.recorder.commit().await?;
-        let kept = tokio::select! {
-            kept = checkpoints.keep(&project, &change) => kept,
+        let keep = || keep(cx, checkpoints.as_ref(), &project, &change);
+        tokio::select! {
+            _ = once.get_or_init(keep) => {}
             () = cx.stop.cancelled() => return Ok(()),
-        };
-        let Err(error) = kept else { continue };
-        let reason = format!("{error}; {}", error.hint());
-        if cx.kept.is_news(&reason) {
-            let notice = Notice::NoCheckpoint { reason };
-            cx.tell(Event::Notice { notice }).await;
         }
     }
     Ok(())
+}
+
+async fn keep(
+    cx: &TurnContext<'_>,
+    checkpoints: &dyn Checkpoints,
+    project: &Path,
+    change: &Change,
+) {
+    let Err(error) = checkpoints.keep(project, change).await else {
+        return;
+    };
+    let reason = format!("{error}; {}", error.hint());
+    if cx.kept.is_news(&reason) {
+        let notice = Notice::NoCheckpoint { reason };
+        cx.tell(Event::Notice { notice }).await;
+    }
 }
 
 fn reason(ready: &Ready) -> String {

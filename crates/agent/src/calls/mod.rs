@@ -17,6 +17,7 @@ use hermes_core::{
 };
 use serde_json::Value;
 
+use crate::approvals::Asker;
 use crate::consent::{Decision, decide};
 use crate::history::History;
 use crate::repeat::RepeatGuard;
@@ -145,14 +146,16 @@ async fn run_segment(
     for ready in segment {
         match refusal(cx, &ready).await? {
             None => allowed.push(ready),
-            Some(result) => {
-                tell_finished(cx, &result, 0).await;
-                cx.recorder.add(finished(cx, result.clone()));
-                results.push(result);
-            }
+            Some(why) => refuse(cx, &ready, why, results).await,
         }
     }
     keep::keep_before(cx, &allowed).await?;
+    // An interrupt may have come while a person was asked or a copy was made.
+    if cx.stop.is_cancelled() {
+        for ready in allowed.drain(..) {
+            refuse(cx, &ready, NOT_RUN_INTERRUPTED.to_owned(), results).await;
+        }
+    }
     for ready in &allowed {
         cx.recorder.add(Entry::CallIntended {
             turn: cx.turn.clone(),
@@ -177,7 +180,7 @@ async fn run_segment(
         if let Some(warning) = warning {
             result.text.push_str(&format!("\n\n{warning}"));
         }
-        tell_finished(cx, &result, elapsed_ms).await;
+        tell_finished(cx, &ready.tool.spec().name, &result, elapsed_ms).await;
         cx.recorder.add(finished(cx, result.clone()));
         results.push(result);
         // The last result is committed together with what follows it.
@@ -188,12 +191,10 @@ async fn run_segment(
     Ok(())
 }
 
-/// Returns the result a call gets instead of running: after an interrupt, or without consent.
-async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<ToolResult>, StoreError> {
-    let not_run = |text: String| Some(ToolResult::new(&ready.call, ResultStatus::NotRun, text));
+/// Returns why a call does not run, in words for the model: after an interrupt, or without consent.
+async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<String>, StoreError> {
     if cx.stop.is_cancelled() {
-        let text = "Not run: the user interrupted before this started.";
-        return Ok(not_run(text.to_owned()));
+        return Ok(Some(NOT_RUN_INTERRUPTED.to_owned()));
     }
     cx.tell(Event::CallStarted {
         call: ready.call.id.clone(),
@@ -201,11 +202,26 @@ async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<ToolResul
         arguments: ready.arguments.clone(),
     })
     .await;
-    let decision = decide(cx, ready.tool.as_ref(), &ready.call.id, &ready.arguments);
+    let asker = Asker {
+        call: &ready.call.id,
+        is_inner: false,
+        stop: &cx.stop,
+    };
+    let decision = decide(cx, ready.tool.as_ref(), &ready.arguments, asker);
     Ok(match decision.await? {
         Decision::Run => None,
-        Decision::NotRun(why) => not_run(why),
+        Decision::NotRun(why) => Some(why),
     })
+}
+
+const NOT_RUN_INTERRUPTED: &str = "Not run: the user interrupted before this started.";
+
+/// Gives a call its result without running it.
+async fn refuse(cx: &TurnContext<'_>, ready: &Ready, why: String, results: &mut Vec<ToolResult>) {
+    let result = ToolResult::new(&ready.call, ResultStatus::NotRun, why);
+    tell_finished(cx, &ready.tool.spec().name, &result, 0).await;
+    cx.recorder.add(finished(cx, result.clone()));
+    results.push(result);
 }
 
 /// Brings a result into the form the model will see: fitted, with context files and the user's words beside it.
@@ -252,13 +268,14 @@ async fn tell_refusal(cx: &TurnContext<'_>, calls: &[ToolCall], result: &ToolRes
         arguments,
     })
     .await;
-    tell_finished(cx, result, 0).await;
+    tell_finished(cx, &call.name, result, 0).await;
 }
 
-async fn tell_finished(cx: &TurnContext<'_>, result: &ToolResult, elapsed_ms: u64) {
+/// Tells the end of a call under the name that its start was told under: that of the tool that is really meant.
+async fn tell_finished(cx: &TurnContext<'_>, tool: &str, result: &ToolResult, elapsed_ms: u64) {
     cx.tell(Event::CallFinished {
         call: result.call.clone(),
-        tool: result.tool.clone(),
+        tool: tool.to_owned(),
         status: result.status,
         text: result.text.clone(),
         elapsed_ms,

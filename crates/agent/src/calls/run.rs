@@ -121,9 +121,10 @@ async fn outcome(
     mut news: News,
 ) -> Outcome {
     let work = AssertUnwindSafe(ready.tool.run(ready.arguments.clone(), context)).catch_unwind();
+    let grace = stop_grace(cx.settings.delegation.depth);
     let give_up = async {
         cx.stop.cancelled().await;
-        tokio::time::sleep(stop_grace(cx.settings.delegation.depth)).await;
+        tokio::time::sleep(grace).await;
     };
     tokio::pin!(work, give_up);
     let deadline = tokio::time::sleep(CALL_TIME_MAX);
@@ -131,7 +132,7 @@ async fn outcome(
     let mut open_enquiries = FuturesUnordered::new();
     let mut at_work = FuturesUnordered::new();
     let mut inner_calls = InnerCalls::of(cx, context);
-    loop {
+    let outcome = loop {
         tokio::select! {
             biased;
             Some(spent) = news.spending.recv() => tell_spent(cx, ready, spent).await,
@@ -140,7 +141,7 @@ async fn outcome(
                 while let Ok(spent) = news.spending.try_recv() {
                     tell_spent(cx, ready, spent).await;
                 }
-                return returned.map_or(Outcome::Panicked, Outcome::Returned);
+                break returned.map_or(Outcome::Panicked, Outcome::Returned);
             }
             Some(text) = news.progress.recv() => {
                 cx.tell(Event::CallProgress { call: ready.call.id.clone(), text }).await;
@@ -164,9 +165,11 @@ async fn outcome(
             Some(()) = inner_calls.next_end() => {}
             () = &mut give_up => return Outcome::Interrupted,
             // Subagents have limits of their own.
-            () = &mut deadline, if at_work.is_empty() => return Outcome::Overdue,
+            () = &mut deadline, if at_work.is_empty() => break Outcome::Overdue,
         }
-    }
+    };
+    inner_calls.close(grace).await;
+    outcome
 }
 
 async fn tell_spent(cx: &TurnContext<'_>, ready: &Ready, spent: Finished) {

@@ -1,11 +1,11 @@
 //! Subagents that outlive the turn that sent them. What they found begins a turn of its own.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    CallId, CancellationToken, Dispatched, ErrandReport, Message, Role, UserMessage,
+    CallId, CancellationToken, Dispatched, ErrandReport, Message, Part, Role, UserMessage,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -126,34 +126,38 @@ impl Report {
 
     /// The report as the model reads it.
     pub(crate) fn message(&self) -> UserMessage {
+        let delegation = &self.delegation;
+        let results = json!({ "results": self.errands });
         UserMessage::text(format!(
-            "{}\n{}",
-            heading(&self.delegation),
-            json!({ "results": self.errands })
+            "{HEADING_START}{delegation}{HEADING_END}\n{results}"
         ))
     }
 }
 
-/// What a report begins with. The conversation has it from the moment the report is delivered.
-fn heading(delegation: &str) -> String {
-    format!(
-        "[Delegation {delegation}: your background subagents have come to rest. The user did not write this.]"
-    )
-}
+/// What a report begins with: the delegation stands between the two. The conversation has it from the moment the report
+/// is delivered.
+const HEADING_START: &str = "[Delegation ";
+const HEADING_END: &str =
+    ": your background subagents have come to rest. The user did not write this.]";
 
 /// Finds the delegations that were dispatched in a conversation and not reported in it, with the calls that did it.
 fn undelivered(messages: &[Message]) -> Vec<(CallId, Dispatched)> {
-    let said = messages.iter().filter(|message| message.role == Role::User);
-    let said: Vec<String> = said.map(Message::text).collect();
+    let reported: HashSet<&str> = messages.iter().filter_map(reported).collect();
     let results = messages.iter().filter_map(Message::tool_result);
     results
         .filter(|result| result.tool == DELEGATE_TASK)
         .filter_map(|result| Some((result.call.clone(), dispatched(&result.text)?)))
-        .filter(|(_, dispatched)| {
-            let heading = heading(&dispatched.delegation_id);
-            !said.iter().any(|text| text.starts_with(&heading))
-        })
+        .filter(|(_, dispatched)| !reported.contains(dispatched.delegation_id.as_str()))
         .collect()
+}
+
+/// The delegation that a message is the report of, if it is one.
+fn reported(message: &Message) -> Option<&str> {
+    let (Role::User, Some(Part::Text { text })) = (message.role, message.parts.first()) else {
+        return None;
+    };
+    let (delegation, _) = text.strip_prefix(HEADING_START)?.split_once(HEADING_END)?;
+    Some(delegation)
 }
 
 /// Reads a result of the tool. Words of the user may follow what the tool wrote.

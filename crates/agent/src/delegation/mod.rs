@@ -222,12 +222,12 @@ impl Crew {
                 .unwrap_or_else(|| Arc::clone(&self.ports.model)),
             ..self.ports.clone()
         };
-        let watch = Watch {
-            events: self.events.clone(),
-            call: self.call.clone(),
-            number: index + 1,
-            person: self.person.clone(),
-        };
+        let watch = Watch::new(
+            self.events.clone(),
+            self.call.clone(),
+            index + 1,
+            self.person.clone(),
+        );
         Subagent {
             id,
             index,

@@ -217,7 +217,7 @@ impl Subagent {
                     }
                 },
                 Some(answer) = asking.next() => {
-                    if let Some(door) = &door {
+                    if let (Some(door), Some(answer)) = (&door, answer) {
                         door.send(answer).await;
                     }
                 }

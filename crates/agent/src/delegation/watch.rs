@@ -1,10 +1,11 @@
 //! What a parent is told of its subagent, and what its person is asked.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use hermes_core::{
-    Ask, BoxFuture, CallId, Enquiry, Event, Field, FieldKind, FieldOption, Op, Person, Question,
-    Response, Verdict, Wanted, text, wording,
+    ApprovalId, Ask, BoxFuture, CallId, CancellationToken, Enquiry, EnquiryId, Event, Field,
+    FieldKind, FieldOption, Op, Person, Question, Response, Verdict, Wanted, text, wording,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -15,17 +16,45 @@ const DECISION: &str = "decision";
 
 /// The parent's ear.
 pub(super) struct Watch {
-    pub(super) events: mpsc::Sender<Event>,
+    events: mpsc::Sender<Event>,
     /// The parent's call.
-    pub(super) call: CallId,
+    call: CallId,
     /// From 1.
-    pub(super) number: usize,
-    pub(super) person: Person,
+    number: usize,
+    person: Person,
+    /// What the person is being asked; stopping it takes the question off their screen.
+    open: HashMap<Asked, CancellationToken>,
 }
 
+/// What a subagent asks, by its name in the subagent's session.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Asked {
+    Consent(ApprovalId),
+    Enquiry(EnquiryId),
+}
+
+/// What to tell the subagent once the person has answered. Nothing, if they did not.
+pub(super) type Answer = BoxFuture<'static, Option<Op>>;
+
 impl Watch {
+    /// The ear for subagent `number` of a call.
+    pub(super) fn new(
+        events: mpsc::Sender<Event>,
+        call: CallId,
+        number: usize,
+        person: Person,
+    ) -> Self {
+        Self {
+            events,
+            call,
+            number,
+            person,
+            open: HashMap::new(),
+        }
+    }
+
     /// Passes an event on. Returns the answer to wait for, if it asks something.
-    pub(super) async fn note(&self, event: Event) -> Option<BoxFuture<'static, Op>> {
+    pub(super) async fn note(&mut self, event: Event) -> Option<Answer> {
         match event {
             Event::CallStarted {
                 tool, arguments, ..
@@ -59,6 +88,9 @@ impl Watch {
             }
             Event::Asked(question) => return Some(self.ask_consent(question)),
             Event::Enquired(enquiry) => return Some(self.ask_on(enquiry)),
+            // Somebody else may have answered, or the time was up.
+            Event::QuestionClosed { approval, .. } => self.take_back(&Asked::Consent(approval)),
+            Event::EnquiryClosed { enquiry } => self.take_back(&Asked::Enquiry(enquiry)),
             _ => {}
         }
         None
@@ -81,8 +113,7 @@ impl Watch {
     }
 
     /// Asks the parent's person whether something may run.
-    fn ask_consent(&self, question: Question) -> BoxFuture<'static, Op> {
-        let person = self.person.clone();
+    fn ask_consent(&mut self, question: Question) -> Answer {
         let ask = Ask {
             asker: format!("subagent {}", self.number),
             message: format!(
@@ -94,29 +125,45 @@ impl Watch {
             },
             timeout: Duration::from_millis(question.expires_in_ms),
         };
+        let approval = question.approval;
+        let response = self.ask(Asked::Consent(approval.clone()), ask);
         Box::pin(async move {
-            Op::Answer {
-                approval: question.approval,
-                verdict: verdict(&person.ask(ask).await),
-            }
+            let verdict = verdict(&response.await?)?;
+            Some(Op::Answer { approval, verdict })
         })
     }
 
     /// Asks the parent's person what a call of the subagent wants to know.
-    fn ask_on(&self, enquiry: Enquiry) -> BoxFuture<'static, Op> {
-        let person = self.person.clone();
+    fn ask_on(&mut self, asked: Enquiry) -> Answer {
         let ask = Ask {
-            asker: format!("{}, for subagent {}", enquiry.asker, self.number),
-            message: enquiry.message,
-            wanted: enquiry.wanted,
-            timeout: Duration::from_millis(enquiry.expires_in_ms),
+            asker: format!("{}, for subagent {}", asked.asker, self.number),
+            message: asked.message,
+            wanted: asked.wanted,
+            timeout: Duration::from_millis(asked.expires_in_ms),
         };
+        let enquiry = asked.id;
+        let response = self.ask(Asked::Enquiry(enquiry.clone()), ask);
         Box::pin(async move {
-            Op::Respond {
-                enquiry: enquiry.id,
-                response: person.ask(ask).await,
-            }
+            let response = response.await?;
+            Some(Op::Respond { enquiry, response })
         })
+    }
+
+    /// Asks until somebody answers or it is taken back.
+    fn ask(
+        &mut self,
+        asked: Asked,
+        ask: Ask,
+    ) -> impl Future<Output = Option<Response>> + Send + use<> {
+        let (person, closed) = (self.person.clone(), CancellationToken::new());
+        self.open.insert(asked, closed.clone());
+        async move { closed.run_until_cancelled(person.ask(ask)).await }
+    }
+
+    fn take_back(&mut self, asked: &Asked) {
+        if let Some(closed) = self.open.remove(asked) {
+            closed.cancel();
+        }
     }
 }
 
@@ -142,17 +189,18 @@ fn decision(choices: &[Verdict]) -> Field {
     }
 }
 
-/// Anything but a clear yes is a no.
-fn verdict(response: &Response) -> Verdict {
+/// What a person said; anything but a clear yes is a no. Silence is neither: the question ends by itself.
+fn verdict(response: &Response) -> Option<Verdict> {
     let decision = match response {
         Response::Accepted { values } => values.get(DECISION).and_then(Value::as_str),
-        Response::Declined { .. } | Response::Cancelled => None,
+        Response::Declined { .. } => None,
+        Response::Cancelled => return None,
     };
-    match decision {
+    Some(match decision {
         Some("once") => Verdict::Once,
         Some("session") => Verdict::Session,
         _ => Verdict::Deny,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -165,10 +213,11 @@ mod tests {
         let said = |value: &str| Response::Accepted {
             values: json!({ DECISION: value }).as_object().unwrap().clone(),
         };
-        assert_eq!(verdict(&said("once")), Verdict::Once);
-        assert_eq!(verdict(&said("session")), Verdict::Session);
-        for no in [said("no"), Response::nobody(), Response::Cancelled] {
-            assert_eq!(verdict(&no), Verdict::Deny, "{no:?}");
+        assert_eq!(verdict(&said("once")), Some(Verdict::Once));
+        assert_eq!(verdict(&said("session")), Some(Verdict::Session));
+        for no in [said("no"), Response::nobody()] {
+            assert_eq!(verdict(&no), Some(Verdict::Deny), "{no:?}");
         }
+        assert_eq!(verdict(&Response::Cancelled), None);
     }
 }

@@ -89,7 +89,10 @@ async fn status(world: &World, running: &Running) -> ResultStatus {
 
 /// A world in which the process died while a question was open.
 async fn crashed() -> (World, Arc<AtomicUsize>, SessionId, Question) {
-    let (world, _) = world();
+    crashed_in(world().0).await
+}
+
+async fn crashed_in(world: World) -> (World, Arc<AtomicUsize>, SessionId, Question) {
     let mut running = start(&world).await;
     let question = ask(&mut running).await;
     let session = running.session.id().clone();
@@ -228,6 +231,34 @@ async fn an_answer_given_while_nobody_ran_counts() {
         assert_eq!(runs.load(Ordering::Relaxed), expected);
         let asks_again = |event: &Event| matches!(event, Event::Asked(_));
         assert!(!running.events.iter().any(asks_again));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_counts_after_a_crash_whatever_the_model_called_the_tool() {
+    let calls = Step::call("c1", "Danger", &json!({"text": "a"}));
+    let world = World::new([calls]).tool(dangerous().0);
+    let (world, runs, session, question) = crashed_in(world).await;
+    answer_outside(&world, &question, Verdict::Once).await;
+    let mut running = resume(&world, &session).await;
+    assert_eq!(running.turn_end().await, TurnEnd::Finished);
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn an_answer_from_before_a_crash_counts_where_nobody_can_be_asked() {
+    for (verdict, expected) in [
+        (Some(Verdict::Once), 1),
+        (Some(Verdict::Deny), 0),
+        (None, 0),
+    ] {
+        let (world, runs, session, question) = crashed().await;
+        if let Some(verdict) = verdict {
+            answer_outside(&world, &question, verdict).await;
+        }
+        let mut running = crate::run::resume(&world, &session).await;
+        assert_eq!(running.turn_end().await, TurnEnd::Finished);
+        assert_eq!(runs.load(Ordering::Relaxed), expected, "{verdict:?}");
     }
 }
 

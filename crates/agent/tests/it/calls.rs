@@ -304,11 +304,11 @@ async fn a_call_that_is_passed_on_is_the_real_call_to_everybody() {
     let (running, _) = say(&world, "go").await;
     let counts = [ran, passed_itself].map(|count| count.load(Ordering::Relaxed));
     assert_eq!(counts, [1, 0]);
-    let started = running.events.iter().find_map(|event| match event {
-        Event::CallStarted { tool, .. } => Some(tool.as_str()),
+    let told = running.events.iter().filter_map(|event| match event {
+        Event::CallStarted { tool, .. } | Event::CallFinished { tool, .. } => Some(tool.as_str()),
         _ => None,
     });
-    assert_eq!(started, Some("mcp__hub__post"));
+    assert_eq!(told.collect::<Vec<_>>(), ["mcp__hub__post"; 2]);
     let result = &results(&world, &running).await[0];
     assert_eq!(
         (result.tool.as_str(), result.text.as_str()),

@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use hermes_core::{BoxFuture, Change, CheckpointError, Checkpoints, Event, Notice, Op, TurnEnd};
-use hermes_testkit::{Step, TestTool, World};
+use hermes_core::{
+    BoxFuture, Change, CheckpointError, Checkpoints, Event, Notice, Op, Parallel, TurnEnd,
+};
+use hermes_testkit::{Behaviour, Step, TestTool, World};
 use serde_json::json;
 
 use crate::run::{Running, start};
 
-/// Keeps nothing, and notes what it was asked and how often the tool had run by then.
+/// Keeps nothing, and notes what it was asked and how often the tool had run when it was done.
 struct Noting {
     asked: Mutex<Vec<(PathBuf, String, usize)>>,
     runs: Arc<AtomicUsize>,
@@ -19,6 +22,8 @@ struct Noting {
 
 enum Manner {
     Keep,
+    /// As others do, after a while.
+    Slow,
     Fail,
     Hang,
 }
@@ -34,11 +39,14 @@ impl Checkpoints for Noting {
         change: &'a Change,
     ) -> BoxFuture<'a, Result<(), CheckpointError>> {
         Box::pin(async move {
+            if matches!(self.manner, Manner::Slow) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
             let runs = self.runs.load(Ordering::SeqCst);
             let asked = (project.to_owned(), change.reason.clone(), runs);
             self.asked.lock().expect("the notes").push(asked);
             match self.manner {
-                Manner::Keep => Ok(()),
+                Manner::Keep | Manner::Slow => Ok(()),
                 Manner::Fail => Err(CheckpointError::NoGit {
                     detail: "not found".into(),
                 }),
@@ -113,6 +121,35 @@ async fn an_interrupt_does_not_wait_for_a_checkpoint() {
     }
     running.session.send(Op::Interrupt).await;
     assert_eq!(running.turn_end().await, TurnEnd::Interrupted);
+    let runs = noting.runs.load(Ordering::SeqCst);
+    assert_eq!(runs, 0, "nothing starts after an interrupt");
+}
+
+#[tokio::test]
+async fn calls_that_a_call_makes_side_by_side_wait_for_the_same_copy() {
+    let change = TestTool::new("change")
+        .changes("/one/a")
+        .parallel(Parallel::Always);
+    let runs = change.runs();
+    let calls = vec![("change", json!({})); 3];
+    let steps = [Step::call("c1", "outer", &json!({})), Step::text("done")];
+    let mut world = World::new(steps)
+        .tool(TestTool::new("outer").does(Behaviour::Use(calls)))
+        .tool(change);
+    let (manner, asked) = (Manner::Slow, Mutex::default());
+    let noting = Arc::new(Noting {
+        asked,
+        runs: Arc::clone(&runs),
+        manner,
+    });
+    world.checkpoints = Some(noting.clone());
+    let mut running = start(&world).await;
+    running.session.say("go").await;
+    assert_eq!(running.turn_end().await, TurnEnd::Finished);
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+    let asked = noting.asked.lock().unwrap().clone();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].2, 0, "no call ran before the copy was made");
 }
 
 #[tokio::test]

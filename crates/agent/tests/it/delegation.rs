@@ -6,9 +6,10 @@ use std::time::Duration;
 use hermes_agent::{AgentSettings, ConsentPolicy, DelegationSettings};
 use hermes_core::delegation::{DELEGATE_TASK, SUBAGENT_SOURCE};
 use hermes_core::{
-    BoxFuture, Consent, Delegated, Effect, Errand, ErrandReport, ErrandRole, ErrandStatus, Event,
-    Manner, Message, Notice, Parallel, Response, Role, SessionId, Store as _, Tool, ToolContext,
-    ToolError, ToolOutput, ToolSpec, TurnEnd,
+    Approvals as _, BoxFuture, Clock as _, Consent, Delegated, Door, Effect, Enquiry, Errand,
+    ErrandReport, ErrandRole, ErrandStatus, Event, Manner, Message, Notice, Parallel, Response,
+    ResultStatus, Role, SessionId, Settled, Settlement, Store as _, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec, TurnEnd, Verdict,
 };
 use hermes_testkit::{Behaviour, Step, TestTool, World};
 use serde_json::{Value, json};
@@ -266,29 +267,35 @@ async fn more_tasks_than_may_run_are_refused_with_the_limit() {
     assert!(result.text.contains("more than the 3"), "{}", result.text);
 }
 
+/// A session whose subagent needs consent, and the enquiry of it.
+async fn asking_for_consent(world: &World) -> (Running, Enquiry) {
+    let consent = ConsentPolicy::Ask {
+        timeout: Duration::from_secs(16),
+    };
+    let settings = AgentSettings {
+        consent,
+        ..settings(world)
+    };
+    let mut running = go_with(world, settings).await;
+    let is_enquiry = |event: &Event| matches!(event, Event::Enquired(_));
+    match running.until(is_enquiry).await {
+        Event::Enquired(enquiry) => (running, enquiry),
+        _ => unreachable!("waited for an enquiry"),
+    }
+}
+
+fn subagent_that_needs_consent() -> World {
+    let reason = "it deletes".to_owned();
+    delegating(&json!({ "goals": ["clean"] }))
+        .tool(TestTool::new("act").consent(Consent::Needed { reason }))
+        .subagents([Step::call("x", "act", &json!({})), Step::text("found")])
+}
+
 #[tokio::test]
 async fn what_a_subagent_needs_consent_for_is_asked_where_its_parent_is() {
-    let needed = Consent::Needed {
-        reason: "it deletes".to_owned(),
-    };
-    for (answer, status) in [("once", "ok"), ("no", "not_run")] {
-        let world = delegating(&json!({ "goals": ["clean"] }))
-            .tool(TestTool::new("act").consent(needed.clone()))
-            .subagents([Step::call("x", "act", &json!({})), Step::text("found")]);
-        let consent = ConsentPolicy::Ask {
-            timeout: Duration::from_secs(60),
-        };
-        let settings = AgentSettings {
-            consent,
-            ..settings(&world)
-        };
-        let mut running = go_with(&world, settings).await;
-        let asked = running
-            .until(|event| matches!(event, Event::Enquired(_)))
-            .await;
-        let Event::Enquired(enquiry) = asked else {
-            unreachable!("waited for an enquiry")
-        };
+    for (answer, status) in [("once", ResultStatus::Ok), ("no", ResultStatus::NotRun)] {
+        let world = subagent_that_needs_consent();
+        let (mut running, enquiry) = asking_for_consent(&world).await;
         assert_eq!(enquiry.asker, "subagent 1");
         assert!(enquiry.message.contains("it deletes"), "{enquiry:?}");
         let values = json!({ "decision": answer }).as_object().unwrap().clone();
@@ -296,9 +303,43 @@ async fn what_a_subagent_needs_consent_for_is_asked_where_its_parent_is() {
         running.session.respond(enquiry.id, response).await;
         running.turn_end().await;
         let report = reports(&world, &running).await.remove(0);
-        let got = json!(report.tool_trace[0].status);
-        assert_eq!(got, status, "{answer}");
+        assert_eq!(report.tool_trace[0].status, status, "{answer}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn consent_given_from_elsewhere_takes_the_question_off_the_parents_screen() {
+    let world = subagent_that_needs_consent();
+    let (mut running, asked) = asking_for_consent(&world).await;
+    let at = world.clock.now();
+    let open = world.store.open_approvals(at).await.unwrap();
+    let (verdict, by) = (Verdict::Once, Door::Command);
+    let how = Settled::Answered { verdict, by };
+    let settling = world.store.settle(&open[0].id, Settlement { at, how });
+    assert!(settling.await.unwrap().is_ours);
+    let started = tokio::time::Instant::now();
+    let is_closed =
+        |event: &Event| matches!(event, Event::EnquiryClosed { enquiry } if *enquiry == asked.id);
+    running.until(is_closed).await;
+    assert!(
+        started.elapsed() < Duration::from_secs(8),
+        "not by its deadline"
+    );
+    assert_eq!(running.turn_end().await, TurnEnd::Finished);
+    let report = reports(&world, &running).await.remove(0);
+    assert_eq!(report.tool_trace[0].status, ResultStatus::Ok);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_on_a_subagents_question_is_not_told_as_a_no() {
+    let world = subagent_that_needs_consent();
+    let (mut running, _) = asking_for_consent(&world).await;
+    running.turn_end().await;
+    let report = reports(&world, &running).await.remove(0);
+    let subagent = world.store.load(&report.session).await.unwrap();
+    let result = subagent.messages.iter().find_map(Message::tool_result);
+    let text = &result.unwrap().text;
+    assert!(text.contains("nobody answered in time"), "{text}");
 }
 
 #[tokio::test]

@@ -3,12 +3,15 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hermes_core::{Consent, Event, Op, Parallel, ResultStatus, TurnEnd};
+use hermes_agent::ConsentPolicy;
+use hermes_core::{
+    Approvals as _, Consent, Event, Op, Parallel, Question, ResultStatus, Settled, TurnEnd, Verdict,
+};
 use hermes_testkit::{Behaviour, Step, TestTool, World};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::run::{say, start, stored};
+use crate::run::{Running, say, settings, start, start_with, stored};
 
 /// A world in which the model calls `outer` once, and `outer` makes these calls.
 fn world(calls: Vec<(&'static str, Value)>) -> World {
@@ -114,4 +117,70 @@ async fn an_interrupt_ends_them_with_the_call_that_made_them() {
     while !matches!(running.next().await, Event::CallProgress { .. }) {}
     running.session.send(Op::Interrupt).await;
     assert_eq!(running.turn_end().await, TurnEnd::Interrupted);
+}
+
+fn dangerous() -> TestTool {
+    let reason = "is dangerous".to_owned();
+    TestTool::new("danger").consent(Consent::Needed { reason })
+}
+
+/// Says go in a world where a person is asked.
+async fn asking(world: &World) -> Running {
+    let mut settings = settings(world);
+    let timeout = Duration::from_secs(60);
+    settings.consent = ConsentPolicy::Ask { timeout };
+    let running = start_with(world, settings).await;
+    running.session.say("go").await;
+    running
+}
+
+async fn asked(running: &mut Running) -> Question {
+    let is_question = |event: &Event| matches!(event, Event::Asked(_));
+    match running.until(is_question).await {
+        Event::Asked(question) => question,
+        _ => unreachable!("waited for a question"),
+    }
+}
+
+#[tokio::test]
+async fn a_yes_is_for_one_of_them_even_when_the_next_is_the_same() {
+    let danger = dangerous();
+    let runs = danger.runs();
+    let world = world(vec![("danger", json!({})); 2]).tool(danger);
+    let mut running = asking(&world).await;
+    for verdict in [Verdict::Once, Verdict::Deny] {
+        let question = asked(&mut running).await;
+        assert_eq!(question.call.as_str(), "c1", "the call that the model made");
+        running.session.answer(question.approval, verdict).await;
+    }
+    assert_eq!(running.turn_end().await, TurnEnd::Finished);
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_question_is_taken_back_when_the_call_that_made_it_ends_or_is_interrupted() {
+    for interrupted in [false, true] {
+        let danger = dangerous();
+        let runs = danger.runs();
+        let outer = match interrupted {
+            true => Behaviour::Use(vec![("danger", json!({}))]),
+            false => Behaviour::Abandon("danger", json!({})),
+        };
+        let steps = [Step::call("c1", "outer", &json!({})), Step::text("done")];
+        let world = World::new(steps)
+            .tool(TestTool::new("outer").does(outer))
+            .tool(danger);
+        let mut running = asking(&world).await;
+        let question = asked(&mut running).await;
+        if interrupted {
+            running.session.send(Op::Interrupt).await;
+        }
+        let is_closed = |event: &Event| matches!(event, Event::QuestionClosed { .. });
+        running.until(is_closed).await;
+        running.turn_end().await;
+        let approval = world.store.approval(&question.approval).await.unwrap();
+        let how = approval.settled.map(|settlement| settlement.how);
+        assert_eq!(how, Some(Settled::Withdrawn), "{interrupted}");
+        assert_eq!(runs.load(Ordering::Relaxed), 0);
+    }
 }

@@ -5,6 +5,7 @@
     reason = "a test whose world cannot be prepared should stop there"
 )]
 
+mod auth_file;
 mod changes;
 mod faults;
 mod home;

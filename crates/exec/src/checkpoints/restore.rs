@@ -40,8 +40,12 @@ impl CheckpointStore {
         checkpoint: &Checkpoint,
     ) -> Result<String, CheckpointError> {
         let _lock = self.lock_shared().await?;
-        let always = self.files_of(checkpoint).await?;
-        let now = self.tree_now(project, always).await?;
+        // A folder of the checkpoint may be a link by now, which leads who knows where.
+        let inside = |path: PathBuf| project::inside(project, &project.join(path));
+        let kept = self.files_of(checkpoint).await?.into_iter();
+        let now = self
+            .tree_now(project, kept.filter_map(inside).collect())
+            .await?;
         let args = [
             "diff-tree",
             "-r",

@@ -106,7 +106,11 @@ impl CheckpointStore {
         Ok(())
     }
 
-    async fn bytes(&self) -> Result<u64, CheckpointError> {
+    /// Returns how much room all checkpoints take.
+    pub async fn bytes(&self) -> Result<u64, CheckpointError> {
+        if !self.repository().is_dir() {
+            return Ok(0);
+        }
         let counted = self.git().line(&["count-objects", "-v"], &[]).await?;
         let kilobytes = counted.lines().filter_map(|line| {
             let (name, value) = line.split_once(": ")?;

@@ -308,6 +308,24 @@ async fn odd_names_links_and_line_ends_come_back_to_the_byte() {
 }
 
 #[tokio::test]
+async fn a_folder_that_became_a_link_out_of_the_project_is_shown_and_brought_back() {
+    let scene = Scene::with(&[("data/a", "ours"), ("b", "too")]);
+    let checkpoint = scene.keep().await;
+    let outside = scene.folder.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("a"), "theirs").unwrap();
+    fs::remove_dir_all(scene.path("data")).unwrap();
+    symlink(&outside, scene.path("data")).unwrap();
+    let diff = scene.store().diff(&scene.project, &checkpoint).await;
+    let diff = diff.unwrap();
+    assert!(diff.contains("-ours") && !diff.contains("theirs"), "{diff}");
+    scene.restore(&checkpoint).await;
+    assert_eq!(fs::read_to_string(scene.path("data/a")).unwrap(), "ours");
+    let theirs = fs::read_to_string(outside.join("a")).unwrap();
+    assert_eq!(theirs, "theirs", "what the link led to is left alone");
+}
+
+#[tokio::test]
 async fn what_can_be_made_again_is_too_large_or_secret_is_left_out() {
     let mut scene = Scene::with(&[
         (".gitignore", "ign*\n"),

@@ -4,10 +4,11 @@ use std::fmt;
 
 use hermes_config::Origin;
 use hermes_llm::settings::ModelSettings;
-use hermes_llm::{Route, providers};
+use hermes_llm::{MOA, Route, providers};
 
 use crate::base::Base;
 use crate::failure::Outcome;
+use crate::mixture;
 use crate::model_settings::model_settings;
 
 pub(crate) struct ChosenModel {
@@ -15,6 +16,14 @@ pub(crate) struct ChosenModel {
     pub(crate) key: KeySource,
     /// Where the model is named; `None` when it is the provider's own default.
     pub(crate) origin: Option<Origin>,
+    /// The mixture whose aggregator the route leads to.
+    pub(crate) mixture: Option<Advised>,
+}
+
+/// A mixture, and who advises in it.
+pub(crate) struct Advised {
+    pub(crate) name: String,
+    pub(crate) references: Vec<Route>,
 }
 
 /// Where a key was found.
@@ -23,19 +32,36 @@ pub(crate) enum KeySource {
     Variables(Vec<&'static str>),
     /// In the settings, at this place.
     Settings(String),
+    /// Among the keys of `hermes auth`.
+    Stored,
     NotNeeded,
     Missing,
 }
 
 impl ChosenModel {
     pub(crate) fn of(base: &Base) -> Outcome<Self> {
-        let settings = model_settings(base)?;
-        let route = hermes_llm::resolve(&settings, &|name| base.variable(name))?.primary;
+        let route = |settings: &ModelSettings| -> Outcome<Route> {
+            Ok(hermes_llm::resolve(settings, &|name| base.variable(name))?.primary)
+        };
+        let (settings, mixture) = match mixture::chosen(base)? {
+            None => (model_settings(base)?, None),
+            Some(recipe) => {
+                let references = recipe
+                    .references
+                    .iter()
+                    .map(route)
+                    .collect::<Outcome<_>>()?;
+                let name = format!("{MOA}:{}", recipe.name);
+                (recipe.aggregator, Some(Advised { name, references }))
+            }
+        };
+        let route = route(&settings)?;
         let is_named = settings.choice.model.is_some();
         Ok(Self {
             key: key_source(base, &settings, &route),
             origin: base.settings.origin("model.default").filter(|_| is_named),
             route,
+            mixture,
         })
     }
 }
@@ -57,7 +83,10 @@ fn key_source(base: &Base, settings: &ModelSettings, route: &Route) -> KeySource
     if settings.endpoints.contains_key(&route.name.provider) {
         return place(&format!("providers.{}", route.name.provider));
     }
-    KeySource::Variables(key_variables(base, &route.name.provider))
+    match key_variables(base, &route.name.provider) {
+        variables if variables.is_empty() => KeySource::Stored,
+        variables => KeySource::Variables(variables),
+    }
 }
 
 /// The variables of a provider that hold a key.
@@ -67,11 +96,20 @@ pub(crate) fn key_variables(base: &Base, provider: &str) -> Vec<&'static str> {
     known.iter().copied().filter(is_set).collect()
 }
 
+impl fmt::Display for Advised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let advisers = self.references.iter().map(|route| route.name.to_string());
+        let advisers = advisers.collect::<Vec<_>>().join(", ");
+        write!(f, "{}, advised by {advisers}", self.name)
+    }
+}
+
 impl fmt::Display for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variables(names) => write!(f, "found in {}", names.join(", ")),
             Self::Settings(place) => write!(f, "found in {place}"),
+            Self::Stored => f.write_str("found in auth.json (`hermes auth`)"),
             Self::NotNeeded => f.write_str("none needed"),
             Self::Missing => f.write_str("none"),
         }

@@ -2,12 +2,14 @@
 //!
 //! Loads nothing before it looks: it must work exactly when other commands cannot start.
 
+mod checkpoints;
 mod commands;
 mod files;
 mod model;
 mod sandbox;
 mod servers;
 mod system;
+mod terminal;
 
 use std::io;
 
@@ -21,6 +23,7 @@ use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::println;
 use crate::style::Style;
+use system::find_program;
 
 pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorArgs) -> Outcome<()> {
     let process = Environment::of_process();
@@ -38,6 +41,7 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
     checks.extend(files::database(&home, repair).await);
     checks.push(files::disk_space(&home));
     checks.extend(system::checks(&environment));
+    checks.push(terminal::check(&environment));
     if let Some(settings) = settings {
         let cwd = std::env::current_dir().unwrap_or_else(|_| home.directory().to_path_buf());
         let base = Base {
@@ -46,7 +50,8 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
             settings,
             cwd,
         };
-        checks.push(commands::check(&base, args.offline).await);
+        checks.extend(commands::checks(&base, args.offline).await);
+        checks.push(checkpoints::check(&base).await);
         // A setting that cannot be read was told by `commands`.
         checks.extend(sandbox::check(&base).ok());
         let (models, servers) = tokio::join!(

@@ -1,6 +1,7 @@
 //! The commands beside the conversation: looking at what there is, and changing settings. One file per command.
 
 pub(crate) mod approvals;
+pub(crate) mod auth;
 pub(crate) mod checkpoints;
 pub(crate) mod completion;
 pub(crate) mod config;
@@ -19,6 +20,9 @@ pub(crate) mod tools;
 mod checklist;
 mod chosen_model;
 mod confirm;
+mod interview;
+mod try_out;
+mod try_terminal;
 
 use crate::failure::Failure;
 

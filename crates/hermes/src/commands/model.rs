@@ -7,13 +7,14 @@ use std::fmt;
 use hermes_config::{set, unset};
 use hermes_core::text::nearest;
 use hermes_llm::settings::{ModelChoice, ModelSettings};
-use hermes_llm::{ResolveError, providers};
+use hermes_llm::{MOA, ResolveError, providers};
 
 use super::chosen_model::ChosenModel;
 use super::layout::Table;
 use crate::args::{ModelArgs, ModelCommand};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
+use crate::mixture;
 use crate::model_settings::model_settings;
 use crate::output::{note, println};
 use crate::style::Style;
@@ -56,6 +57,9 @@ fn print_chosen(chosen: &ChosenModel) -> Outcome<()> {
         .map_or("the provider's default".to_owned(), ToString::to_string);
     let mut table = Table::without_heading();
     let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
+    if let Some(mixture) = &chosen.mixture {
+        row("mixture", mixture.to_string());
+    }
     row("model", route.name.model.clone());
     row("provider", route.name.provider.clone());
     row("endpoint", route.base_url.clone());
@@ -88,6 +92,9 @@ pub(crate) fn choose(base: &Base, text: &str, provider: Option<&str>) -> Outcome
         );
     }
     let provider = provider.map(|name| known(&settings, name)).transpose()?;
+    if provider.as_deref() == Some(MOA) {
+        mixture::recipe(base, &settings, model)?;
+    }
     let mut notes = Vec::new();
     if provider.is_none() {
         notes.extend(suggest_provider(model));
@@ -148,7 +155,10 @@ fn suggest_provider(model: &str) -> Option<String> {
 }
 
 /// Returns the name a provider is kept under.
-fn known(settings: &ModelSettings, name: &str) -> Result<String, ResolveError> {
+pub(crate) fn known(settings: &ModelSettings, name: &str) -> Result<String, ResolveError> {
+    if name == MOA {
+        return Ok(MOA.to_owned());
+    }
     let own = name.strip_prefix("custom:").unwrap_or(name);
     if settings.endpoints.contains_key(own) {
         return Ok(own.to_owned());
@@ -215,6 +225,9 @@ fn warn_without_key(
         model: Some(model.to_owned()),
         ..choice
     };
+    if settings.choice.provider.as_deref() == Some(MOA) {
+        settings = mixture::recipe(base, &settings, model).ok()?.aggregator;
+    }
     let resolved = hermes_llm::resolve(&settings, &|name| base.variable(name));
     let error = resolved.err()?;
     Some(format!("warning: {error}; {}", error.hint()))

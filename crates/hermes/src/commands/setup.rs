@@ -5,20 +5,18 @@
 
 mod agent;
 mod find;
-mod interview;
 mod model;
-mod try_out;
-
-use std::io;
+mod terminal;
 
 use super::confirm::{Enter, confirm, is_anybody_there};
+use super::interview::{Choice, Interview, options};
+use super::tools;
 use crate::args::{DemoArgs, SetupArgs, SetupSection};
 use crate::base::Base;
 use crate::demo;
 use crate::failure::{Failure, Outcome, code};
 use crate::output::note;
-use crate::style::Style;
-use interview::Interview;
+use crate::toolsets::TERMINAL;
 
 /// What a first start leads to.
 pub(crate) enum Ready {
@@ -32,7 +30,7 @@ pub(crate) async fn run(base: &Base, args: &SetupArgs) -> Outcome<()> {
         reset(base, args.non_interactive)?;
     }
     if args.non_interactive {
-        return model::choose_by_itself(base).await;
+        return without_questions(base, args.section).await;
     }
     let mut interview = interview(base)?;
     match args.section {
@@ -41,13 +39,47 @@ pub(crate) async fn run(base: &Base, args: &SetupArgs) -> Outcome<()> {
                 return demo::run(&DemoArgs::default()).await;
             }
         }
+        Some(SetupSection::Terminal) => return terminal::interview(base, &mut interview).await,
+        Some(SetupSection::Tools) => return tools::choose(base, TERMINAL),
         Some(SetupSection::Agent) => return agent::interview(base, &mut interview),
     }
     if args.section.is_none() && !args.quick {
         agent::interview(base, &mut interview)?;
     }
     note("\ndone; `hermes` starts a conversation, `hermes doctor` checks everything");
+    note(
+        "`hermes setup terminal` chooses where commands run, `hermes setup tools` which tools there are",
+    );
     Ok(())
+}
+
+/// Only a model can be found without asking; the rest is a matter of taste.
+async fn without_questions(base: &Base, section: Option<SetupSection>) -> Outcome<()> {
+    let instead = match section {
+        None | Some(SetupSection::Model) => return model::choose_by_itself(base).await,
+        Some(SetupSection::Terminal) => "`hermes config set terminal.backend NAME`",
+        Some(SetupSection::Tools) => "`hermes tools enable NAME` and `hermes tools disable NAME`",
+        Some(SetupSection::Agent) => "`hermes config set approvals.mode NAME`",
+    };
+    Err(
+        Failure::usage("nobody but you can answer this part of the setup")
+            .hint(format!("leave out --non-interactive, or use {instead}")),
+    )
+}
+
+/// What to do about something that did not work.
+enum Then {
+    Again,
+    SaveAnyway,
+    Back,
+}
+
+fn after_failure() -> Vec<Choice<Then>> {
+    options([
+        (Then::Back, "choose something else"),
+        (Then::Again, "try again"),
+        (Then::SaveAnyway, "save it anyway"),
+    ])
 }
 
 /// Asks for a model when there is none and somebody is there to be asked; `None` when nothing is missing.
@@ -67,15 +99,12 @@ pub(crate) async fn before_first_chat(base: &Base) -> Outcome<Option<Ready>> {
 }
 
 fn interview(base: &Base) -> Outcome<Interview> {
-    if !is_anybody_there() {
-        return Err(
-            Failure::usage("setup asks questions, and nobody is there to answer them").hint(
-                "`hermes setup --non-interactive` takes what it finds; `hermes model set` and `hermes config set` \
-                 choose by hand",
-            ),
-        );
-    }
-    Ok(Interview::new(Style::of(&io::stderr(), &base.environment)))
+    Interview::begin(&base.environment, "hermes setup").ok_or_else(|| {
+        Failure::usage("setup asks questions, and nobody is there to answer them").hint(
+            "`hermes setup --non-interactive` takes what it finds; `hermes model set` and `hermes config set` \
+             choose by hand",
+        )
+    })
 }
 
 /// Puts the settings aside, so that everything is asked anew. Keys and conversations stay.

@@ -110,7 +110,7 @@ fn summary(base: &Base, surface: &str) -> Outcome<String> {
 }
 
 /// Lets a person choose from the list.
-fn choose(base: &Base, surface: &str) -> Outcome<()> {
+pub(crate) fn choose(base: &Base, surface: &str) -> Outcome<()> {
     let chosen = Toolsets::of_settings(base, surface)?;
     let entry = |toolset: &Toolset| Entry {
         name: toolset.name.to_owned(),

@@ -73,7 +73,10 @@ async fn a_second_process_answers_and_the_chat_goes_on() {
     let mut terminal = asking.ask();
     let open = asking.open();
     assert_eq!(open[0]["what"], "rm -r victim");
-    assert_eq!(open[0]["choices"], json!(["once", "session", "always", "deny"]));
+    assert_eq!(
+        open[0]["choices"],
+        json!(["once", "session", "always", "deny"])
+    );
     assert_eq!(open[0]["settled"], Value::Null);
     let id = asking.id();
     let shown = asking.run(&["show", &id]).stdout;

@@ -46,7 +46,7 @@ async fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_goes_on() {
     terminal.send("fg\r");
     terminal.expect_screen("› half a thought", SOON);
     terminal.send(" and the rest\r");
-    terminal.expect_screen("welcome back", SOON);
+    terminal.expect_screen("welcome back\n\n──", SOON);
     terminal.send("/quit\r");
     terminal.expect("goes on with this conversation", SOON);
 }
@@ -190,6 +190,8 @@ async fn a_stream_that_is_not_utf_8_is_shown_as_far_as_it_is_text() {
     let mut terminal = open(&setting.hermes);
     terminal.send("hi\r");
     terminal.expect("before<\u{fffd}\u{fffd}\u{fffd}> after", SOON);
+    // The rule follows at once when the turn is over. The emulator leaves out what it cannot show.
+    terminal.expect_screen("> after\n\n──", SOON);
     terminal.send("and now?\r");
     terminal.expect_screen("fine again", SOON);
 }

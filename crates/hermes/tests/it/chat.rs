@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::setting::{Setting, write_config};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn a_conversation_goes_back_and_forth_and_can_be_left() {
@@ -20,10 +20,13 @@ async fn a_conversation_goes_back_and_forth_and_can_be_left() {
     terminal.expect("›", SOON);
     terminal.send("hi\n");
     terminal.expect("hello you", SOON);
+    terminal.expect("›", SOON);
     terminal.send("/unknown\n");
     terminal.expect("no command `/unknown`", SOON);
+    terminal.expect("›", SOON);
     terminal.send("so long\n");
     terminal.expect("bye then", SOON);
+    terminal.expect("›", SOON);
     terminal.send("/quit\n");
     terminal.expect("goes on with this conversation", SOON);
     assert_eq!(terminal.wait(SOON), Some(0));
@@ -46,6 +49,7 @@ async fn ctrl_c_stops_the_turn_and_not_the_program() {
     terminal.expect("│ started", SOON);
     terminal.send("\x03");
     terminal.expect("interrupted", SOON);
+    terminal.expect("›", SOON);
     terminal.send("and now?\n");
     terminal.expect("still here", SOON);
 }
@@ -112,8 +116,9 @@ async fn pasted_lines_are_one_message() {
 
 #[tokio::test]
 async fn leaving_forgets_what_waits() {
-    let slow = Answer::text("a b c d e f g h")
-        .pieces(8)
+    // Longer than anything typed here takes: it is left in its middle.
+    let slow = Answer::text("a b ".repeat(200))
+        .pieces(200)
         .chunk_delay(Duration::from_millis(200));
     let setting = Setting::new(Script::new([slow, Answer::text("never asked")])).await;
     let queue = "display:\n  busy_input_mode: queue\n";
@@ -147,6 +152,7 @@ async fn late_steering_is_a_turn_of_its_own_and_the_prompt_waits_for_it() {
     terminal.expect("a b", SOON);
     terminal.send("/steer late words\n");
     terminal.expect("second", SOON);
+    terminal.expect("›", SOON);
     terminal.send("and?\n");
     terminal.expect("third", SOON);
 }

@@ -142,8 +142,8 @@ impl Stage {
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),
-            commands: Arc::default(),
             files: FileLedger::default(),
+            commands: Arc::default(),
         });
         let prefix = Prefix {
             system: "You are under test.".into(),
@@ -157,8 +157,8 @@ impl Stage {
             tools,
             checkpoints: None,
             unlisted: Vec::new(),
-            subagent_model: None,
             safety: Safety::default(),
+            subagent_model: None,
         };
         let settings = AgentSettings {
             cwd: self.folder.path().to_owned(),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hermes_core::{Entry, Message, ModelName, NewSession, Prefix, Store as _, Timestamp};
+use hermes_store::SqliteStore;
 use hermes_testkit::process::Terminal;
 use hermes_testkit::server::{Answer, Script};
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,6 +19,12 @@ fn open(setting: &Setting) -> Terminal {
     terminal.expect_screen("/help shows", SOON);
     terminal.expect_screen("›", SOON);
     terminal
+}
+
+/// Waits for the end of an answer: between it and the input nothing says any more that something runs. What is sent
+/// sooner interrupts the turn.
+fn expect_answer(terminal: &Terminal, end: &str) {
+    terminal.expect_screen(&format!("{end}\n\n──"), SOON);
 }
 
 fn configure(setting: &Setting, more: &str) {
@@ -37,9 +45,9 @@ async fn a_conversation_goes_back_and_forth_and_can_be_left() {
     let setting = Setting::new(Script::new([Answer::text(answer), Answer::text("bye")])).await;
     let terminal = open(&setting);
     terminal.send("hi\r");
-    terminal.expect_screen("Title\n\nSome bold words.", SOON);
+    expect_answer(&terminal, "Title\n\nSome bold words.");
     terminal.send("so long\r");
-    terminal.expect_screen("› so long\n\nbye", SOON);
+    expect_answer(&terminal, "› so long\n\nbye");
     terminal.send("/quit\r");
     terminal.expect_screen("goes on with this conversation", SOON);
     let end = terminal.output();
@@ -52,7 +60,7 @@ async fn a_conversation_goes_back_and_forth_and_can_be_left() {
 
 #[tokio::test]
 async fn one_can_type_while_it_streams_and_what_is_sent_waits() {
-    let setting = Setting::new(Script::new([slow(40), Answer::text("second answer")])).await;
+    let setting = Setting::new(Script::new([slow(80), Answer::text("second answer")])).await;
     configure(&setting, "display:\n  busy_input_mode: queue\n");
     let terminal = open(&setting);
     terminal.send("go\r");
@@ -60,13 +68,13 @@ async fn one_can_type_while_it_streams_and_what_is_sent_waits() {
     terminal.send("and then");
     terminal.expect_screen("› and then", SOON);
     assert!(
-        !terminal.screen().contains("word39"),
+        !terminal.screen().contains("word79"),
         "it is still streaming"
     );
     terminal.send("\r");
     terminal.expect_screen("waits: and then", SOON);
     terminal.expect_screen("› and then\n\nsecond answer", SOON);
-    assert!(terminal.output().contains("word39"));
+    assert!(terminal.output().contains("word79"));
 }
 
 #[tokio::test]
@@ -110,7 +118,7 @@ async fn a_terminal_that_is_resized_while_it_streams_stays_whole() {
         terminal.resize(rows, columns);
         terminal.expect(&"─".repeat(usize::from(columns)), SOON);
     }
-    terminal.expect("word59", SOON);
+    expect_answer(&terminal, "word59");
     terminal.send("more\r");
     terminal.expect_screen("after", SOON);
 }
@@ -144,7 +152,7 @@ async fn after_kill_9_the_conversation_goes_on() {
     let setting = Setting::new(script).await;
     let terminal = open(&setting);
     terminal.send("one\r");
-    terminal.expect_screen("the first answer", SOON);
+    expect_answer(&terminal, "the first answer");
     terminal.send("two\r");
     terminal.expect_screen("│ started", SOON);
     terminal.kill_9();
@@ -226,6 +234,52 @@ async fn the_picker_shows_what_was_said_and_finds_it() {
     terminal.expect_screen("› where is the barometer?", SOON);
     terminal.send("thanks\r");
     terminal.expect_screen("Good.", SOON);
+}
+
+/// Keeps a conversation of so many exchanges, as if it had been talked.
+async fn keep_conversation(setting: &Setting, id: &str, exchanges: usize) {
+    let home = setting.hermes.home();
+    let store = SqliteStore::open(home.join("hermes.db"), home.join("locks")).unwrap();
+    let session = NewSession {
+        id: id.into(),
+        created: Timestamp::from_millis(1),
+        source: "cli".into(),
+        title: None,
+        cwd: None,
+        model: ModelName {
+            provider: "custom".into(),
+            model: "test-model".into(),
+        },
+        parent: None,
+        prefix: Prefix::default(),
+    };
+    let said = (0..exchanges).map(|n| Entry::Inherited {
+        turn: format!("t{n}").into(),
+        messages: vec![
+            Message::user(format!("question {n}.")),
+            Message::assistant(format!("answer {n}.")),
+        ],
+    });
+    store.create(session, said.collect()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_long_conversation_shows_its_end_when_it_is_resumed_and_knows_the_rest() {
+    let setting = Setting::new(Script::new([Answer::text("I remember.")])).await;
+    keep_conversation(&setting, "long", 50).await;
+    let resume = setting.hermes.clone().args(["-r", "long"]);
+    let mut terminal = resume.spawn_in_terminal();
+    expect_answer(&terminal, "answer 49.");
+    let shown = terminal.output();
+    assert!(shown.contains("80 messages came before these; /history shows them"));
+    assert!(shown.contains("question 40.") && !shown.contains("question 39."));
+    terminal.send("and before?\r");
+    expect_answer(&terminal, "I remember.");
+    let asked = setting.server.requests()[0].json["messages"].to_string();
+    assert!(asked.contains("question 0.") && asked.contains("answer 49."));
+    terminal.send("/history\r");
+    terminal.expect("question 0.", SOON);
+    terminal.expect("question 39.", SOON);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use hermes_testkit::server::{Answer, Script};
 
 use crate::setting::{Setting, write_config};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(20);
 
 fn answers<const N: usize>(texts: [&str; N]) -> Script {
     Script::new(texts.map(Answer::text))
@@ -18,10 +18,36 @@ fn talk(setting: &Setting, exchanges: &[(&str, &str)]) -> Terminal {
     let mut terminal = setting.talk_plainly();
     terminal.expect("›", SOON);
     for (said, answer) in exchanges {
-        terminal.send(&format!("{said}\n"));
-        terminal.expect(answer, SOON);
+        say(&mut terminal, said, answer);
     }
     terminal
+}
+
+/// Types a line, and waits for what it comes to and for the next prompt: what is typed before would disturb the turn.
+fn say(terminal: &mut Terminal, line: &str, answer: &str) {
+    terminal.send(&format!("{line}\n"));
+    terminal.expect(answer, SOON);
+    terminal.expect("›", SOON);
+}
+
+/// A conversation in the middle of a slow answer.
+fn in_the_middle(setting: &Setting) -> Terminal {
+    let mut terminal = talk(setting, &[]);
+    terminal.send("go\n");
+    terminal.expect("word1", SOON);
+    terminal
+}
+
+/// An answer that takes a tenth of a second for each word.
+fn slow(words: usize) -> Answer {
+    Answer::text(words_to(words))
+        .pieces(words)
+        .chunk_delay(Duration::from_millis(100))
+}
+
+fn words_to(count: usize) -> String {
+    let words: Vec<String> = (0..count).map(|n| format!("word{n}")).collect();
+    words.join(" ")
 }
 
 /// What the user and the model had said when the last request was made.
@@ -38,37 +64,34 @@ fn last_asked(setting: &Setting) -> Vec<String> {
 async fn an_undo_takes_the_last_message_back_and_a_retry_asks_again() {
     let setting = Setting::new(answers(["one", "two", "three", "four"])).await;
     let mut terminal = talk(&setting, &[("first", "one"), ("second", "two")]);
-    terminal.send("/undo\n");
-    terminal.expect("taken back: your last message, from “second”", SOON);
-    terminal.send("instead\n");
-    terminal.expect("three", SOON);
+    say(
+        &mut terminal,
+        "/undo",
+        "taken back: your last message, from “second”",
+    );
+    say(&mut terminal, "instead", "three");
     assert_eq!(last_asked(&setting), ["first", "one", "instead"]);
-    terminal.send("/retry\n");
-    terminal.expect("four", SOON);
+    say(&mut terminal, "/retry", "four");
     assert_eq!(last_asked(&setting), ["first", "one", "instead"]);
-    terminal.send("/undo 99\n");
-    terminal.expect("your last 2 messages", SOON);
-    terminal.send("/undo\n");
-    terminal.expect("there is nothing to take back", SOON);
+    say(&mut terminal, "/undo 99", "your last 2 messages");
+    say(&mut terminal, "/undo", "there is nothing to take back");
 }
 
 #[tokio::test]
 async fn a_branch_leaves_its_parent_alone_and_both_can_be_resumed() {
     let setting = Setting::new(answers(["one", "two", "three"])).await;
     let mut terminal = talk(&setting, &[("first", "one")]);
-    terminal.send("/title plans\n");
-    terminal.expect("now called `plans`", SOON);
-    terminal.send("/branch\n");
-    terminal.expect("a branch of", SOON);
-    terminal.send("in the branch\n");
-    terminal.expect("two", SOON);
+    say(&mut terminal, "/title plans", "now called `plans`");
+    say(&mut terminal, "/branch", "a branch of");
+    say(&mut terminal, "in the branch", "two");
     assert_eq!(last_asked(&setting), ["first", "one", "in the branch"]);
-    terminal.send("/title\n");
-    terminal.expect("plans #2", SOON);
-    terminal.send("/resume nothing like it\n");
-    terminal.expect("no session `nothing like it`", SOON);
-    terminal.send("/sessions\n");
-    terminal.expect("MESSAGES", SOON);
+    say(&mut terminal, "/title", "plans #2");
+    say(
+        &mut terminal,
+        "/resume nothing like it",
+        "no session `nothing like it`",
+    );
+    say(&mut terminal, "/sessions", "MESSAGES");
     let parent = setting.run(&["sessions", "list", "--json"]);
     let sessions: serde_json::Value = serde_json::from_str(&parent.stdout).unwrap();
     let parent = sessions.as_array().unwrap().iter();
@@ -77,10 +100,8 @@ async fn a_branch_leaves_its_parent_alone_and_both_can_be_resumed() {
         .find(|session| session["title"] == "plans");
     assert_eq!(parent.unwrap()["messages"], 2);
     let id = parent.unwrap()["id"].as_str().unwrap();
-    terminal.send(&format!("/resume {id}\n"));
-    terminal.expect("hermes: one", SOON);
-    terminal.send("in the parent\n");
-    terminal.expect("three", SOON);
+    say(&mut terminal, &format!("/resume {id}"), "hermes: one");
+    say(&mut terminal, "in the parent", "three");
     assert_eq!(last_asked(&setting), ["first", "one", "in the parent"]);
 }
 
@@ -88,10 +109,12 @@ async fn a_branch_leaves_its_parent_alone_and_both_can_be_resumed() {
 async fn the_model_changes_in_the_middle_of_a_conversation_and_its_words_stay() {
     let setting = Setting::new(answers(["one", "two"])).await;
     let mut terminal = talk(&setting, &[("first", "one")]);
-    terminal.send("/model other-model\n");
-    terminal.expect("custom:other-model answers from now on", SOON);
-    terminal.send("second\n");
-    terminal.expect("two", SOON);
+    say(
+        &mut terminal,
+        "/model other-model",
+        "custom:other-model answers from now on",
+    );
+    say(&mut terminal, "second", "two");
     let requests = setting.server.requests();
     assert_eq!(requests[1].json["model"], "other-model");
     assert_eq!(last_asked(&setting), ["first", "one", "second"]);
@@ -99,12 +122,9 @@ async fn the_model_changes_in_the_middle_of_a_conversation_and_its_words_stay() 
         requests[0].json["messages"][0],
         requests[1].json["messages"][0]
     );
-    terminal.send("/usage\n");
-    terminal.expect("requests    2", SOON);
-    terminal.send("/model --provider nobody x\n");
-    terminal.expect("error:", SOON);
-    terminal.send("/model\n");
-    terminal.expect("custom:other-model answers;", SOON);
+    say(&mut terminal, "/usage", "requests    2");
+    say(&mut terminal, "/model --provider nobody x", "error:");
+    say(&mut terminal, "/model", "custom:other-model answers;");
 }
 
 #[tokio::test]
@@ -137,8 +157,7 @@ async fn commands_tell_what_they_know() {
         ("/yolo", "run without asking"),
         ("/yolo off", "ask first"),
     ] {
-        terminal.send(&format!("{command}\n"));
-        terminal.expect(told, SOON);
+        say(&mut terminal, command, told);
     }
     assert!(
         setting.server.requests().is_empty(),
@@ -148,30 +167,25 @@ async fn commands_tell_what_they_know() {
 
 #[tokio::test]
 async fn a_line_sent_while_it_works_does_what_the_settings_say() {
-    for mode in ["interrupt", "queue"] {
-        let slow = Answer::text("a b c d e f g h")
-            .pieces(8)
-            .chunk_delay(Duration::from_millis(150));
-        let setting = Setting::new(Script::new([slow, Answer::text("second")])).await;
+    // What is interrupted may be as long as it likes: nobody waits for its end.
+    for (mode, words) in [("interrupt", 300), ("queue", 15)] {
+        let setting = Setting::new(Script::new([slow(words), Answer::text("second")])).await;
         let more = format!("display:\n  busy_input_mode: {mode}\n");
         write_config(&setting.hermes, &setting.server.url(), &more);
-        let mut terminal = talk(&setting, &[("go", "a b")]);
+        let mut terminal = in_the_middle(&setting);
         terminal.send("other words\n");
         terminal.expect("second", SOON);
         let asked = last_asked(&setting);
         assert_eq!(asked.last().unwrap(), "other words");
-        let is_whole = asked[1] == "a b c d e f g h";
+        let is_whole = asked[1] == words_to(words);
         assert_eq!(is_whole, mode == "queue", "{mode}: {asked:?}");
     }
 }
 
 #[tokio::test]
 async fn what_would_change_a_running_turn_waits_for_its_end() {
-    let slow = Answer::text("a b c d e f g h")
-        .pieces(8)
-        .chunk_delay(Duration::from_millis(150));
-    let setting = Setting::new(Script::new([slow])).await;
-    let mut terminal = talk(&setting, &[("go", "a b")]);
+    let setting = Setting::new(Script::new([slow(300)])).await;
+    let mut terminal = in_the_middle(&setting);
     terminal.send("/model other\n");
     terminal.expect("/model has to wait: a turn runs", SOON);
     terminal.send("/status\n");
@@ -193,11 +207,10 @@ async fn the_users_own_commands_run_in_a_shell_or_stand_for_others() {
         terminal.send("/where\n");
         terminal.expect("in work", SOON);
         terminal.expect("it ended with code 1", SOON);
+        terminal.expect("›", SOON);
     }
-    terminal.send("/v2\n");
-    terminal.expect("hermes 0.", SOON);
-    terminal.send("/new\n");
-    terminal.expect("a new conversation", SOON);
+    say(&mut terminal, "/v2", "hermes 0.");
+    say(&mut terminal, "/new", "a new conversation");
     let shown = terminal.output();
     assert!(!shown.contains("sk-test-0123456789abcdef0123") && !shown.contains("never"));
 }
@@ -213,15 +226,15 @@ async fn a_personality_is_part_of_the_prompt_of_the_next_conversation() {
     write_config(&setting.hermes, &setting.server.url(), own);
     let mut terminal = talk(&setting, &[("first", "one")]);
     assert!(system().contains("Be gruff."));
-    terminal.send("/personality pirate\n");
-    terminal.expect("personality: pirate, from the next conversation on", SOON);
-    terminal.send("second\n");
-    terminal.expect("two", SOON);
+    say(
+        &mut terminal,
+        "/personality pirate",
+        "personality: pirate, from the next conversation on",
+    );
+    say(&mut terminal, "second", "two");
     assert!(system().contains("Be gruff."), "what began stays as it is");
-    terminal.send("/new\n");
-    terminal.expect("a new conversation", SOON);
-    terminal.send("third\n");
-    terminal.expect("three", SOON);
+    say(&mut terminal, "/new", "a new conversation");
+    say(&mut terminal, "third", "three");
     let system = system();
     assert!(system.contains("captain") && !system.contains("Be gruff."));
 }

@@ -1,5 +1,6 @@
 //! What happens inside before the caller is bothered: waiting, other keys, other models.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
@@ -8,7 +9,7 @@ use hermes_core::{
     Secret, SessionId, TurnId,
 };
 use hermes_core::{Model as _, Part};
-use hermes_llm::{ModelSettings, Protocol};
+use hermes_llm::{KeyLedger, KeyRefusal, ModelSettings, Protocol};
 use hermes_testkit::contract::model::{Told, tell, tell_in};
 use hermes_testkit::server::{Answer, Finish, Request, Script, ScriptedServer};
 use serde_json::json;
@@ -356,4 +357,44 @@ async fn serve_raw(frames: &'static str) -> String {
             .unwrap();
     });
     url
+}
+
+/// A ledger in which one key rests.
+#[derive(Debug)]
+struct Ledger {
+    resting: &'static str,
+    refused: Mutex<Vec<(String, String, KeyRefusal)>>,
+}
+
+impl KeyLedger for Ledger {
+    fn rest_left(&self, provider: &str, key: &Secret) -> Option<Duration> {
+        assert_eq!(provider, "custom");
+        (key.expose() == self.resting).then_some(Duration::from_secs(600))
+    }
+
+    fn refused(&self, provider: &str, key: &Secret, refusal: &KeyRefusal) {
+        let note = (provider.into(), key.expose().into(), refusal.clone());
+        self.refused.lock().unwrap().push(note);
+    }
+}
+
+#[tokio::test]
+async fn a_ledger_says_which_keys_rest_and_is_told_which_are_refused() {
+    let server = serve([refusal(401, "no such key: key-bb"), Answer::text("hi")]).await;
+    let ledger = Arc::new(Ledger {
+        resting: "key-aa",
+        refused: Mutex::default(),
+    });
+    let keys = with_keys(&server, &["key-aa", "key-bb", "key-cc"]);
+    let client = client(&keys).with_ledger(ledger.clone());
+    assert_eq!(text(&tell(&client, &hello()).await), "hi");
+    assert_eq!(keys_used(&server), ["key-bb", "key-cc"]);
+    let refused = ledger.refused.lock().unwrap().clone();
+    let [(provider, key, refusal)] = refused.as_slice() else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((provider.as_str(), key.as_str()), ("custom", "key-bb"));
+    assert_eq!(refusal.kind, ModelErrorKind::Auth);
+    assert_eq!(refusal.rest, Duration::from_secs(300));
+    assert_eq!(refusal.message, "no such key: *** (HTTP status 401)");
 }

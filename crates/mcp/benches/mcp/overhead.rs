@@ -1,10 +1,12 @@
 //! A call through the supervisor beside the same call through the bare protocol library.
 
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Instant;
 
 use hermes_core::Tool;
+use hermes_testkit::contract::tool as tool_contract;
 use hermes_testkit::mcp::FaultyMcp;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::RunningService;
@@ -13,7 +15,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{RoleClient, ServiceExt};
 use serde_json::{Value, json};
 
-use crate::{connected, figure, program, run, start, tool};
+use crate::{connected, figure, program, start, tool};
 
 /// Calls in one block; blocks of both kinds take turns, so that both meet the same machine.
 const BLOCK: usize = 100;
@@ -60,6 +62,8 @@ fn command() -> tokio::process::Command {
 async fn compare(wire: &str, bare: &Bare, ours: &Arc<dyn Tool>, is_quick: bool) {
     let blocks = if is_quick { 6 } else { 30 };
     let (mut bare_us, mut our_us) = (Vec::new(), Vec::new());
+    // Whoever calls has it already, and the bare library takes none.
+    let context = tool_contract::context(Path::new("/"));
     for _ in 0..blocks {
         for _ in 0..BLOCK {
             let started = Instant::now();
@@ -68,7 +72,7 @@ async fn compare(wire: &str, bare: &Bare, ours: &Arc<dyn Tool>, is_quick: bool) 
         }
         for _ in 0..BLOCK {
             let started = Instant::now();
-            run(ours, arguments()).await.unwrap();
+            ours.run(arguments(), &context).await.unwrap();
             our_us.push(started.elapsed().as_secs_f64() * 1e6);
         }
     }

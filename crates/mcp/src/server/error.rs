@@ -1,6 +1,7 @@
 //! Why a request has no answer, for the model and for people.
 
 use std::fmt;
+use std::sync::Arc;
 
 use hermes_core::redact::redact;
 
@@ -12,7 +13,7 @@ pub(crate) const AFFINITY_HINT: &str = "new sessions are lost at once: if severa
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CallError {
     pub(crate) server: String,
-    pub(crate) operation: String,
+    pub(crate) operation: Arc<str>,
     pub(crate) fate: Fate,
     pub(crate) cause: String,
     pub(crate) next: String,

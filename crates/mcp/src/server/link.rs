@@ -30,7 +30,7 @@ impl Server {
             self.demand();
             return Err(cause);
         }
-        self.link(wakes, Instant::now() + LINK_WAIT_MAX).await
+        Box::pin(self.link(wakes, Instant::now() + LINK_WAIT_MAX)).await
     }
 
     /// Waits until the trouble with a connection is over, and returns the connection to use then.

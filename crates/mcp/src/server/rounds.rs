@@ -27,6 +27,8 @@ const AGAIN_WAIT: Duration = Duration::from_millis(250);
 
 impl Server {
     /// Sends the request, and sends it again with what the server wants to know, until it has an answer.
+    ///
+    /// What few calls need is boxed: every call would move the bytes of its state around.
     pub(super) async fn in_rounds(
         &self,
         request: &Request,
@@ -38,16 +40,18 @@ impl Server {
             match self.exchange(&request, call).await {
                 Ok(ServerResult::InputRequiredResult(wanted)) => {
                     let state = wanted.request_state.clone();
-                    let responses = self.respond_to(&request, wanted, call).await?;
+                    let responses = Box::pin(self.respond_to(&request, wanted, call)).await?;
                     if !put_into(&mut request.to_mut().message, responses, state) {
                         return Err(self.refused(&request, "it wants input for what takes none"));
                     }
                 }
                 Err((error, Some(Failure::VisitWanted { visits, .. }))) => {
-                    self.visit(&request, error, &visits, call).await?;
+                    Box::pin(self.visit(&request, error, &visits, call)).await?;
                 }
                 Err((error, Some(failure))) => match failure.missing_scope() {
-                    Some(scope) => self.be_granted(scope, error, &mut granted, call).await?,
+                    Some(scope) => {
+                        Box::pin(self.be_granted(scope, error, &mut granted, call)).await?;
+                    }
                     None => return Err(error),
                 },
                 Ok(answer) => return Ok(answer),

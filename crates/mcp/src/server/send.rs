@@ -41,6 +41,8 @@ impl Server {
         let id = handle.id.clone();
         let mut abandoned = CancelOnDrop::new(&link.peer, id.clone());
         let result = tokio::select! {
+            // An answer that is there is never too late, and most are there before the clock matters.
+            biased;
             result = handle.await_response() => {
                 abandoned.disarm();
                 result.map_err(|error| match Failure::from_service(error) {
@@ -67,11 +69,11 @@ impl Server {
         let total_max = self.settings.call_total_max;
         call.hear();
         loop {
-            let due = call.due(patience);
-            if started.elapsed() >= total_max {
+            let (now, due) = (Instant::now(), call.due(patience));
+            if now >= started + total_max {
                 return Failure::Timeout { after: total_max };
             }
-            if due <= Instant::now() {
+            if due <= now {
                 return Failure::Timeout { after: patience };
             }
             sleep_until(due.min(started + total_max)).await;
@@ -107,8 +109,9 @@ fn is_legacy(peer: &Peer<RoleClient>) -> bool {
 
 /// Finds a lost session that a server reports as the failure of a tool.
 pub(super) fn hidden_session_loss(answer: &ServerResult, session: SessionUse) -> Option<Failure> {
-    let ServerResult::CallToolResult(result) = answer else {
-        return None;
+    let result = match answer {
+        ServerResult::CallToolResult(result) if result.is_error == Some(true) => result,
+        _ => return None,
     };
     let [ContentBlock::Text(content)] = result.content.as_slice() else {
         return None;
@@ -116,9 +119,7 @@ pub(super) fn hidden_session_loss(answer: &ServerResult, session: SessionUse) ->
     let failure = Failure::Reported {
         text: content.text.clone(),
     };
-    let is_lost =
-        result.is_error == Some(true) && classify(&failure, session) == Class::SessionLost;
-    is_lost.then_some(failure)
+    (classify(&failure, session) == Class::SessionLost).then_some(failure)
 }
 
 /// Tells the server that nobody waits for a request any more, when its caller goes away.

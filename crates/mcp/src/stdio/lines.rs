@@ -195,9 +195,12 @@ where
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
             let stopped = || Error::new(ErrorKind::TimedOut, "it does not read its input");
-            let mut writer = timeout(WRITE_TIMEOUT, writer.lock())
-                .await
-                .map_err(|_| stopped())?;
+            let mut writer = match writer.try_lock() {
+                Ok(writer) => writer,
+                Err(_) => timeout(WRITE_TIMEOUT, writer.lock())
+                    .await
+                    .map_err(|_| stopped())?,
+            };
             let Some(pipe) = writer.as_mut() else {
                 return Err(Error::new(
                     ErrorKind::NotConnected,

@@ -1,5 +1,7 @@
 //! The supervisor on a clock of its own: hours pass in milliseconds, over a connection in memory.
 
+mod outage;
+
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -210,7 +212,7 @@ impl Bench {
     async fn call(&self) -> Result<(), String> {
         let request = Request {
             message: ClientRequest::ListToolsRequest(ListToolsRequest::default()),
-            operation: "tools/list".to_owned(),
+            operation: "tools/list".into(),
             effect: Effect::Effect,
             retry: Retry::Safe,
         };

@@ -86,13 +86,14 @@ async fn a_decompression_bomb_is_not_unpacked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endless_answer_ends_at_its_limit() {
-    for (endless, cause) in [
-        (Endless::Json, "larger than 32 MiB"),
-        (Endless::Event, "larger than 32 MiB"),
-        (Endless::Comments, "no answer within 2 s"),
+    // The size is met long before the time, and the time where the size never is.
+    for (endless, timeout, cause) in [
+        (Endless::Json, 60, "larger than 32 MiB"),
+        (Endless::Event, 60, "larger than 32 MiB"),
+        (Endless::Comments, 2, "no answer within 2 s"),
     ] {
         let server = FaultyMcp::start().await;
-        let client = Client::of(&server, json!({ "timeout": 2 })).await;
+        let client = Client::of(&server, json!({ "timeout": timeout })).await;
         server.fail(Rule::once(Fault::Endless(endless)).on("tools/call"));
         let started = Instant::now();
         let error = client.append("word").await.unwrap_err().to_string();
@@ -118,14 +119,14 @@ async fn an_endless_answer_to_the_handshake_is_given_up_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_is_no_server_is_quoted() {
-    let yes = json!({ "command": "yes", "args": ["I am no server"], "connect_timeout": 1 });
+    let yes = json!({ "command": "yes", "args": ["I am no server"], "connect_timeout": 3 });
     let error = error_beside_a_good_server(&yes).await;
     assert_says(
         &error,
-        &["no answer within 1 s", "it printed: I am no server"],
+        &["no answer within 3 s", "it printed: I am no server"],
     );
     let script = "echo 'usage: tool FILE'; read -r line; echo 'no such file' >&2; exit 1";
-    let usage = json!({ "command": "sh", "args": ["-c", script], "connect_timeout": 2 });
+    let usage = json!({ "command": "sh", "args": ["-c", script], "connect_timeout": 30 });
     let error = error_beside_a_good_server(&usage).await;
     assert_says(
         &error,

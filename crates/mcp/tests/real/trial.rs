@@ -17,6 +17,9 @@ use crate::peer::variable;
 /// For the first connection: the server may have to be started.
 const FIRST_WAIT: Duration = Duration::from_secs(60);
 
+/// How long a caller waits for a connection that was lost.
+const CALLER_WAIT: Duration = Duration::from_secs(15);
+
 pub(crate) struct Trial {
     name: String,
     mcp: Mcp,
@@ -82,13 +85,31 @@ impl Trial {
             "echo" => "message",
             _ => "word",
         };
-        let arguments = json!({ parameter: word });
-        let output = tool.run(arguments, &context()).await;
-        let output = output.unwrap_or_else(|error| panic!("{}, {word}: {error}", self.name));
-        assert!(output.text.contains(word), "{}", output.text);
+        let text = self.run(tool, &json!({ parameter: word })).await;
+        assert!(text.contains(word), "{text}");
         if let Ok(ledger) = fs::read_to_string(ledger(&self.folder)) {
             let executions = ledger.lines().filter(|line| *line == word).count();
             assert_eq!(executions, 1, "{}, {word}", self.name);
+        }
+    }
+
+    /// Runs the tool, which has to succeed at the first try, unless the server takes longer to start than any caller
+    /// waits: who has waited that long and is told that the call did not run may try again.
+    async fn run(&self, tool: &Arc<dyn Tool>, arguments: &Value) -> String {
+        let first = Instant::now();
+        loop {
+            let started = Instant::now();
+            let error = match tool.run(arguments.clone(), &context()).await {
+                Ok(output) => return output.text,
+                Err(error) => error.to_string(),
+            };
+            let has_waited = started.elapsed() >= CALLER_WAIT && first.elapsed() < FIRST_WAIT;
+            assert!(
+                has_waited && error.contains("did not run"),
+                "{}, {arguments}: {error}",
+                self.name
+            );
+            self.wait_for_the_breaker().await;
         }
     }
 

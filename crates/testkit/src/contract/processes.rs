@@ -176,7 +176,7 @@ async fn a_kill_reaches_everything(place: &Place<impl Processes>) {
     assert_eq!(place.kill("tree", &id).await.state, ProcessState::Killed);
     let pattern = seconds.replace('.', "[.]");
     let line = format!(
-        "for i in $(seq 100); do grep -qsa 'sleep.{pattern}' /proc/[0-9]*/cmdline || exit 0; sleep 0.05; done; exit 1"
+        "for i in $(seq 600); do grep -qsa 'sleep.{pattern}' /proc/[0-9]*/cmdline || exit 0; sleep 0.05; done; exit 1"
     );
     let id = place.start("tree", &line).await;
     assert_eq!(place.wait("tree", &id).await.state, ProcessState::Exited(0));

@@ -27,7 +27,8 @@ impl Place {
     }
 
     fn text(&self, path: &Path) -> Option<String> {
-        extract(path, &mut File::open(path).unwrap()).map(|extracted| extracted.text)
+        let extracted = extract(path, &mut File::open(path).unwrap()).unwrap();
+        extracted.map(|extracted| extracted.text)
     }
 }
 

@@ -4,9 +4,7 @@
 
 use hermes_core::Consent;
 
-use crate::shell::Scope;
-
-use super::{Judge, Verdict};
+use super::CommandLists;
 
 /// Modules that run programs or machine code, or load what was not looked at. Any name that holds one counts.
 const MODULES: &[&str] = &["subprocess", "ctypes", "importlib", "pexpect"];
@@ -28,24 +26,28 @@ const DELETERS: &[&str] = &["rmtree", "removedirs"];
 /// Built-in functions that run text.
 const EVALUATORS: &[&str] = &["eval", "exec", "compile", "__import__"];
 
-/// Says what a person must agree to before this script runs.
-pub fn consent_for_script(code: &str) -> Consent {
-    let tokens = tokens(code);
-    let Some(word) = word_around_the_tools(&tokens) else {
-        return Consent::NotNeeded;
-    };
-    let commands = texts_in_a_row(&tokens);
-    let mut judge = Judge::default();
-    let verdicts = commands
-        .iter()
-        .map(|command| judge.line(command, Scope::default(), 0));
-    match verdicts.fold(Verdict::Free, Verdict::or) {
-        Verdict::Forbid(reason) => Consent::Forbidden {
-            reason: format!("the script holds a command that {reason}"),
-        },
-        Verdict::Free | Verdict::Ask(_) => Consent::Needed {
-            reason: format!("the script uses `{word}`, which goes around the tools"),
-        },
+impl CommandLists {
+    /// Says what a person must agree to before this script runs.
+    pub fn consent_for_script(&self, code: &str) -> Consent {
+        let tokens = tokens(code);
+        let Some(word) = word_around_the_tools(&tokens) else {
+            return Consent::NotNeeded;
+        };
+        let commands = texts_in_a_row(&tokens);
+        let forbidden = commands
+            .iter()
+            .find_map(|line| match self.consent_for(line) {
+                Consent::Forbidden { reason } => Some(reason),
+                Consent::NotNeeded | Consent::Needed { .. } => None,
+            });
+        match forbidden {
+            Some(reason) => Consent::Forbidden {
+                reason: format!("the script holds a command that nobody can allow: {reason}"),
+            },
+            None => Consent::Needed {
+                reason: format!("the script uses `{word}`, which goes around the tools"),
+            },
+        }
     }
 }
 
@@ -151,6 +153,17 @@ fn string(code: &str, quote: char) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn consent_for_script(code: &str) -> Consent {
+        CommandLists::default().consent_for_script(code)
+    }
+
+    #[test]
+    fn what_the_user_refused_for_good_stays_refused_inside_a_script() {
+        let lists = CommandLists::new(vec!["git push*".to_owned()], Vec::new());
+        let consent = lists.consent_for_script("import os; os.system('git push origin')");
+        assert!(matches!(consent, Consent::Forbidden { .. }), "{consent:?}");
+    }
 
     #[test]
     fn what_goes_through_the_tools_or_computes_is_free() {

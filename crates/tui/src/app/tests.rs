@@ -144,6 +144,7 @@ fn opened(id: &str, past: Vec<Message>) -> Opened {
         context_window: 200_000,
         cwd: PathBuf::from("/home/me/project"),
         past,
+        earlier: 0,
     }
 }
 
@@ -297,19 +298,26 @@ fn suggestions_and_a_list_to_choose_from() {
 }
 
 #[test]
-fn a_conversation_that_goes_on_shows_its_end() {
-    let mut scene = Scene::new(80, 24);
-    let past = (0..50).flat_map(|n| {
-        [
-            Message::user(format!("question {n}")),
-            Message::assistant(format!("answer *{n}*")),
-        ]
-    });
-    scene.host(FromHost::Opened(opened("s2", past.collect())));
-    let screen = scene.screen();
-    assert!(screen.contains("answer 49"), "{screen}");
-    let printed: String = scene.printed.iter().map(ToString::to_string).collect();
-    assert!(printed.contains("question 40") && !printed.contains("question 39"));
+fn a_conversation_that_goes_on_shows_its_end_and_how_much_came_before() {
+    let past = vec![
+        Message::user("a question"),
+        Message::assistant("an *answer*"),
+    ];
+    let shown = |earlier| {
+        let mut scene = Scene::new(80, 24);
+        scene.host(FromHost::Opened(Opened {
+            earlier,
+            ..opened("s2", past.clone())
+        }));
+        scene.screen()
+    };
+    let whole = shown(0);
+    assert!(whole.contains("› a question") && whole.contains("an answer"));
+    assert!(whole.contains("going on where you stopped") && !whole.contains("came before"));
+    let end = shown(49_998);
+    assert!(end.contains("an answer"), "{end}");
+    assert!(end.contains("49998 messages came before these; /history shows them"));
+    assert!(shown(1).contains("1 message came before these; /history shows it"));
 }
 
 #[test]

@@ -24,6 +24,7 @@ async fn echo(face: mpsc::Sender<FromHost>, mut wishes: mpsc::Receiver<ToHost>) 
         context_window: 1_000,
         cwd: "/".into(),
         past: Vec::new(),
+        earlier: 0,
     };
     let _ = face.send(FromHost::Opened(opened)).await;
     while let Some(wish) = wishes.recv().await {

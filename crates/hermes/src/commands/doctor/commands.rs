@@ -1,63 +1,124 @@
-//! Whether commands run where the settings say.
+//! Whether commands run where the settings say, and scripts with them.
 
 use std::time::Duration;
 
-use hermes_core::{CancellationToken, CommandExit, Progress, ShellCommand};
-
-use super::Check;
+use super::{Check, find_program};
 use crate::base::Base;
+use crate::commands::layout::one_line;
+use crate::commands::try_terminal::{ask, try_terminal};
+use crate::failure::Failure;
 use crate::terminals::Terminals;
 
-const NAME: &str = "commands";
+const FIX: &str = "`hermes setup terminal` asks what is needed and tries it";
+const LOCAL: &str = "local";
 
-const FIX: &str = "see `terminal` in config.yaml; `hermes config explain terminal.backend` shows who chose the backend";
-
-/// A host that takes longer to answer is of little use.
+/// A place that takes longer to answer is of little use.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Runs `true` on another machine, unless we are to stay offline. This one is checked by its shell.
-pub(super) async fn check(base: &Base, offline: bool) -> Check {
-    let backend = base.settings.string("terminal.backend");
-    let backend = backend.unwrap_or_else(|error| error.to_string());
+/// `execute_code` speaks to scripts in this Python or a newer one.
+const PYTHON_MIN: (u32, u32) = (3, 8);
+const PYTHON_VERSION: &str = "python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'";
+
+/// Runs a harmless command on the terminal of the settings, unless it is elsewhere and we are to stay offline.
+pub(super) async fn checks(base: &Base, offline: bool) -> Vec<Check> {
+    const NAME: &str = "commands";
+    let backend = match base.settings.string("terminal.backend") {
+        Ok(backend) => one_line(&backend),
+        Err(error) => return vec![Check::broken(NAME, error.to_string(), FIX)],
+    };
+    if offline && backend != LOCAL {
+        return match Terminals::chosen(base) {
+            Ok(_) => vec![Check::good(
+                NAME,
+                format!("run over {backend}; not tried, as asked"),
+            )],
+            Err(failure) => vec![broken(NAME, failure)],
+        };
+    }
+    // Shells keep what they are left with in the home, which is not ours to make.
+    if !base.home.directory().is_dir() {
+        return vec![Check::good(NAME, "not tried, as there is no home yet")];
+    }
+    match try_terminal(base, ANSWER_TIME_MAX).await {
+        Ok(answered) => {
+            let place = match (backend.as_str(), answered.system.as_str()) {
+                (LOCAL, _) => "on this machine".to_owned(),
+                (backend, "") => format!("over {backend}"),
+                (backend, system) => format!("over {backend} ({system})"),
+            };
+            let ms = answered.elapsed.as_millis();
+            let ran = Check::good(NAME, format!("run {place}, {ms} ms"));
+            vec![ran, python(base, &backend).await]
+        }
+        Err(failure) => {
+            let message = match backend.as_str() {
+                LOCAL => failure.message,
+                backend => format!("over {backend}: {}", failure.message),
+            };
+            vec![broken(NAME, Failure { message, ..failure })]
+        }
+    }
+}
+
+fn broken(name: &'static str, failure: Failure) -> Check {
+    let fix = match failure.hint {
+        Some(hint) => format!("{hint}; or {FIX}"),
+        None => FIX.to_owned(),
+    };
+    Check::broken(name, failure.message, fix)
+}
+
+/// Asks the Python that `execute_code` would use for its version.
+async fn python(base: &Base, backend: &str) -> Check {
+    const NAME: &str = "python3";
+    const INSTALL: &str = "install Python 3.8 or newer there, or do without execute_code";
     let terminals = match Terminals::chosen(base) {
         Ok(terminals) => terminals,
-        Err(failure) => {
-            let fix = failure.hint.unwrap_or_else(|| FIX.to_owned());
-            return Check::broken(NAME, failure.message, fix);
-        }
+        Err(failure) => return broken(NAME, failure),
     };
-    if backend == "local" {
-        return Check::good(NAME, "run on this machine");
-    }
-    if offline {
-        return Check::good(NAME, format!("run over {backend}; not tried, as asked"));
-    }
-    let command = ShellCommand {
-        session: "hermes-doctor".into(),
-        line: "true".to_owned(),
-        cwd: base.cwd.clone(),
-        workdir: None,
-        stdin: Vec::new(),
-        pty: false,
-        timeout: ANSWER_TIME_MAX,
-        output_bytes_max: 1000,
-        stop: CancellationToken::new(),
-        progress: Progress::default(),
+    let asked = ask(
+        base,
+        terminals.terminal.as_ref(),
+        PYTHON_VERSION,
+        ANSWER_TIME_MAX,
+    );
+    let place = match (backend, find_program(&base.environment, "python3")) {
+        (LOCAL, Some(path)) => path.display().to_string(),
+        (LOCAL, None) => "on this machine".to_owned(),
+        (backend, _) => format!("over {backend}"),
     };
-    match terminals.terminal.run(command).await {
-        Ok(output) if output.exit == CommandExit::Code(0) => {
-            let ms = output.elapsed.as_millis();
-            Check::good(NAME, format!("run over {backend}, {ms} ms"))
+    match asked.await.map(|(_, text)| (version(&text), text)) {
+        Ok((Some(found), text)) if found >= PYTHON_MIN => {
+            Check::good(NAME, format!("{text}, {place}"))
         }
-        Ok(output) => Check::broken(
+        Ok((Some(_), text)) => Check::doubtful(
             NAME,
-            format!(
-                "`true` over {backend} ended with {:?}: {}",
-                output.exit,
-                output.text.trim()
-            ),
-            FIX,
+            format!("{text} ({place}) is too old for execute_code"),
+            INSTALL,
         ),
-        Err(error) => Check::broken(NAME, format!("over {backend}: {error}"), FIX),
+        Ok((None, _)) | Err(_) => Check::doubtful(
+            NAME,
+            format!("does not run {place}, so execute_code does not work"),
+            INSTALL,
+        ),
+    }
+}
+
+fn version(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.split_whitespace().last()?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers_and_chatter_before_them_is_ignored() {
+        assert_eq!(version("3.13"), Some((3, 13)));
+        assert!(version("welcome! 3.10") >= Some(PYTHON_MIN));
+        assert!(version("3.7") < Some(PYTHON_MIN));
+        assert_eq!(version("python3: not found"), None);
+        assert_eq!(version(""), None);
     }
 }

@@ -26,9 +26,14 @@ pub(super) async fn checks(base: &Base, is_offline: bool) -> Vec<Check> {
         Check::good("model", chosen.route.name.to_string()),
         key(&chosen),
     ];
+    let advised = chosen.mixture.as_ref();
+    checks.extend(advised.map(|mixture| Check::good("mixture", mixture.to_string())));
     let fallbacks = fallbacks(base);
     if !is_offline {
-        let routes = std::iter::once(&chosen.route).chain(&fallbacks);
+        let references = advised.map_or(&[][..], |mixture| &mixture.references);
+        let routes = std::iter::once(&chosen.route)
+            .chain(references)
+            .chain(&fallbacks);
         checks.extend(join_all(routes.map(provider)).await);
     }
     checks

@@ -1,6 +1,5 @@
-//! What is around us: programs, the terminal, the clock.
+//! What is around us: programs, the locale, the clock.
 
-use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
@@ -8,7 +7,6 @@ use hermes_config::Environment;
 use hermes_core::{Clock as _, Timestamp};
 
 use super::Check;
-use crate::style::Style;
 use crate::wiring::SystemClock;
 
 /// This program is not older.
@@ -18,8 +16,6 @@ pub(super) fn checks(environment: &Environment) -> Vec<Check> {
     vec![
         shell(environment),
         git(environment),
-        python(environment),
-        terminal(environment),
         locale(environment),
         clock(SystemClock.now()),
     ]
@@ -54,42 +50,19 @@ fn git(environment: &Environment) -> Check {
         Some(path) => Check::good("git", path.display().to_string()),
         None => Check::doubtful(
             "git",
-            "not found on PATH; --worktree does not work",
+            "not found on PATH; --worktree and checkpoints do not work",
             "install git with your system's package manager",
         ),
     }
 }
 
-fn python(environment: &Environment) -> Check {
-    match find_program(environment, "python3") {
-        Some(path) => Check::good("python3", path.display().to_string()),
-        None => Check::doubtful(
-            "python3",
-            "not found on PATH; execute_code does not work on this machine",
-            "install Python 3.8 or newer with your system's package manager",
-        ),
-    }
-}
-
-fn find_program(environment: &Environment, name: &str) -> Option<PathBuf> {
+pub(super) fn find_program(environment: &Environment, name: &str) -> Option<PathBuf> {
     let folders = std::env::split_paths(environment.path("PATH")?);
     let mut candidates = folders.map(|folder| folder.join(name));
     candidates.find(|path| {
         path.metadata()
             .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     })
-}
-
-fn terminal(environment: &Environment) -> Check {
-    let text = match (
-        io::stdout().is_terminal(),
-        Style::of(&io::stdout(), environment),
-    ) {
-        (false, _) => "standard output is no terminal: plain text",
-        (true, style) if style.is_coloured() => "colour",
-        (true, _) => "a terminal without colour (NO_COLOR or TERM=dumb)",
-    };
-    Check::good("terminal", text)
 }
 
 fn locale(environment: &Environment) -> Check {

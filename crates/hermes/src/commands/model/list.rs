@@ -96,13 +96,18 @@ fn rows(
     let known = PROVIDERS.iter().map(|provider| Row {
         id: provider.id.to_owned(),
         label: provider.label.to_owned(),
-        state: state(base, provider, servers),
+        state: state(base, settings, provider, servers),
         is_current: is_current(provider.id),
     });
     own.chain(known).collect()
 }
 
-fn state(base: &Base, provider: &Provider, servers: &[LocalServer]) -> String {
+fn state(
+    base: &Base,
+    settings: &ModelSettings,
+    provider: &Provider,
+    servers: &[LocalServer],
+) -> String {
     let running = servers
         .iter()
         .find(|server| server.provider.id == provider.id);
@@ -116,6 +121,7 @@ fn state(base: &Base, provider: &Provider, servers: &[LocalServer]) -> String {
         key_variables(base, provider.id).as_slice(),
         provider.key_envs,
     ) {
+        ([], _) if settings.stored_keys.contains_key(provider.id) => "key in auth.json".to_owned(),
         ([], [.., variable]) => format!("no key (set {variable})"),
         ([], []) => "no key".to_owned(),
         (found, _) => format!("key in {}", found.join(", ")),

@@ -2,8 +2,8 @@
 
 use hermes_config::set;
 
-use super::interview::{Choice, Interview};
 use crate::base::Base;
+use crate::commands::interview::{Interview, options};
 use crate::failure::Outcome;
 
 pub(super) fn interview(base: &Base, interview: &mut Interview) -> Outcome<()> {
@@ -28,14 +28,4 @@ pub(super) fn interview(base: &Base, interview: &mut Interview) -> Outcome<()> {
 fn save(base: &Base, key: &str, value: &str) -> Outcome<()> {
     set(&base.home, &base.settings, key, value)?;
     Ok(())
-}
-
-fn options<const N: usize>(
-    options: [(&'static str, &'static str); N],
-) -> Vec<Choice<&'static str>> {
-    let option = |(value, text): (&'static str, &str)| Choice {
-        value,
-        text: text.to_owned(),
-    };
-    options.map(option).into()
 }

@@ -4,11 +4,11 @@ use hermes_config::set;
 use hermes_core::Secret;
 use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
 
-use super::Ready;
 use super::find::{self, Found};
-use super::interview::{Choice, Interview};
-use super::try_out::{Candidate, try_out};
+use super::{Ready, Then, after_failure};
 use crate::base::Base;
+use crate::commands::interview::{Choice, Interview};
+use crate::commands::try_out::{Candidate, try_out};
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
 
@@ -17,13 +17,6 @@ enum Way {
     PasteKey,
     Address,
     Demo,
-}
-
-/// What to do about something that did not work.
-enum Then {
-    Again,
-    SaveAnyway,
-    Back,
 }
 
 /// Asks until a model answers, or `None` when the user wants none. `quick` takes the usual model without asking.
@@ -104,8 +97,8 @@ fn of_provider(provider: &Provider, model: String, key: Option<Secret>) -> Candi
     Candidate {
         provider: provider.id.to_owned(),
         model,
-        base_url: None,
         key,
+        ..Candidate::default()
     }
 }
 
@@ -151,9 +144,9 @@ fn at_address(interview: &mut Interview) -> Outcome<Candidate> {
     let key = interview.secret("key (Enter for none)")?;
     Ok(Candidate {
         provider: CUSTOM.to_owned(),
-        model: String::new(),
         base_url: Some(url.trim_end_matches('/').to_owned()),
         key: (!key.is_empty()).then(|| Secret::new(key)),
+        ..Candidate::default()
     })
 }
 
@@ -197,19 +190,6 @@ async fn settle(base: &Base, interview: &mut Interview, candidate: &Candidate) -
             Then::Back => return Ok(false),
         }
     }
-}
-
-fn after_failure() -> Vec<Choice<Then>> {
-    let options = [
-        (Then::Back, "choose something else"),
-        (Then::Again, "try again"),
-        (Then::SaveAnyway, "save it anyway"),
-    ];
-    let option = |(value, text): (Then, &str)| Choice {
-        value,
-        text: text.to_owned(),
-    };
-    options.map(option).into()
 }
 
 /// Saves the key first: settings that name a provider without one would only fail.

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use hermes_testkit::process::Output;
 use hermes_testkit::server::{Answer, Script};
@@ -12,6 +13,8 @@ use serde_json::Value;
 
 use super::{KEY, contains, run, talked};
 use crate::setting::{Setting, bare, write_config};
+
+const SOON: Duration = Duration::from_secs(30);
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -51,6 +54,10 @@ async fn a_healthy_home_passes_and_the_key_is_not_shown() {
             "✓ locale",
             "✓ clock",
             "✓ sandbox: off; this machine has: ",
+            "✓ commands: run on this machine, ",
+            "✓ python3: 3.",
+            "✓ checkpoints: off; none kept",
+            "✓ terminal: standard output is no terminal",
             "✓ turns",
             "✓ model: custom:test-model",
             "✓ key",
@@ -71,6 +78,73 @@ async fn a_healthy_home_passes_and_the_key_is_not_shown() {
             .iter()
             .all(|check| check["state"] == "ok"),
         "{checks:#}"
+    );
+    for name in ["commands", "python3", "checkpoints", "terminal", "locale"] {
+        let is_it = |check: &Value| check["check"] == name;
+        assert!(checks.as_array().unwrap().iter().any(is_it), "{name}");
+    }
+}
+
+#[test]
+fn a_terminal_is_told_by_its_name_and_size() {
+    let hermes = bare().env("TERM", "xterm-256color");
+    let doctor = hermes.clone().args(["doctor", "--offline"]);
+    let mut terminal = doctor.spawn_in_terminal();
+    terminal.expect("terminal: xterm-256color, colour, ", SOON);
+    let mut dumb = doctor.env("TERM", "dumb").spawn_in_terminal();
+    dumb.expect("! terminal: TERM is `dumb`", SOON);
+    dumb.expect("fix: ", SOON);
+}
+
+#[tokio::test]
+async fn checkpoints_without_git_are_broken_only_when_they_are_on() {
+    let hermes = bare().env("PATH", "/nowhere");
+    write_config(
+        &hermes,
+        "http://127.0.0.1:9/v1",
+        "checkpoints:\n  enabled: true\n",
+    );
+    make_private(&hermes.home());
+    broken(
+        &run(&hermes, &["doctor", "--offline"]),
+        &["✗ checkpoints: are on, but", "checkpoints.enabled false"],
+    );
+    write_config(&hermes, "http://127.0.0.1:9/v1", "");
+    contains(
+        &run(&hermes, &["doctor", "--offline"]).stdout,
+        &["✓ checkpoints: off; they would need git"],
+    );
+}
+
+#[test]
+fn a_backend_that_cannot_work_is_told_with_what_to_do() {
+    let hermes = bare().env("DOCKER_HOST", "unix:///nowhere/docker.sock");
+    write_config(
+        &hermes,
+        "http://127.0.0.1:9/v1",
+        "terminal:\n  backend: docker\n",
+    );
+    make_private(&hermes.home());
+    broken(
+        &run(&hermes, &["doctor"]),
+        &[
+            "✗ commands: over docker: ",
+            "docker info",
+            "hermes setup terminal",
+        ],
+    );
+    contains(
+        &run(&hermes, &["doctor", "--offline"]).stdout,
+        &["✓ commands: run over docker; not tried, as asked"],
+    );
+    write_config(
+        &hermes,
+        "http://127.0.0.1:9/v1",
+        "terminal:\n  backend: ssh\n",
+    );
+    broken(
+        &run(&hermes, &["doctor", "--offline"]),
+        &["✗ commands: ", "names no host", "terminal.ssh_host"],
     );
 }
 

@@ -1,5 +1,6 @@
 //! The commands beside the conversation. Every one is met with what it is for, and with what it cannot use.
 
+mod auth;
 mod completion;
 mod config;
 mod doctor;
@@ -11,6 +12,7 @@ mod prompt_size;
 mod recover;
 mod sessions;
 mod setup;
+mod setup_terminal;
 mod status;
 mod tools;
 

@@ -22,6 +22,7 @@ pub(super) async fn check<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S)
     subagents_belong_to_their_parent(open).await;
     a_transcript_has_every_message_with_its_time(open).await;
     what_was_said_is_read_from_either_end(open).await;
+    the_end_of_a_session_is_read_without_the_rest(open).await;
     statistics_count_everything(open).await;
     insights_count_what_was_used_since(open).await;
 }
@@ -301,6 +302,28 @@ async fn what_was_said_is_read_from_either_end<S: Store + Archive>(
         limit: 1,
     });
     assert!(matches!(nobody.await, Err(StoreError::NotFound { .. })));
+}
+
+async fn the_end_of_a_session_is_read_without_the_rest<S: Store + Archive>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("a", "1"), ("b", "2"), ("c", "3")]).await;
+    told(&store, "s2", &[("x", "9")]).await;
+    let end = async |exchanges| {
+        let ending = store.ending(&session, exchanges).await.unwrap();
+        let texts: Vec<String> = ending.messages.iter().map(Message::text).collect();
+        (texts.join(" "), ending.earlier)
+    };
+    assert_eq!(end(2).await, ("b 2 c 3".to_owned(), 2));
+    assert_eq!(end(9).await, ("a 1 b 2 c 3".to_owned(), 0));
+    assert_eq!(end(0).await, (String::new(), 6));
+    let taken_back = vec![Entry::Rewound { turns: 1 }];
+    store.append(&session, after(20), taken_back).await.unwrap();
+    assert_eq!(end(1).await, ("b 2".to_owned(), 2));
+    let nobody = store.ending(&"nobody".into(), 1).await;
+    assert!(matches!(nobody, Err(StoreError::NotFound { .. })));
 }
 
 async fn statistics_count_everything<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {

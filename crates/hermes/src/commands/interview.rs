@@ -2,14 +2,18 @@
 
 use std::io::{self, Read as _, Write as _};
 
+use hermes_config::Environment;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use super::confirm::is_anybody_there;
 use crate::failure::{Failure, Outcome, code};
 use crate::output::note;
 use crate::style::Style;
 
 pub(super) struct Interview {
     pub(super) style: Style,
+    /// The command that asks again.
+    command: &'static str,
 }
 
 /// Something to choose, and the words for it.
@@ -19,8 +23,12 @@ pub(super) struct Choice<T> {
 }
 
 impl Interview {
-    pub(super) fn new(style: Style) -> Self {
-        Self { style }
+    /// Begins to ask, if somebody is there to answer; on behalf of this command.
+    pub(super) fn begin(environment: &Environment, command: &'static str) -> Option<Self> {
+        is_anybody_there().then(|| Self {
+            style: Style::of(&io::stderr(), environment),
+            command,
+        })
     }
 
     pub(super) fn title(&self, text: &str) {
@@ -44,7 +52,7 @@ impl Interview {
         prompt(&format!("{question}{shown}: "))?;
         let mut line = String::new();
         if io::stdin().read_line(&mut line).map_err(unreadable)? == 0 {
-            return Err(left());
+            return Err(self.left());
         }
         Ok(match line.trim() {
             "" => usual.to_owned(),
@@ -62,7 +70,7 @@ impl Interview {
         loop {
             let answer = self.line("choose", "1")?;
             if matches!(answer.as_str(), "q" | "quit" | "exit") {
-                return Err(left());
+                return Err(self.left());
             }
             match answer.parse::<usize>() {
                 Ok(number) if (1..=options.len()).contains(&number) => {
@@ -83,7 +91,7 @@ impl Interview {
             match byte.map_err(unreadable)? {
                 b'\r' | b'\n' => break,
                 // Ctrl-C and Ctrl-D
-                3 | 4 => return Err(left()),
+                3 | 4 => return Err(self.left()),
                 // Backspace, in both of its codes, and Ctrl-U
                 8 | 127 if typed.pop().is_some() => prompt("\x08 \x08")?,
                 8 | 127 => {}
@@ -101,6 +109,23 @@ impl Interview {
         note("");
         Ok(String::from_utf8_lossy(&typed).trim().to_owned())
     }
+
+    fn left(&self) -> Failure {
+        Failure {
+            code: code::INTERRUPTED,
+            ..Failure::new("left; what was saved before stays saved")
+        }
+        .hint(format!("`{}` goes on whenever you like", self.command))
+    }
+}
+
+/// Things to choose, each with its words.
+pub(super) fn options<T, const N: usize>(options: [(T, &str); N]) -> Vec<Choice<T>> {
+    let option = |(value, text): (T, &str)| Choice {
+        value,
+        text: text.to_owned(),
+    };
+    options.map(option).into()
 }
 
 /// A terminal that hands over every key and shows none, until this is dropped.
@@ -133,12 +158,4 @@ fn prompt(text: &str) -> Outcome<()> {
 
 fn unreadable(error: io::Error) -> Failure {
     Failure::new(format!("cannot ask at the terminal: {error}"))
-}
-
-fn left() -> Failure {
-    Failure {
-        code: code::INTERRUPTED,
-        ..Failure::new("left; what was saved before stays saved")
-    }
-    .hint("`hermes setup` goes on whenever you like")
 }

@@ -19,6 +19,7 @@ pub(super) struct Candidate {
     pub(super) provider: String,
     pub(super) model: String,
     pub(super) base_url: Option<String>,
+    pub(super) api_mode: Option<String>,
     /// A key that is not saved yet.
     pub(super) key: Option<Secret>,
 }
@@ -31,7 +32,7 @@ pub(super) async fn try_out(base: &Base, candidate: &Candidate) -> Outcome<Durat
             model: Some(candidate.model.clone()),
             base_url: candidate.base_url.clone(),
             api_key: candidate.key.clone(),
-            api_mode: None,
+            api_mode: candidate.api_mode.clone(),
         },
         fallbacks: Vec::new(),
         // Somebody waits and can try again.

@@ -1,0 +1,158 @@
+//! `hermes auth`: the keys of providers, several of which can take turns. Nothing here ever prints one.
+
+mod add;
+mod list;
+
+use hermes_config::{AuthFile, StoredKey, used_keys};
+use hermes_core::{Clock as _, Secret};
+
+use super::layout::{count, one_line};
+use super::model::known;
+use crate::args::{AuthArgs, AuthCommand};
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::model_settings::model_settings;
+use crate::output::println;
+use crate::wiring::SystemClock;
+
+/// Of a key this long, its end tells it from others and gives nothing away.
+const SHOWN_KEY_CHARS_MIN: usize = 20;
+const SHOWN_END_CHARS: usize = 4;
+
+pub(crate) async fn run(base: &Base, args: AuthArgs) -> Outcome<()> {
+    match args.command {
+        None => list::run(base, None, false),
+        Some(AuthCommand::List { provider, json }) => {
+            list::run(base, provider.as_deref(), json.json)
+        }
+        Some(AuthCommand::Add(args)) => add::run(base, args).await,
+        Some(AuthCommand::Remove { provider, key }) => remove(base, &provider, &key),
+        Some(AuthCommand::Reset { provider }) => reset(base, &provider),
+    }
+}
+
+fn remove(base: &Base, provider: &str, name: &str) -> Outcome<()> {
+    let provider = provider_of(base, provider)?;
+    let folder = base.home.directory();
+    let removed = AuthFile::change(folder, SystemClock.now(), |file| {
+        let mut keys = file.keys();
+        keys.retain(|key| key.provider == provider);
+        let key = find(base, &provider, &keys, name)?;
+        file.remove(key);
+        Ok::<StoredKey, Failure>(key.clone())
+    })?;
+    println(&format!(
+        "forgot {} of {provider}; it is still valid there until you revoke it",
+        named(&removed)
+    ))
+}
+
+/// Finds a key of the home by its label, its id or its number.
+fn find<'a>(
+    base: &Base,
+    provider: &str,
+    keys: &'a [StoredKey],
+    name: &str,
+) -> Outcome<&'a StoredKey> {
+    let called: Vec<&StoredKey> = keys
+        .iter()
+        .filter(|key| key.label == name || key.id == name)
+        .collect();
+    match called.as_slice() {
+        [key] => Ok(*key),
+        [] => {
+            let number = name.parse::<usize>().ok();
+            let position = number.and_then(|number| number.checked_sub(1));
+            let key = position.and_then(|position| keys.get(position));
+            key.ok_or_else(|| not_found(base, provider, keys, name))
+        }
+        several => {
+            let ids: Vec<&str> = several.iter().map(|key| key.id.as_str()).collect();
+            Err(Failure::usage(format!(
+                "{provider} has several keys called `{}`",
+                one_line(name)
+            ))
+            .hint(format!("name one by its id: {}", ids.join(", "))))
+        }
+    }
+}
+
+fn not_found(base: &Base, provider: &str, keys: &[StoredKey], name: &str) -> Failure {
+    let failure = Failure::new(format!(
+        "there is no stored key `{}` of {provider}",
+        one_line(name)
+    ));
+    if !keys.is_empty() {
+        return failure.hint(format!("`hermes auth list {provider}` shows them"));
+    }
+    let elsewhere = used_keys(&base.home).unwrap_or_default();
+    let is_roots = elsewhere.iter().any(|(_, key)| key.provider == provider);
+    failure.hint(match is_roots {
+        true => format!(
+            "the keys this profile uses are the default one's: `hermes -p default auth remove {provider} …`"
+        ),
+        false => "keys in variables and settings are removed where they stand; `hermes auth` shows where".to_owned(),
+    })
+}
+
+fn reset(base: &Base, provider: &str) -> Outcome<()> {
+    let provider = provider_of(base, provider)?;
+    let used = used_keys(&base.home)?;
+    let mut used = used.iter().filter(|(_, key)| key.provider == provider);
+    let (folder, _) = used.next().ok_or_else(|| {
+        Failure::new(format!("there is no stored key of {provider}"))
+            .hint("only stored keys rest for longer than a conversation; `hermes auth` shows all")
+    })?;
+    let woken = AuthFile::change(folder, SystemClock.now(), |file| {
+        Ok::<usize, Failure>(file.wake(&provider))
+    })?;
+    println(&match woken {
+        0 => format!("no key of {provider} rests"),
+        woken => format!(
+            "{} of {provider} no longer rest{}; conversations that begin now use {}",
+            count(woken as u64, "key"),
+            if woken == 1 { "s" } else { "" },
+            if woken == 1 { "it" } else { "them" },
+        ),
+    })
+}
+
+/// The name a provider's keys are stored under. Other programs may have stored keys for one we do not know.
+fn provider_of(base: &Base, name: &str) -> Outcome<String> {
+    let used = used_keys(&base.home)?;
+    if used.iter().any(|(_, key)| key.provider == name) {
+        return Ok(name.to_owned());
+    }
+    Ok(known(&model_settings(base)?, name)?)
+}
+
+/// A key as people know it.
+fn named(key: &StoredKey) -> String {
+    let masked = masked(&key.secret);
+    match one_line(&key.label).as_str() {
+        "" => format!("the key {masked}"),
+        label => format!("the key `{label}` ({masked})"),
+    }
+}
+
+/// The end of a long key, and nothing of a short one.
+fn masked(key: &Secret) -> String {
+    let chars = key.expose().chars().count();
+    if chars < SHOWN_KEY_CHARS_MIN {
+        return "***".to_owned();
+    }
+    let end = key.expose().chars().skip(chars - SHOWN_END_CHARS);
+    format!("…{}", one_line(&end.collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_shows_the_end_of_a_long_key_and_nothing_of_a_short_one() {
+        assert_eq!(masked(&Secret::new("sk-0123456789abcdefwxyz")), "…wxyz");
+        assert_eq!(masked(&Secret::new("0123456789abcdefghi")), "***");
+        assert_eq!(masked(&Secret::new("")), "***");
+    }
+}

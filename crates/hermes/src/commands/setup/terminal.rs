@@ -1,0 +1,256 @@
+//! Where commands run. The place is tried with a harmless command before anything is saved.
+
+use std::time::Duration;
+
+use hermes_config::{Environment, set};
+use hermes_core::Secret;
+use serde_json::{Value, json};
+
+use super::{Then, after_failure};
+use crate::base::Base;
+use crate::commands::interview::{Interview, options};
+use crate::commands::try_terminal::{Answered, try_terminal};
+use crate::failure::Outcome;
+use crate::output::note;
+
+/// On a machine that is up.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+/// The first time, an image is fetched.
+const FIRST_START_TIME_MAX: Duration = Duration::from_secs(15 * 60);
+
+const DAYTONA_KEY: &str = "DAYTONA_API_KEY";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Backend {
+    Local,
+    Docker,
+    Ssh,
+    Singularity,
+    Daytona,
+}
+
+/// What would be saved.
+struct Plan {
+    backend: Backend,
+    settings: Vec<(&'static str, Value)>,
+    /// A key of Daytona's that is not saved yet.
+    key: Option<Secret>,
+}
+
+pub(super) async fn interview(base: &Base, interview: &mut Interview) -> Outcome<()> {
+    let now = base.settings.string("terminal.backend")?;
+    interview.title(&format!("Where should commands run? (now: {now})"));
+    loop {
+        let backend = interview.choose(options([
+            (Backend::Local, "on this machine"),
+            (Backend::Docker, "in a Docker container on this machine"),
+            (Backend::Ssh, "on another machine, over ssh"),
+            (
+                Backend::Singularity,
+                "in an Apptainer (Singularity) container, which needs no root",
+            ),
+            (Backend::Daytona, "in a sandbox of the Daytona cloud"),
+        ]))?;
+        let plan = ask(base, interview, backend)?;
+        if settle(base, interview, &plan).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// Asks what a backend needs to know.
+fn ask(base: &Base, interview: &mut Interview, backend: Backend) -> Outcome<Plan> {
+    let mut plan = Plan {
+        backend,
+        settings: vec![("terminal.backend", json!(backend.name()))],
+        key: None,
+    };
+    match backend {
+        Backend::Local => plan.put("terminal.sandbox", fence(interview)?),
+        Backend::Docker => {
+            let image = needed(base, interview, "image", "terminal.docker_image", "")?;
+            plan.put("terminal.docker_image", image);
+        }
+        Backend::Ssh => {
+            let host = needed(base, interview, "host", "terminal.ssh_host", "")?;
+            plan.put("terminal.ssh_host", host);
+            note(
+                &interview
+                    .style
+                    .dim("Enter leaves the next three to your ssh settings"),
+            );
+            let user = optional(base, interview, "user", "terminal.ssh_user")?;
+            plan.put("terminal.ssh_user", user);
+            plan.settings
+                .push(("terminal.ssh_port", port(base, interview)?));
+            let key = optional(
+                base,
+                interview,
+                "file of the private key",
+                "terminal.ssh_key",
+            )?;
+            plan.put("terminal.ssh_key", key);
+        }
+        Backend::Singularity => {
+            let (key, usual) = ("terminal.singularity_image", "docker://python:3.13");
+            let image = needed(
+                base,
+                interview,
+                "image (docker://… or a .sif file)",
+                key,
+                usual,
+            )?;
+            plan.put(key, image);
+        }
+        Backend::Daytona => {
+            if base.variable(DAYTONA_KEY).is_none() {
+                plan.key = Some(daytona_key(interview)?);
+            }
+            let image = optional(
+                base,
+                interview,
+                "image (Enter: Daytona's own)",
+                "terminal.daytona_image",
+            )?;
+            plan.put("terminal.daytona_image", image);
+        }
+    }
+    Ok(plan)
+}
+
+fn fence(interview: &mut Interview) -> Outcome<String> {
+    interview.title("What may they change?");
+    let fence = interview.choose(options([
+        (
+            "off",
+            "whatever you may; dangerous commands are asked about first",
+        ),
+        ("project", "files of the project only"),
+        (
+            "offline",
+            "files of the project only, and they reach no network",
+        ),
+    ]))?;
+    Ok(fence.to_owned())
+}
+
+/// Asks until something is said; what the settings have, or the usual, is one Enter away.
+fn needed(
+    base: &Base,
+    interview: &mut Interview,
+    question: &str,
+    key: &str,
+    usual: &str,
+) -> Outcome<String> {
+    let now = base.settings.string(key)?;
+    let usual = if now.is_empty() { usual } else { &now };
+    loop {
+        let answer = interview.line(question, usual)?;
+        if !answer.is_empty() {
+            return Ok(answer);
+        }
+        interview.bad("this one is needed; Ctrl-C leaves");
+    }
+}
+
+fn optional(base: &Base, interview: &mut Interview, question: &str, key: &str) -> Outcome<String> {
+    let now = base.settings.string(key)?;
+    interview.line(question, &now)
+}
+
+fn port(base: &Base, interview: &mut Interview) -> Outcome<Value> {
+    let now = base.settings.u64("terminal.ssh_port")?.to_string();
+    loop {
+        match interview.line("port", &now)?.parse::<u16>() {
+            Ok(port) if port > 0 => return Ok(json!(port)),
+            _ => interview.bad("a port is a number from 1 to 65535"),
+        }
+    }
+}
+
+fn daytona_key(interview: &mut Interview) -> Outcome<Secret> {
+    loop {
+        let key = interview.secret("paste Daytona's API key")?;
+        if !key.is_empty() && !key.contains(char::is_whitespace) {
+            return Ok(Secret::new(key));
+        }
+        interview.bad("a key is one word without spaces; Ctrl-C leaves");
+    }
+}
+
+/// Tries a plan and saves it when a command ran there, or when the user insists. False leads back to the choice.
+async fn settle(base: &Base, interview: &mut Interview, plan: &Plan) -> Outcome<bool> {
+    loop {
+        note(&interview.style.dim(match plan.backend {
+            Backend::Local | Backend::Ssh => "running a command there …",
+            _ => "running a command there; the first time this can take minutes …",
+        }));
+        match plan.try_out(base).await {
+            Ok(Answered { elapsed, system }) => {
+                plan.save(base)?;
+                let ms = elapsed.as_millis();
+                interview.good(&match system.as_str() {
+                    "" => format!("a command ran there in {ms} ms; saved"),
+                    system => format!("a command ran there ({system}) in {ms} ms; saved"),
+                });
+                return Ok(true);
+            }
+            Err(failure) => interview.bad(failure.to_string().trim_start_matches("error: ")),
+        }
+        match interview.choose(after_failure())? {
+            Then::Again => {}
+            Then::SaveAnyway => {
+                plan.save(base)?;
+                return Ok(true);
+            }
+            Then::Back => return Ok(false),
+        }
+    }
+}
+
+impl Backend {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Docker => "docker",
+            Self::Ssh => "ssh",
+            Self::Singularity => "singularity",
+            Self::Daytona => "daytona",
+        }
+    }
+}
+
+impl Plan {
+    fn put(&mut self, key: &'static str, value: String) {
+        self.settings.push((key, value.into()));
+    }
+
+    async fn try_out(&self, base: &Base) -> Outcome<Answered> {
+        let deadline = match self.backend {
+            Backend::Local | Backend::Ssh => ANSWER_TIME_MAX,
+            _ => FIRST_START_TIME_MAX,
+        };
+        let variable = self.key.iter().map(|key| (DAYTONA_KEY, key.expose()));
+        let environment = Environment::from_pairs(
+            base.environment
+                .iter()
+                .chain(variable.map(|(name, value)| (name.as_ref(), value.as_ref()))),
+        );
+        try_terminal(&base.supposing(environment, &self.settings)?, deadline).await
+    }
+
+    /// Saves the key first: settings that name a place without one would only fail.
+    fn save(&self, base: &Base) -> Outcome<()> {
+        let put = |key: &str, value: &str| set(&base.home, &base.settings, key, value).map(drop);
+        if let Some(key) = &self.key {
+            put(DAYTONA_KEY, key.expose())?;
+        }
+        for (key, value) in &self.settings {
+            match value {
+                Value::String(text) => put(key, text)?,
+                value => put(key, &value.to_string())?,
+            }
+        }
+        Ok(())
+    }
+}

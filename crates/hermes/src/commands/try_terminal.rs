@@ -1,0 +1,89 @@
+//! Runs a harmless command where the settings say commands run: the only proof that they can.
+
+use std::time::Duration;
+
+use hermes_core::{CancellationToken, CommandExit, Progress, SessionId, ShellCommand, Terminal};
+
+use super::layout::one_line;
+use crate::base::Base;
+use crate::failure::{Failure, Outcome};
+use crate::terminals::Terminals;
+
+/// Says what answers. That a small system cannot say so is no failure.
+const WHO: &str = "uname -sm || true";
+/// Enough for a name, or for an error worth reading.
+const OUTPUT_BYTES_MAX: usize = 4_000;
+
+/// A place that answered.
+pub(super) struct Answered {
+    pub(super) elapsed: Duration,
+    /// What it calls itself; may be empty.
+    pub(super) system: String,
+}
+
+/// Tries the terminal of the settings. A failure comes with what to do about it.
+pub(super) async fn try_terminal(base: &Base, deadline: Duration) -> Outcome<Answered> {
+    let backend = base.settings.string("terminal.backend")?;
+    let terminals = Terminals::chosen(base)?;
+    let (elapsed, system) = ask(base, terminals.terminal.as_ref(), WHO, deadline)
+        .await
+        .map_err(|problem| Failure::new(problem).hint(advice(&backend)))?;
+    Ok(Answered { elapsed, system })
+}
+
+/// Runs a line and returns what it printed. The error is in words for people.
+pub(super) async fn ask(
+    base: &Base,
+    terminal: &dyn Terminal,
+    line: &str,
+    deadline: Duration,
+) -> Result<(Duration, String), String> {
+    let command = ShellCommand {
+        session: SessionId::from("hermes-doctor"),
+        line: line.to_owned(),
+        cwd: base.cwd.clone(),
+        workdir: None,
+        stdin: Vec::new(),
+        pty: false,
+        timeout: deadline,
+        output_bytes_max: OUTPUT_BYTES_MAX,
+        stop: CancellationToken::new(),
+        progress: Progress::default(),
+    };
+    // The deadline of a command begins when its place is ready; getting it ready must not take for ever either.
+    let ran = tokio::time::timeout(deadline, terminal.run(command));
+    let seconds = deadline.as_secs();
+    let output = match ran.await {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) => return Err(one_line(&error.to_string())),
+        Err(_) => return Err(format!("nothing answered within {seconds} s")),
+    };
+    let text = one_line(&output.text);
+    match output.exit {
+        CommandExit::Code(0) => Ok((output.elapsed, text)),
+        CommandExit::TimedOut => Err(format!("`{line}` did not end within {seconds} s")),
+        CommandExit::Code(code) => Err(format!("`{line}` ended with code {code}: {text}")),
+        exit => Err(format!("`{line}` ended with {exit:?}: {text}")),
+    }
+}
+
+/// What usually helps when a place cannot be reached.
+fn advice(backend: &str) -> &'static str {
+    match backend {
+        "local" => {
+            "try `time bash -lc true`: a start file such as ~/.bashrc may hang, and \
+             `hermes config set terminal.auto_source_bashrc false` does without them"
+        }
+        "ssh" => {
+            "log in once by hand: `ssh -p PORT USER@HOST true` must work without a password (a key, or ssh-agent)"
+        }
+        "docker" => {
+            "check that the engine runs and is yours to use: `docker info`; DOCKER_HOST names another socket"
+        }
+        "singularity" | "apptainer" => {
+            "check the program and the image: `apptainer exec IMAGE true`"
+        }
+        "daytona" => "check DAYTONA_API_KEY in `.env`, DAYTONA_API_URL and the network",
+        _ => "`hermes setup terminal` chooses another place",
+    }
+}

@@ -1,0 +1,37 @@
+//! A server that is away for a while under somebody who keeps asking.
+
+use hermes_core::breaker::BreakerState;
+use tokio::time::timeout;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_takes_no_time_and_two_seconds_after_the_outage_calls_succeed() {
+    let refused = Failure::Unreachable {
+        cause: "refused".to_owned(),
+    };
+    let world = World {
+        failures: Mutex::new(vec![refused; 1000].into()),
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({}));
+    while bench.server.view().breaker == BreakerState::Closed {
+        let _ = timeout(SECOND, bench.call()).await;
+    }
+    for outage in 1..=60 {
+        let asked = Instant::now();
+        let error = bench.call().await.unwrap_err();
+        assert_eq!(asked.elapsed(), Duration::ZERO, "{outage}: {error}");
+        assert!(error.contains("did not run"), "{outage}: {error}");
+        sleep(SECOND).await;
+    }
+    bench.world.failures.lock().unwrap().clear();
+    let back = Instant::now();
+    while bench.call().await.is_err() {
+        sleep(SECOND / 20).await;
+    }
+    assert!(back.elapsed() < 2 * SECOND, "{:?}", back.elapsed());
+    assert_eq!(bench.server.view().breaker, BreakerState::Closed);
+}
