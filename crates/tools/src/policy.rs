@@ -117,6 +117,8 @@ impl Judge {
         let Ok((commands, scope)) = shell::parse_in(line, scope) else {
             return Verdict::forbid("is too deeply nested to be judged");
         };
+        // What functions and variables have made of it counts too.
+        self.judged_bytes += commands.iter().map(Command::bytes).sum::<usize>();
         self.functions(&scope)
             .or(self.commands(&commands, &scope, nesting))
             .or(rules::judge_sql(line, &commands))
