@@ -32,6 +32,9 @@ pub const LINE_BYTES_MAX: usize = 100_000;
 /// `bash -c "bash -c …"` and the like, inside each other.
 const NESTING_MAX: usize = 8;
 
+/// Lines inside a line, each of which may hold more.
+const LINES_MAX: usize = 1000;
+
 /// What all lines inside a line may add up to.
 const JUDGED_BYTES_MAX: usize = 10 * LINE_BYTES_MAX;
 
@@ -89,6 +92,7 @@ struct Judge {
     /// Every program with its arguments, as written out.
     calls: Vec<String>,
     judged_bytes: usize,
+    judged_lines: usize,
 }
 
 impl Judge {
@@ -105,16 +109,19 @@ impl Judge {
 
     fn line(&mut self, line: &str, scope: Scope, nesting: usize) -> Verdict {
         self.judged_bytes += line.len();
+        self.judged_lines += 1;
         let is_too_long = line.len() > LINE_BYTES_MAX || self.judged_bytes > JUDGED_BYTES_MAX;
-        if is_too_long || nesting > NESTING_MAX {
+        if is_too_long || nesting > NESTING_MAX || self.judged_lines > LINES_MAX {
             return Verdict::forbid("is too long or too deeply nested to be judged");
         }
         let Ok((commands, scope)) = shell::parse_in(line, scope) else {
             return Verdict::forbid("is too deeply nested to be judged");
         };
+        // What functions and variables have made of it counts too.
+        self.judged_bytes += commands.iter().map(Command::bytes).sum::<usize>();
         self.functions(&scope)
             .or(self.commands(&commands, &scope, nesting))
-            .or(rules::judge_sql(line))
+            .or(rules::judge_sql(line, &commands))
     }
 
     fn functions(&mut self, scope: &Scope) -> Verdict {

@@ -40,6 +40,15 @@ pub(crate) struct Command {
     pub(crate) reads_pipe: bool,
 }
 
+impl Command {
+    /// How much there is to judge, with everything that makes up its words.
+    pub(crate) fn bytes(&self) -> usize {
+        let words: usize = self.words.iter().map(|word| word.len() + 1).sum();
+        let inner: usize = self.substitutions.iter().map(Self::bytes).sum();
+        words + inner
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redirect {
     pub(crate) target: String,

@@ -77,15 +77,23 @@ pub fn is_read_only(line: &str) -> bool {
     let Ok(commands) = shell::parse(&bare) else {
         return false;
     };
-    !commands.is_empty() && commands.iter().all(|command| is_harmless(&command.words))
+    !commands.is_empty()
+        && commands
+            .iter()
+            .all(|command| changes_nothing(&command.words))
 }
 
-fn is_harmless(words: &[String]) -> bool {
+fn changes_nothing(words: &[String]) -> bool {
     match words.split_first() {
         None => false,
         Some((program, args)) if program == "git" => is_harmless_git(args),
-        Some((program, _)) => PROGRAMS.contains(&program.as_str()),
+        Some((program, _)) => is_harmless(program),
     }
+}
+
+/// Returns whether a program changes nothing, whatever its arguments.
+pub(super) fn is_harmless(program: &str) -> bool {
+    PROGRAMS.contains(&program)
 }
 
 fn is_harmless_git(args: &[String]) -> bool {

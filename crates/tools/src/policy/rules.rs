@@ -11,6 +11,7 @@ use super::questions::{
     deletes, deletes_branch, forces_push, is_narrowed, reads_password_from_input,
     reads_script_from_input, runs_inline_code, runs_script_as_text, starts_at_vital, written_by,
 };
+use super::read_only::is_harmless;
 use super::runs::SCHEDULERS;
 use super::wrappers::unwrap;
 
@@ -54,6 +55,9 @@ const POWER: &[&str] = &["shutdown", "reboot", "halt", "poweroff"];
 const POWER_ACTIONS: &[&str] = &["poweroff", "reboot", "halt", "kexec"];
 pub(super) const COPIERS: &[&str] = &["cp", "mv", "install", "ln", "rsync", "scp"];
 pub(super) const EDITORS_IN_PLACE: &[&str] = &["sed", "perl", "ruby"];
+
+/// Programs beside those that change nothing in whose words SQL is only text.
+const TEXT_PROGRAMS: &[&str] = &["ack", "ag", "awk", "git", "less", "man", "rg", "sed"];
 
 /// Every danger, worst first; the first that applies gives the reason.
 const RULES: &[Rule] = &[
@@ -434,8 +438,18 @@ pub(super) fn judge_together(commands: &[Command]) -> Verdict {
     }
 }
 
-/// Judges SQL anywhere in a line: it may be an argument, a here-document or piped.
-pub(super) fn judge_sql(line: &str) -> Verdict {
+/// Judges SQL anywhere in a line: it may be an argument, a here-document or piped. Where no program of the line could
+/// talk to a database, it is only text.
+pub(super) fn judge_sql(line: &str, commands: &[Command]) -> Verdict {
+    let is_text = |command: &Command| {
+        let calls = unwrap(command, None);
+        calls
+            .last()
+            .is_none_or(|call| is_harmless(call.program) || TEXT_PROGRAMS.contains(&call.program))
+    };
+    if commands.iter().all(is_text) {
+        return Verdict::Free;
+    }
     let line = line.to_lowercase();
     let words: Vec<&str> = line
         .split(|c: char| !c.is_alphanumeric() && c != '_')
