@@ -51,6 +51,9 @@ pub struct Served {
     pub archive: Arc<dyn Archive>,
     pub approvals: Arc<dyn Approvals>,
     pub clock: Arc<dyn Clock>,
+    /// Whether clients may answer what waits for consent. Only those that were let in: whoever started this program over
+    /// its streams, or who has the token.
+    pub may_answer: bool,
 }
 
 /// Answers one client over a pair of byte streams, until it closes its side or `stop` is cancelled.

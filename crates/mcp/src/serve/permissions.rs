@@ -24,6 +24,13 @@ pub(super) async fn list(served: &Served) -> Answer {
 }
 
 pub(super) async fn respond(served: &Served, arguments: &Arguments) -> Answer {
+    if !served.may_answer {
+        return Err(Refused(
+            "this server has no token, so anybody on this machine could be asking: answer with `hermes approvals`, or \
+             start it with HERMES_MCP_SERVE_TOKEN set"
+                .to_owned(),
+        ));
+    }
     let id = ApprovalId::from(arguments.text("id")?);
     let word = arguments.word("decision", DECISIONS)?;
     let chosen = Verdict::ALL.into_iter().find(|&one| decision(one) == word);

@@ -20,18 +20,18 @@ pub(super) async fn run(base: &Base, http: Option<&str>) -> Outcome<()> {
     let mut signals = Signals::listen()?;
     // For writing too: clients answer questions. Several processes may have it open.
     let store = Arc::new(open_store(base)?);
+    let token = token(base)?;
     let served = Served {
         archive: store.clone(),
         approvals: store,
         clock: Arc::new(SystemClock),
+        may_answer: http.is_none() || token.is_some(),
     };
     let stop = CancellationToken::new();
     let serving = async {
         match http {
             Some(address) => {
-                let server = HttpServer::bind(address, token(base)?)
-                    .await
-                    .map_err(failure)?;
+                let server = HttpServer::bind(address, token).await.map_err(failure)?;
                 note(&format!("serving on {}", server.url()));
                 server.run(served, stop.clone()).await;
                 Ok(())

@@ -217,3 +217,23 @@ fn an_address_in_use_or_unreadable_is_told() {
         );
     }
 }
+
+#[test]
+fn without_a_token_nobody_answers_what_waits_for_consent() {
+    let answer = call(
+        "permissions_respond",
+        r#"{"id":"nobody","decision":"allow-once"}"#,
+    );
+    let open = Served::start(&bare(), "127.0.0.1:0");
+    let (_, told) = open.post("/mcp", &[], &answer);
+    assert!(told.contains("this server has no token"), "{told}");
+
+    let kept = bare().env("HERMES_MCP_SERVE_TOKEN", "long-and-random");
+    let kept = Served::start(&kept, "127.0.0.1:0");
+    let (_, told) = kept.post(
+        "/mcp",
+        &[("authorization", "Bearer long-and-random")],
+        &answer,
+    );
+    assert!(told.contains("there is no question `nobody`"), "{told}");
+}
