@@ -40,6 +40,8 @@ struct Log<'conn> {
     model: ModelName,
     at: i64,
     open_turn: Option<OpenTurn>,
+    /// As the session's row has it.
+    open_turn_stored: Option<i64>,
     added: Added,
 }
 
@@ -98,6 +100,7 @@ impl<'conn> Log<'conn> {
             session,
             model,
             at: at.as_millis(),
+            open_turn_stored: open_turn.as_ref().map(|turn| turn.number),
             open_turn,
             added: Added::default(),
         })
@@ -405,6 +408,7 @@ impl<'conn> Log<'conn> {
 
     /// Brings the session's row up to date.
     fn close(self) -> Result<(), Failure> {
+        self.store_open_turn()?;
         let added = self.added;
         let tokens = TokenColumns::from(added.usage);
         // NULL, once added, stays.
@@ -412,20 +416,19 @@ impl<'conn> Log<'conn> {
         self.conn
             .prepare_cached(
                 "UPDATE sessions SET
-                     updated = max(updated, ?2), open_turn = ?3,
-                     preview = iif(preview = '', ?4, preview),
-                     messages = messages + ?5, calls = calls + ?6, requests = requests + ?7,
-                     input_tokens = input_tokens + ?8, output_tokens = output_tokens + ?9,
-                     cache_read_tokens = cache_read_tokens + ?10,
-                     cache_write_tokens = cache_write_tokens + ?11,
-                     reasoning_tokens = reasoning_tokens + ?12,
-                     cost_micro_usd = cost_micro_usd + ?13
+                     updated = max(updated, ?2),
+                     preview = iif(preview = '', ?3, preview),
+                     messages = messages + ?4, calls = calls + ?5, requests = requests + ?6,
+                     input_tokens = input_tokens + ?7, output_tokens = output_tokens + ?8,
+                     cache_read_tokens = cache_read_tokens + ?9,
+                     cache_write_tokens = cache_write_tokens + ?10,
+                     reasoning_tokens = reasoning_tokens + ?11,
+                     cost_micro_usd = cost_micro_usd + ?12
                  WHERE number = ?1",
             )?
             .execute(params![
                 self.session,
                 self.at,
-                self.open_turn.map(|turn| turn.number),
                 added.preview,
                 added.messages,
                 added.calls,
@@ -437,6 +440,17 @@ impl<'conn> Log<'conn> {
                 tokens.reasoning,
                 cost
             ])?;
+        Ok(())
+    }
+
+    /// Apart from the rest, and only when it changed: naming an indexed column in an update rewrites its index.
+    fn store_open_turn(&self) -> Result<(), Failure> {
+        let open_turn = self.open_turn.as_ref().map(|turn| turn.number);
+        if open_turn != self.open_turn_stored {
+            self.conn
+                .prepare_cached("UPDATE sessions SET open_turn = ?2 WHERE number = ?1")?
+                .execute(params![self.session, open_turn])?;
+        }
         Ok(())
     }
 }

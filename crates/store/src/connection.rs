@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hermes_core::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::failure::Failure;
@@ -85,6 +86,8 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Failure> {
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(BUSY_WAIT_MAX)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Otherwise a statement that might use a partial index is compiled again for every value bound to it.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(conn)
 }
 

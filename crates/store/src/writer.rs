@@ -23,6 +23,10 @@ const BACKLOG_IDLE_MAX: i64 = 64;
 /// The same under load. Beyond it the queue has to wait instead, or searching would fall behind for good.
 const BACKLOG_BUSY_MAX: i64 = 1024;
 
+/// Commits after which the log is copied into the database while nobody waits, so that the next ones are written over it:
+/// the disk flushes what it has room for twice as fast as a file that grows. SQLite itself does it too late for that.
+const LOG_COMMITS_MAX: u32 = 16;
+
 const ACTION: &str = "write to";
 
 #[derive(Debug)]
@@ -128,8 +132,15 @@ where
 /// Works off the queue, and uses the time when nobody waits to index new messages.
 fn serve(mut conn: Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>, path: &Path) {
     let mut batch = Vec::new();
+    let mut commits = 0;
     while jobs.blocking_recv_many(&mut batch, BATCH_JOBS_MAX) > 0 {
         commit_batch(&mut conn, std::mem::take(&mut batch), path);
+        commits += 1;
+        if commits >= LOG_COMMITS_MAX && jobs.is_empty() {
+            // What cannot be copied now, because somebody reads, is copied another time.
+            let _ = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+            commits = 0;
+        }
         let backlog_max = match jobs.is_empty() {
             true => BACKLOG_IDLE_MAX,
             false => BACKLOG_BUSY_MAX,
