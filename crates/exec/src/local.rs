@@ -23,8 +23,10 @@ use crate::capture::Capture;
 use crate::fence::{Fence, NotFenced, Standing};
 use crate::group::ProcessGroup;
 use crate::mark::new_mark;
+use crate::program::find;
 use crate::shell::{
     Invocation, Left, file_name, folder_left, invocation, missing_folder, with_pty,
+    without_own_variables,
 };
 use crate::watchdog::Watchdog;
 
@@ -201,8 +203,12 @@ impl Local {
                 .map(OsString::from)
                 .collect(),
             false => {
+                // By its path: to look a name up, the system has to copy our whole process first.
+                let path = find(shell, &self.environment).map(PathBuf::into_os_string);
                 let args = invocation.args.iter().map(OsString::from);
-                std::iter::once(shell.into()).chain(args).collect()
+                std::iter::once(path.unwrap_or(shell.into()))
+                    .chain(args)
+                    .collect()
             }
         };
         if let Some(fence) = &self.fence {
@@ -298,8 +304,13 @@ impl LeftShell {
     /// Makes what the command left the session's shell. Returns false when it left nothing whole.
     fn publish(&self) -> bool {
         let left = self.left();
-        let is_whole = std::fs::read(&left).is_ok_and(|text| text.ends_with(b"# complete\n"));
-        is_whole && std::fs::rename(left, &self.file).is_ok()
+        let Ok(state) = std::fs::read(&left) else {
+            return false;
+        };
+        let is_whole = state.ends_with(b"# complete\n");
+        is_whole
+            && std::fs::write(&left, without_own_variables(&state)).is_ok()
+            && std::fs::rename(left, &self.file).is_ok()
     }
 
     fn left(&self) -> PathBuf {

@@ -125,6 +125,59 @@ pub(crate) fn folder_left(state: &str) -> Option<PathBuf> {
     Some(folder.into())
 }
 
+/// What bash keeps by itself, and would say no to or take for nothing when it is read back. That costs a command more than
+/// a millisecond.
+const KEPT_BY_BASH: &[&str] = &[
+    "BASH",
+    "BASHOPTS",
+    "BASHPID",
+    "BASH_ALIASES",
+    "BASH_ARGC",
+    "BASH_ARGV",
+    "BASH_ARGV0",
+    "BASH_CMDS",
+    "BASH_COMMAND",
+    "BASH_LINENO",
+    "BASH_SOURCE",
+    "BASH_SUBSHELL",
+    "BASH_VERSINFO",
+    "BASH_VERSION",
+    "DIRSTACK",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "FUNCNAME",
+    "GROUPS",
+    "HISTCMD",
+    "LINENO",
+    "PIPESTATUS",
+    "PPID",
+    "SHELLOPTS",
+    "SRANDOM",
+    "UID",
+    "_",
+];
+
+/// Leaves out of what a shell wrote down what it keeps by itself. Each is a line of its own.
+pub(crate) fn without_own_variables(state: &[u8]) -> Vec<u8> {
+    let lines = state.split_inclusive(|byte| *byte == b'\n');
+    lines
+        .filter(|line| !is_kept_by_bash(line))
+        .flatten()
+        .copied()
+        .collect()
+}
+
+/// Such as `declare -ir UID="0"`.
+fn is_kept_by_bash(line: &[u8]) -> bool {
+    let name = || {
+        let declared = std::str::from_utf8(line).ok()?.strip_prefix("declare -")?;
+        let (_attributes, variable) = declared.split_once(' ')?;
+        Some(variable.split(['=', '\n']).next().unwrap_or_default())
+    };
+    name().is_some_and(|name| KEPT_BY_BASH.contains(&name) || name.starts_with("__hermes_"))
+}
+
 /// Returns the folder that is not there, when that is what the shell said.
 pub(crate) fn missing_folder(text: &str, mark: &str) -> Option<TerminalError> {
     let words = format!("{mark} no folder ");
@@ -165,6 +218,16 @@ mod tests {
         ] {
             assert_eq!(folder_left(state), folder.map(PathBuf::from), "{state}");
         }
+    }
+
+    #[test]
+    fn what_bash_keeps_by_itself_is_left_out() {
+        let state = "declare -ir UID=\"0\"\ndeclare -a FUNCNAME\ndeclare -x UIDS=\"1\"\ndeclare -- __hermes_line=\"x\"\n\
+                     f () \n{ \n    declare -r UID=1\n}\n# complete\n";
+        assert_eq!(
+            String::from_utf8(without_own_variables(state.as_bytes())).unwrap(),
+            "declare -x UIDS=\"1\"\nf () \n{ \n    declare -r UID=1\n}\n# complete\n"
+        );
     }
 
     #[test]

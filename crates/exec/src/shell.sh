@@ -18,8 +18,11 @@ __hermes_keep() {
         builtin declare -p
         builtin declare -f
         builtin alias -p
-        builtin shopt -p
-        builtin set +o
+        # Eighty lines that the next command would read for nothing, unless somebody changed an option.
+        [ "$BASHOPTS:$SHELLOPTS" = "$__hermes_options" ] || {
+            builtin shopt -p
+            builtin set +o
+        }
         builtin umask -p
     else
         export -p
@@ -39,6 +42,10 @@ __hermes_start() {
     done
 }
 
+if [ -n "${BASH_VERSION-}" ]; then
+    shopt -s expand_aliases
+    __hermes_options=$BASHOPTS:$SHELLOPTS
+fi
 [ "$4" != '~' ] || set -- "$1" "$2" "$3" "${HOME:-/}" "$5" "$6" "$7" "$8"
 __hermes_kept='' __hermes_back='' __hermes_left=$1.$3
 if [ ! -r "$1" ]; then
@@ -75,10 +82,7 @@ if [ -z "$__hermes_line" ]; then
 fi
 HERMES_COMMAND=$3
 export HERMES_COMMAND
-if [ -n "${BASH_VERSION-}" ]; then
-    RANDOM=$$
-    shopt -s expand_aliases
-fi
+[ -z "${BASH_VERSION-}" ] || RANDOM=$$
 trap '{ __hermes_keep; } 2>/dev/null' EXIT
 case $__hermes_flags in *e*) set -e ;; esac
 case $__hermes_flags in *u*) set -u ;; esac
