@@ -32,14 +32,20 @@ impl NestedContext {
 
     /// Returns the context files beside or above the touched paths that were not shown before.
     pub(crate) async fn beside(&self, touched: Vec<PathBuf>) -> Option<String> {
+        // Looked for right here: the tool has just been at these paths, so the system knows them, and a thread costs
+        // more than the look.
         let folders = self.unseen_folders(&touched);
-        if folders.is_empty() {
+        let files: Vec<_> = folders
+            .iter()
+            .filter_map(|folder| file_in(folder))
+            .collect();
+        if files.is_empty() {
             return None;
         }
         let read = move || {
-            folders
+            files
                 .iter()
-                .filter_map(|folder| context_of(folder))
+                .filter_map(|file| context_of(file))
                 .collect::<String>()
         };
         let context = tokio::task::spawn_blocking(read).await.ok()?;
@@ -63,12 +69,13 @@ impl NestedContext {
     }
 }
 
-fn context_of(folder: &Path) -> Option<String> {
-    let file = NESTED_FILES
-        .iter()
-        .map(|name| folder.join(name))
-        .find(|file| file.is_file())?;
-    let text = read_limited(&file, NESTED_CHARS_MAX).ok()?;
+fn file_in(folder: &Path) -> Option<PathBuf> {
+    let mut files = NESTED_FILES.iter().map(|name| folder.join(name));
+    files.find(|file| file.is_file())
+}
+
+fn context_of(file: &Path) -> Option<String> {
+    let text = read_limited(file, NESTED_CHARS_MAX).ok()?;
     Some(format!(
         "\n\n[Context for this directory, from `{}`:]\n{text}",
         file.display()
