@@ -31,6 +31,7 @@ mod arguments;
 mod atomic;
 mod blocking;
 mod documents;
+mod files;
 mod folder;
 mod guard;
 mod ledger;
@@ -43,6 +44,7 @@ mod syntax;
 mod target;
 
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};
+pub use files::FilePlace;
 pub use ledger::FileLedger;
 pub use policy::CommandLists;
 pub use tool_search::{SearchLimits, tool_search};
@@ -85,6 +87,8 @@ pub struct ToolPorts {
     pub protected: Vec<PathBuf>,
     /// Which commands the user refused or allowed for good.
     pub commands: Arc<CommandLists>,
+    /// Where the files are that tools read and write.
+    pub file_place: FilePlace,
     /// What sessions know of files; one for all sessions of a process.
     pub files: FileLedger,
 }
