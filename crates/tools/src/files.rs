@@ -26,6 +26,9 @@ use there::{There, ThereSettings};
 
 const MODE_BITS: u32 = 0o7777;
 
+/// The beginning of a file by which we tell text from other things.
+const SAMPLE_BYTES: u64 = 8 * 1024;
+
 /// Where the files of the file tools are.
 #[derive(Debug, Clone)]
 pub struct FilePlace(Option<ThereSettings>);
@@ -40,6 +43,10 @@ impl FilePlace {
     /// the model of, is read on this machine.
     pub fn where_commands_run(results: PathBuf) -> Self {
         Self(Some(ThereSettings::new(results)))
+    }
+
+    pub(crate) fn is_here(&self) -> bool {
+        self.0.is_none()
     }
 }
 
@@ -167,7 +174,7 @@ pub(crate) struct Opened {
 /// A file to read from.
 pub(crate) trait Source {
     /// Returns the beginning, by which text is told from other things.
-    fn sample(&mut self, bytes: u64) -> io::Result<Vec<u8>>;
+    fn sample(&mut self) -> io::Result<Vec<u8>>;
 
     /// Returns the page for which the file was opened; `None` when stopped.
     fn page(&mut self, page: Page, stop: &CancellationToken) -> io::Result<Option<PageText>>;

@@ -2,9 +2,9 @@
 //!
 //! Each tool is one file with its schema, description, effect class, parallel safety, limits and code; [`BUILT_IN`] is
 //! the one list of them, and `toolset` groups them by name. [`tool_search`] lets a model find tools that would be too
-//! many to list. File tools share `paths` (what a path means), `guard`
-//! (which files are out of bounds), `ledger` (what a session has read, who writes), `target`, `folder` and `atomic` (how a
-//! file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
+//! many to list. File tools share `files` (those of this machine, or those where commands run), `paths` (what a path
+//! means), `guard` (which files are out of bounds), `ledger` (what a session has read, who writes), `target`, `folder` and
+//! `atomic` (how a file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
 //! `shell` makes of them.
 
 use std::path::PathBuf;

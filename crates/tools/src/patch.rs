@@ -234,7 +234,10 @@ impl Patching {
 
     /// The diff and the answers show parts of a file, so what is not read is not patched.
     fn refuse_showing(&self, target: &Target) -> Option<String> {
-        let guard = self.files.guard().ok()?.pinned();
+        let guard = match self.files.guard() {
+            Ok(guard) => guard.pinned(),
+            Err(error) => return Some(error.to_string()),
+        };
         let refusal = guard.refuse_read(target.asked());
         let refusal = refusal.or_else(|| guard.refuse_read(target.path()));
         refusal.filter(|_| target.exists())

@@ -25,9 +25,6 @@ const LINES_DEFAULT: usize = 500;
 /// How far past the page lines are counted. Nobody needs the exact number of lines of a log of gigabytes.
 const COUNT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The beginning of a file by which we tell text from other things.
-const SAMPLE_BYTES: u64 = 8 * 1024;
-
 /// A sample with more control characters than this is not text.
 const CONTROL_PERCENT_MAX: usize = 30;
 
@@ -254,7 +251,7 @@ impl Reading {
     }
 
     fn read_text(&self, source: &mut dyn Source, meta: &Meta) -> Result<Option<String>, String> {
-        let sample = source.sample(SAMPLE_BYTES);
+        let sample = source.sample();
         let sample = sample.map_err(|error| self.explain(&error))?;
         if let Some(kind) = binary_kind(&sample) {
             return Err(format!(

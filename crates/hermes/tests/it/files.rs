@@ -44,7 +44,7 @@ fn tools(terminal: &Arc<dyn Terminal>, here: &Path) -> Vec<Arc<dyn Tool>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_on_another_host_keep_the_contract() {
+async fn files_on_another_host_keep_the_essentials_of_the_contract() {
     if !is_there("sshd") {
         return;
     }
@@ -64,11 +64,11 @@ async fn files_on_another_host_keep_the_contract() {
     }));
     std::fs::create_dir(sshd.path("work")).unwrap();
     let here = tempfile::tempdir().unwrap();
-    files::check(&tools(&ssh, here.path()), &*ssh, &sshd.path("work")).await;
+    files::check_essentials(&tools(&ssh, here.path()), &*ssh, &sshd.path("work")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_in_a_container_keep_the_contract() {
+async fn files_in_a_container_keep_the_essentials_of_the_contract() {
     let programs = ["podman", "runc", "conmon", "busybox", "bash-static"];
     if !programs.iter().all(|program| is_there(program)) {
         return;
@@ -89,7 +89,7 @@ async fn files_in_a_container_keep_the_contract() {
         start_files: Vec::new(),
     }));
     let here = tempfile::tempdir().unwrap();
-    files::check(&tools(&docker, here.path()), &*docker, Path::new("/tmp")).await;
+    files::check_essentials(&tools(&docker, here.path()), &*docker, Path::new("/tmp")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -25,6 +25,7 @@ pub async fn check(tools: &[Arc<dyn Tool>], terminal: &dyn Terminal, root: &Path
         terminal,
         root,
     };
+    check_essentials(tools, terminal, root).await;
     reading(&place).await;
     what_is_no_text_is_described(&place).await;
     a_page_is_not_repeated_at_once(&place).await;
@@ -32,14 +33,25 @@ pub async fn check(tools: &[Arc<dyn Tool>], terminal: &dyn Terminal, root: &Path
     writing(&place).await;
     what_cannot_be_a_file_is_refused(&place).await;
     what_others_changed_is_noticed(&place).await;
-    patching(&place).await;
     a_patch_is_all_or_nothing(&place).await;
     patches_of_one_file_at_once_all_arrive(&place).await;
     guarded_files_stay_so(&place).await;
     searching(&place).await;
     finding_files(&place).await;
-    a_search_leaves_out(&place).await;
     a_stopped_call_changes_nothing(&place).await;
+}
+
+/// Checks what may depend on how commands get there. All of the contract takes hundreds of them, which is too many for a
+/// container on a busy machine.
+pub async fn check_essentials(tools: &[Arc<dyn Tool>], terminal: &dyn Terminal, root: &Path) {
+    let place = Place {
+        tools,
+        terminal,
+        root,
+    };
+    every_byte_arrives(&place).await;
+    patching(&place).await;
+    a_search_leaves_out(&place).await;
 }
 
 struct Place<'a> {
@@ -114,6 +126,18 @@ impl Place<'_> {
 
 fn has(text: &str, words: &str) {
     assert!(text.contains(words), "{words:?} in {text}");
+}
+
+async fn every_byte_arrives(place: &Place<'_>) {
+    let odd = "it's \"$HOME\" `x` \\n é \u{1} \u{1b}[0m\r\nlast, without an end";
+    place.write("odd name's.txt", odd).await;
+    let stored = "od -An -v -tx1 \"odd name's.txt\" | tr -d ' \\n'";
+    let hex: String = odd.bytes().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(place.sh(stored).await, hex);
+    let large = "0123456789abcde\n".repeat(20_000);
+    place.write("large.txt", &large).await;
+    assert_eq!(place.sh("wc -c < large.txt").await.trim(), "320000");
+    has(&place.read("large.txt").await, "[lines 1-500 of 20000;");
 }
 
 async fn reading(place: &Place<'_>) {
@@ -208,16 +232,8 @@ async fn writing(place: &Place<'_>) {
     assert!(text.starts_with("created, with its folder"), "{text}");
     assert!(text.ends_with("8 bytes, 2 lines"), "{text}");
     assert_eq!(place.sh("cat new/deep/c.txt").await, "one\ntwo\n");
-    let odd = "it's \"$HOME\" `x` \\n é \u{1} \u{1b}[0m\r\nlast, without an end";
-    place.write("odd name's.txt", odd).await;
-    let stored = "od -An -v -tx1 \"odd name's.txt\" | tr -d ' \\n'";
-    let hex: String = odd.bytes().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(place.sh(stored).await, hex);
     place.write("nothing.txt", "").await;
     assert_eq!(place.sh("wc -c < nothing.txt").await.trim(), "0");
-    let large = "0123456789abcde\n".repeat(20_000);
-    place.write("large.txt", &large).await;
-    assert_eq!(place.sh("wc -c < large.txt").await.trim(), "320000");
 
     place
         .sh("printf '\\357\\273\\277a\\r\\nb\\r\\n' > run.sh; chmod 750 run.sh")

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::CancellationToken;
 
-use super::{Bytes, Entry, Files, Followed, Kind, Meta, Opened, Source, Staged};
+use super::{Bytes, Entry, Files, Followed, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged};
 use crate::atomic::{self, StagedFile};
 use crate::folder::Folder;
 use crate::guard::Guard;
@@ -149,9 +149,9 @@ impl Files for Here {
 }
 
 impl Source for File {
-    fn sample(&mut self, bytes: u64) -> io::Result<Vec<u8>> {
+    fn sample(&mut self) -> io::Result<Vec<u8>> {
         let mut sample = Vec::new();
-        self.by_ref().take(bytes).read_to_end(&mut sample)?;
+        self.by_ref().take(SAMPLE_BYTES).read_to_end(&mut sample)?;
         self.rewind()?;
         Ok(sample)
     }

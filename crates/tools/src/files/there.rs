@@ -10,21 +10,19 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    CancellationToken, CommandExit, Progress, SessionId, ShellCommand, Terminal, ToolContext,
+    CancellationToken, CommandExit, Progress, Random, SessionId, ShellCommand, Terminal,
+    ToolContext,
 };
 use tokio::runtime::Handle;
 
 use super::remote_answer::{Answer, complaint};
-use super::{Bytes, Entry, Files, Followed, Kind, Meta, Opened, Source, Staged};
+use super::{Bytes, Entry, Files, Followed, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged};
 use crate::guard::Guard;
 use crate::lines::{Page, PageText, read_page_after};
 use crate::paths;
 
 pub(crate) const BASE: &str = include_str!("base.sh");
 const SCRIPT: &str = include_str!("there.sh");
-
-/// The session whose shell runs the scripts, apart from everybody's own: it stays where shells begin.
-const SESSION: &str = "hermes-files";
 
 /// How long one command may take; a slow network and a large file included.
 pub(crate) const TIME_MAX: Duration = Duration::from_secs(60);
@@ -38,20 +36,22 @@ const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes fetched for a page. Longer lines than fit are cut anyway.
 const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// The beginning of a file that is fetched with a page.
-const SAMPLE_BYTES: usize = 8 * 1024;
-
 /// What all calls know of the place.
 #[derive(Debug, Clone)]
 pub(super) struct ThereSettings {
     results: PathBuf,
+    /// Whose shell runs the scripts, apart from everybody's own: it stays where shells begin. New in each process, since
+    /// the settings may name another folder by then.
+    session: SessionId,
     bearings: Arc<OnceLock<Bearings>>,
 }
 
 impl ThereSettings {
     pub(super) fn new(results: PathBuf) -> Self {
+        let number = Random::from_system().next_u64();
         Self {
             results,
+            session: SessionId::from(format!("hermes-files-{number:016x}")),
             bearings: Arc::default(),
         }
     }
@@ -131,7 +131,10 @@ impl There {
         words.extend_from_slice(arguments);
         let answer = self.run(SCRIPT, &words, stdin)?;
         match answer.is_cut {
-            true => Err(io::ErrorKind::TimedOut.into()),
+            true => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "no whole answer came from over there",
+            )),
             false => Ok(answer),
         }
     }
@@ -152,7 +155,7 @@ impl There {
             line.push_str(&quoted(argument));
         }
         let command = ShellCommand {
-            session: SessionId::from(SESSION),
+            session: self.settings.session.clone(),
             line,
             cwd: self.cwd.clone(),
             workdir: None,
@@ -163,9 +166,9 @@ impl There {
             stop: self.stop.clone(),
             progress: Progress::default(),
         };
-        let output = Handle::current()
-            .block_on(self.terminal.run(command))
-            .map_err(io::Error::other)?;
+        let runtime = Handle::try_current().map_err(io::Error::other)?;
+        let output = runtime.block_on(self.terminal.run(command));
+        let output = output.map_err(io::Error::other)?;
         match output.exit {
             CommandExit::Stopped => Err(io::ErrorKind::Interrupted.into()),
             _ => Answer::read(&output.text),
@@ -229,10 +232,10 @@ impl Files for There {
     }
 
     fn open(&self, path: &Path, page: Page) -> io::Result<Opened> {
-        let numbers = [page.offset, page.lines_max, PAGE_BYTES_MAX, SAMPLE_BYTES];
-        let numbers = numbers.map(|number| number.to_string());
-        let mut arguments = vec![text(path)?];
-        arguments.extend(numbers.iter().map(String::as_str));
+        let numbers = [page.offset, page.lines_max, PAGE_BYTES_MAX];
+        let [first, lines, bytes] = numbers.map(|number| number.to_string());
+        let sample = SAMPLE_BYTES.to_string();
+        let arguments = [text(path)?, &first, &lines, &bytes, &sample];
         let answer = self.ask("open", &arguments, Vec::new())?;
         let target = answer.path("target")?;
         let meta = answer.meta()?.ok_or(io::ErrorKind::NotFound)?;
@@ -317,9 +320,8 @@ struct Fetched {
 }
 
 impl Source for Fetched {
-    fn sample(&mut self, bytes: u64) -> io::Result<Vec<u8>> {
-        let len = usize::try_from(bytes).unwrap_or(usize::MAX);
-        Ok(self.sample[..self.sample.len().min(len)].to_vec())
+    fn sample(&mut self) -> io::Result<Vec<u8>> {
+        Ok(self.sample.clone())
     }
 
     fn page(&mut self, page: Page, stop: &CancellationToken) -> io::Result<Option<PageText>> {
@@ -386,4 +388,20 @@ fn text(path: &Path) -> io::Result<&str> {
 /// Quotes a word for any POSIX shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_was_cut_ends_with_a_whole_line() {
+        assert_eq!(whole_lines(b"one\ntwo\nthr"), b"one\ntwo\n");
+        assert_eq!(whole_lines(b"endless"), b"endless");
+    }
+
+    #[test]
+    fn a_quoted_word_is_one_word() {
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+    }
 }

@@ -160,3 +160,17 @@ async fn files_elsewhere_concern_neither_checkpoints_nor_context_files_of_this_m
         Parallel::Writes(vec![known])
     );
 }
+
+#[tokio::test]
+async fn a_folder_for_one_command_elsewhere_is_not_looked_for_in_the_one_here() {
+    let place = Place::new();
+    let tools = built_in(&ToolPorts {
+        file_place: FilePlace::where_commands_run(place.path("results")),
+        ..place.ports()
+    });
+    let terminal = tools.iter().find(|tool| tool.spec().name == "terminal");
+    let cx = tool::context(place.root());
+    let arguments = json!({"command": "ls", "workdir": "src"});
+    let text = terminal.unwrap().run(arguments, &cx).await.unwrap().text;
+    assert!(text.starts_with("ls in src for"), "{text}");
+}
