@@ -13,7 +13,7 @@ use hermes_core::{Terminal, Tool};
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::tool::context;
-use hermes_tools::{CodePlace, CodeSettings, FileLedger, ToolLimits, ToolPorts};
+use hermes_tools::{CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts};
 use serde_json::{Value, json};
 
 const FOLDERS: usize = 600;
@@ -81,6 +81,7 @@ fn search_tool(home: &Path) -> Arc<dyn Tool> {
         home: None,
         secret: Vec::new(),
         protected: Vec::new(),
+        file_place: FilePlace::here(),
         files: FileLedger::default(),
         commands: Arc::default(),
     });

@@ -41,6 +41,18 @@ impl Terminals {
     }
 }
 
+/// What the model is told when files and commands are not on this machine.
+pub fn note(base: &Base) -> Outcome<Option<String>> {
+    let backend = base.settings.string("terminal.backend")?;
+    Ok((backend != "local").then(|| {
+        format!(
+            "Commands and the file tools work in another place (`terminal.backend` is `{backend}`), not in the working \
+             directory above: relative paths begin where shells begin there, which `pwd` tells, and `~` is the home \
+             there."
+        )
+    }))
+}
+
 fn code_settings(base: &Base, folder: &ProcessFolder) -> Outcome<CodeSettings> {
     let mode = match base.settings.string("code_execution.mode")?.as_str() {
         "project" => CodeMode::Project,

@@ -10,7 +10,7 @@ use hermes_exec::CheckpointStore;
 use hermes_llm::{ModelChoice, ResolveError, Resolved};
 use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
-use hermes_tools::{FileLedger, ToolLimits, ToolPorts};
+use hermes_tools::{CodePlace, FileLedger, FilePlace, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
 
 use crate::args::RunFlags;
@@ -24,7 +24,7 @@ use crate::mixture;
 use crate::model_settings::model_settings;
 use crate::offer::{Disclosure, Offer};
 use crate::safety;
-use crate::terminals::Terminals;
+use crate::terminals::{self, Terminals};
 use crate::toolsets::Toolsets;
 
 /// The system's clock.
@@ -77,7 +77,7 @@ impl Wired {
         base: &Base,
         flags: &RunFlags,
         audience: Audience,
-        notes: Vec<String>,
+        mut notes: Vec<String>,
         cwd: PathBuf,
         store: SqliteStore,
     ) -> Outcome<Self> {
@@ -94,6 +94,7 @@ impl Wired {
         let built_in = hermes_tools::built_in(&tool_ports);
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?);
         offer.set_of_servers(servers.tools(base).await?);
+        notes.extend(terminals::note(base)?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(servers.warnings.iter().cloned());
@@ -277,6 +278,10 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
     } = Terminals::chosen(base)?;
     let limit = |key: &str| base.settings.u64(key).map(|value| value as usize);
     let home = &base.home;
+    let file_place = match code.place {
+        CodePlace::Here { .. } => FilePlace::here(),
+        CodePlace::Elsewhere => FilePlace::where_commands_run(home.results()),
+    };
     Ok(ToolPorts {
         terminal,
         processes,
@@ -295,6 +300,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         secret: vec![home.dot_env(), home.directory().join("auth.json")],
         protected: vec![home.config_yaml(), home.database()],
         commands: Arc::new(safety::command_lists(base)?),
+        file_place,
         files: FileLedger::default(),
     })
 }

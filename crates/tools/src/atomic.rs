@@ -1,57 +1,46 @@
 //! Replaces a file all at once: whoever looks sees the old content or the new, also after a crash.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
 use rustix::fs::Mode;
 
+use crate::files::Meta;
 use crate::folder::Folder;
 
 /// What a new file gets, less what the user's umask takes away.
 const NEW_FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
-const MODE_BITS: u32 = 0o7777;
-
 /// Names tried for a new file. Only writes at the same moment, and crashes, leave any taken.
 const NAMES_MAX: usize = 1000;
 
-/// Writes `content` to the file `name`, keeping the mode and owner of the file that was there (`existing`).
+/// Writes `content` beside its place, where nobody looks yet, with the mode and owner of `model`.
 ///
-/// On an error the old file is untouched and nothing is left behind.
-pub(crate) fn replace(
-    folder: &Folder,
-    name: &OsStr,
+/// On an error nothing is left behind.
+pub(crate) fn stage(
+    folder: Folder,
     content: &[u8],
-    existing: Option<&Metadata>,
-) -> io::Result<()> {
-    stage(folder, content, existing)?.put(name)
-}
-
-/// Writes `content` beside its place, where nobody looks yet.
-pub(crate) fn stage<'a>(
-    folder: &'a Folder,
-    content: &[u8],
-    existing: Option<&Metadata>,
-) -> io::Result<Staged<'a>> {
-    let (name, mut file) = create(folder)?;
-    let staged = Staged { folder, name };
+    model: Option<&Meta>,
+) -> io::Result<StagedFile> {
+    let (name, mut file) = create(&folder)?;
+    let staged = StagedFile { folder, name };
     file.write_all(content)?;
-    if let Some(existing) = existing {
-        keep_owner_and_mode(&file, existing)?;
+    if let Some(model) = model {
+        keep_owner_and_mode(&file, model)?;
     }
     file.sync_all()?;
     Ok(staged)
 }
 
 /// Content that is on the disk but not yet in its place. Dropped, it is gone.
-pub(crate) struct Staged<'a> {
-    folder: &'a Folder,
+pub(crate) struct StagedFile {
+    folder: Folder,
     name: OsString,
 }
 
-impl Staged<'_> {
+impl StagedFile {
     /// Puts the content into its place.
     pub(crate) fn put(self, name: &OsStr) -> io::Result<()> {
         self.folder.rename(&self.name, name)?;
@@ -61,7 +50,7 @@ impl Staged<'_> {
     }
 }
 
-impl Drop for Staged<'_> {
+impl Drop for StagedFile {
     fn drop(&mut self) {
         // Gone already when it was put into its place.
         let _ = self.folder.remove(&self.name);
@@ -80,12 +69,12 @@ fn create(folder: &Folder) -> io::Result<(OsString, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn keep_owner_and_mode(file: &File, existing: &Metadata) -> io::Result<()> {
+fn keep_owner_and_mode(file: &File, model: &Meta) -> io::Result<()> {
     let ours = file.metadata()?;
-    if (ours.uid(), ours.gid()) != (existing.uid(), existing.gid()) {
+    if (ours.uid(), ours.gid()) != (model.user, model.group) {
         // Only the superuser may give files away; without that right the file becomes ours.
-        let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
+        let _ = fchown(file, Some(model.user), Some(model.group));
     }
     // After the owner: changing the owner clears the set-user-id bit.
-    file.set_permissions(Permissions::from_mode(existing.mode() & MODE_BITS))
+    file.set_permissions(Permissions::from_mode(model.mode))
 }

@@ -3,11 +3,12 @@
 //! Only what a reader needs to know what a document says; layout, images and formulas are left out.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use zip::ZipArchive;
+
+use crate::files::{Bytes, Source};
 
 mod notebook;
 mod pdf;
@@ -22,6 +23,9 @@ const PART_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// More text than this is cut; it is read page by page anyway.
 const TEXT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// How the names of documents end.
+const ENDS: &[&str] = &["ipynb", "docx", "xlsx", "pptx", "pdf"];
+
 /// Text taken out of a document.
 pub(crate) struct Extracted {
     pub(crate) text: String,
@@ -30,14 +34,20 @@ pub(crate) struct Extracted {
 
 /// Returns the text of a document, recognised by the end of its name; `None` for other files and broken documents. An
 /// error says what is wrong with a document that has no text to show, and what to do: the file `is …`.
-pub(crate) fn extract(path: &Path, file: &mut File) -> Result<Option<Extracted>, String> {
-    let Some(end) = path.extension().and_then(OsStr::to_str) else {
+pub(crate) fn extract(path: &Path, source: &mut dyn Source) -> Result<Option<Extracted>, String> {
+    let end = path.extension().and_then(OsStr::to_str);
+    let end = end.unwrap_or_default().to_ascii_lowercase();
+    if !ENDS.contains(&end.as_str()) {
+        return Ok(None);
+    }
+    let Ok(mut file) = source.whole() else {
         return Ok(None);
     };
+    let file = file.as_mut();
     let office = |file, text: fn(&mut Package<'_>) -> Option<String>| {
         Package::open(file).and_then(|mut package| text(&mut package))
     };
-    let (text, kind) = match end.to_ascii_lowercase().as_str() {
+    let (text, kind) = match end.as_str() {
         "ipynb" => (notebook::text(file), "a notebook"),
         "docx" => (office(file, word::text), "a Word document"),
         "xlsx" => (office(file, sheets::text), "an Excel workbook"),
@@ -53,11 +63,11 @@ pub(crate) fn extract(path: &Path, file: &mut File) -> Result<Option<Extracted>,
 
 /// An office document: parts in an archive.
 struct Package<'a> {
-    archive: ZipArchive<BufReader<&'a mut File>>,
+    archive: ZipArchive<BufReader<&'a mut dyn Bytes>>,
 }
 
 impl<'a> Package<'a> {
-    fn open(file: &'a mut File) -> Option<Self> {
+    fn open(file: &'a mut dyn Bytes) -> Option<Self> {
         let archive = ZipArchive::new(BufReader::new(file)).ok()?;
         Some(Self { archive })
     }

@@ -84,17 +84,39 @@ const PROC_SECRETS: &[&str] = &[
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
-    home: Option<PathBuf>,
+    place: Place,
+    /// More than one where it is known by several paths.
+    homes: Vec<PathBuf>,
     secret: Vec<PathBuf>,
     protected: Vec<PathBuf>,
+}
+
+/// Whose files are guarded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// This machine's: what a path leads to can be looked up.
+    #[default]
+    Here,
+    /// Another's: paths are only compared. None of our own files is there.
+    There,
 }
 
 impl Guard {
     pub(crate) fn new(ports: &ToolPorts) -> Self {
         Self {
-            home: ports.home.clone(),
+            place: Place::Here,
+            homes: ports.home.clone().into_iter().collect(),
             secret: ports.secret.clone(),
             protected: ports.protected.clone(),
+        }
+    }
+
+    /// Guards the files of another machine. The home there is given by all of its paths.
+    pub(crate) fn there(homes: Vec<PathBuf>) -> Self {
+        Self {
+            place: Place::There,
+            homes,
+            ..Self::default()
         }
     }
 
@@ -110,10 +132,15 @@ impl Guard {
 
     /// Finds out where the guarded files are just now, for whoever asks about many.
     pub(crate) fn pinned(&self) -> PinnedGuard {
+        let spellings: fn(&[PathBuf]) -> Vec<PathBuf> = match self.place {
+            Place::Here => both_spellings,
+            Place::There => <[PathBuf]>::to_vec,
+        };
         PinnedGuard {
-            homes: both_spellings(self.home.as_slice()),
-            secret: both_spellings(&self.secret),
-            protected: both_spellings(&self.protected),
+            place: self.place,
+            homes: spellings(&self.homes),
+            secret: spellings(&self.secret),
+            protected: spellings(&self.protected),
         }
     }
 }
@@ -121,6 +148,7 @@ impl Guard {
 /// A guard that knows its files as they are named and without links.
 #[derive(Debug)]
 pub(crate) struct PinnedGuard {
+    place: Place,
     homes: Vec<PathBuf>,
     secret: Vec<PathBuf>,
     protected: Vec<PathBuf>,
@@ -130,7 +158,7 @@ impl PinnedGuard {
     pub(crate) fn refuse_read(&self, path: &Path) -> Option<String> {
         let reason = if contains(&self.secret, path) {
             "it holds Hermes' own keys"
-        } else if is_named(path, SECRET_NAMES) && !path.is_dir() {
+        } else if is_named(path, SECRET_NAMES) && !self.is_folder_here(path) {
             "files of this name hold secrets"
         } else if self.is_below_home(path, HOME_SECRETS) || self.is_private_key(path) {
             "it holds the user's credentials"
@@ -159,6 +187,10 @@ impl PinnedGuard {
             "`{}` is not written: {reason}; if the user wants this change, show it to them and let them make it",
             path.display()
         ))
+    }
+
+    fn is_folder_here(&self, path: &Path) -> bool {
+        self.place == Place::Here && path.is_dir()
     }
 
     fn is_below_home(&self, path: &Path, names: &[&str]) -> bool {
@@ -199,7 +231,8 @@ mod tests {
 
     fn guard() -> Guard {
         Guard {
-            home: Some("/home/me".into()),
+            place: Place::Here,
+            homes: vec!["/home/me".into()],
             secret: vec!["/home/me/.hermes/auth.json".into()],
             protected: vec!["/home/me/.hermes/config.yaml".into()],
         }
@@ -218,6 +251,19 @@ mod tests {
         ] {
             assert!(guard().refuse_read(Path::new(path)).is_some(), "{path}");
         }
+    }
+
+    #[test]
+    fn the_same_places_are_guarded_on_another_machine() {
+        let guard = Guard::there(vec!["/root".into()]);
+        for path in ["/root/.ssh/id_ed25519", "/srv/.env", "/proc/1/environ"] {
+            assert!(guard.refuse_read(Path::new(path)).is_some(), "{path}");
+        }
+        for path in ["/root/.ssh/authorized_keys", "/root/.bashrc", "/etc/shadow"] {
+            assert!(guard.refuse_write(Path::new(path)).is_some(), "{path}");
+        }
+        let path = Path::new("/home/me/.hermes/auth.json");
+        assert_eq!(guard.refuse_read(path), None);
     }
 
     #[test]

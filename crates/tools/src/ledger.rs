@@ -65,6 +65,21 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    /// Times are seconds and nanoseconds since 1970.
+    pub(crate) fn new(
+        file: (u64, u64),
+        bytes: u64,
+        modified: (i64, i64),
+        changed: (i64, i64),
+    ) -> Self {
+        Self {
+            file,
+            bytes,
+            modified,
+            changed,
+        }
+    }
+
     pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             file: (metadata.dev(), metadata.ino()),

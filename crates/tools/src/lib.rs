@@ -2,9 +2,9 @@
 //!
 //! Each tool is one file with its schema, description, effect class, parallel safety, limits and code; [`BUILT_IN`] is
 //! the one list of them, and `toolset` groups them by name. [`tool_search`] lets a model find tools that would be too
-//! many to list. File tools share `paths` (what a path means), `guard`
-//! (which files are out of bounds), `ledger` (what a session has read, who writes), `target`, `folder` and `atomic` (how a
-//! file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
+//! many to list. File tools share `files` (those of this machine, or those where commands run), `paths` (what a path
+//! means), `guard` (which files are out of bounds), `ledger` (what a session has read, who writes), `target`, `folder` and
+//! `atomic` (how a file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
 //! `shell` makes of them.
 
 use std::path::PathBuf;
@@ -31,6 +31,7 @@ mod arguments;
 mod atomic;
 mod blocking;
 mod documents;
+mod files;
 mod folder;
 mod guard;
 mod ledger;
@@ -43,6 +44,7 @@ mod syntax;
 mod target;
 
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};
+pub use files::FilePlace;
 pub use ledger::FileLedger;
 pub use policy::CommandLists;
 pub use tool_search::{SearchLimits, tool_search};
@@ -85,6 +87,8 @@ pub struct ToolPorts {
     pub protected: Vec<PathBuf>,
     /// Which commands the user refused or allowed for good.
     pub commands: Arc<CommandLists>,
+    /// Where the files are that tools read and write.
+    pub file_place: FilePlace,
     /// What sessions know of files; one for all sessions of a process.
     pub files: FileLedger,
 }

@@ -41,11 +41,21 @@ pub(crate) fn read_page(
     page: Page,
     stop: &CancellationToken,
 ) -> io::Result<Option<PageText>> {
+    read_page_after(0, source, page, stop)
+}
+
+/// Reads one page of a file whose first `skipped` lines are not in the source.
+pub(crate) fn read_page_after(
+    skipped: usize,
+    source: impl Read,
+    page: Page,
+    stop: &CancellationToken,
+) -> io::Result<Option<PageText>> {
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, source);
     let mut line = Line::new(page.line_chars_max);
     let mut read = PageText::default();
     let mut chars = 0;
-    let mut number = 0;
+    let mut number = skipped;
     while line.read(&mut reader)? {
         number += 1;
         if stop.is_cancelled() {

@@ -4,13 +4,15 @@ use std::path::Path;
 
 use hermes_core::text::nearest;
 
+use crate::files::Files;
+
 /// Names of a folder that are shown, or searched for near ones.
 const NAMES_MAX: usize = 1000;
 const NAMES_SHOWN: usize = 30;
 
 /// Says what is in a folder that was taken for a file.
-pub(crate) fn describe_folder(path: &Path) -> String {
-    let mut names = names_in(path);
+pub(crate) fn describe_folder(files: &dyn Files, path: &Path) -> String {
+    let mut names = files.names(path, NAMES_MAX);
     names.sort();
     let more = names.len().saturating_sub(NAMES_SHOWN);
     names.truncate(NAMES_SHOWN);
@@ -29,18 +31,18 @@ pub(crate) fn describe_folder(path: &Path) -> String {
 }
 
 /// Says that there is nothing at a path, and what there is instead.
-pub(crate) fn describe_missing(path: &Path) -> String {
+pub(crate) fn describe_missing(files: &dyn Files, path: &Path) -> String {
     let shown = path.display();
     let Some(folder) = path.parent() else {
         return format!("`{shown}` does not exist");
     };
-    if !folder.is_dir() {
-        let existing = folder.ancestors().find(|ancestor| ancestor.is_dir());
-        let existing = existing.unwrap_or(Path::new("/")).display();
+    let existing = files.nearest_folder(folder);
+    if existing != folder {
+        let existing = existing.display();
         return format!("`{shown}` does not exist; the path exists only as far as `{existing}`");
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let names = names_in(folder);
+    let names = files.names(folder, NAMES_MAX);
     let folder = folder.display();
     match nearest(&name, names.iter().map(String::as_str)).as_slice() {
         [] => format!("`{shown}` does not exist; nothing in `{folder}` has a similar name"),
@@ -49,14 +51,4 @@ pub(crate) fn describe_missing(path: &Path) -> String {
             near.join(", ")
         ),
     }
-}
-
-fn names_in(folder: &Path) -> Vec<String> {
-    let Ok(entries) = folder.read_dir() else {
-        return Vec::new();
-    };
-    entries
-        .take(NAMES_MAX)
-        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-        .collect()
 }

@@ -13,10 +13,10 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::guard::Guard;
+use crate::files::{FileSystems, Files};
 use crate::ledger::FileLedger;
 use crate::target::Target;
-use crate::{ToolPorts, arguments, blocking, paths};
+use crate::{ToolPorts, arguments, blocking};
 
 mod answer;
 mod commit;
@@ -36,8 +36,7 @@ const NAME: &str = "patch";
 pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(Patch {
         spec: spec(),
-        home: ports.home.clone(),
-        guard: Guard::new(ports),
+        systems: FileSystems::new(ports),
         ledger: ports.files.clone(),
     })
 }
@@ -71,8 +70,7 @@ fn spec() -> ToolSpec {
 
 struct Patch {
     spec: ToolSpec,
-    home: Option<PathBuf>,
-    guard: Guard,
+    systems: FileSystems,
     ledger: FileLedger,
 }
 
@@ -124,6 +122,12 @@ impl Request {
         })
     }
 
+    /// Reads a request for decisions that are made before the call is checked.
+    fn sketched(arguments: &Value) -> Option<Self> {
+        let arguments = arguments::parse(NAME, arguments.clone()).ok()?;
+        Self::new(arguments).ok()
+    }
+
     fn paths(&self) -> Vec<&str> {
         match self {
             Self::Replace { path, .. } => vec![path],
@@ -143,19 +147,18 @@ impl Tool for Patch {
     }
 
     fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
-        match self.touched(arguments, cwd) {
-            paths if paths.is_empty() => Parallel::Never,
-            paths => Parallel::Writes(paths),
-        }
+        let Some(request) = Request::sketched(arguments) else {
+            return Parallel::Never;
+        };
+        self.systems
+            .parallel(&request.paths(), cwd, Parallel::Writes)
     }
 
     fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
-        let request = arguments::parse(NAME, arguments.clone()).ok();
-        let Some(request) = request.and_then(|arguments| Request::new(arguments).ok()) else {
-            return Vec::new();
-        };
-        let absolute = |path: &str| paths::absolute(path, cwd, self.home.as_deref());
-        request.paths().into_iter().map(absolute).collect()
+        let request = Request::sketched(arguments);
+        request.map_or(Vec::new(), |request| {
+            self.systems.on_this_machine(&request.paths(), cwd)
+        })
     }
 
     fn changes(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
@@ -176,15 +179,10 @@ impl Patch {
         let arguments = arguments::parse(NAME, arguments)?;
         let request = Request::new(arguments)
             .map_err(|error| ToolError::Answer(format!("nothing was changed: {error}")))?;
-        let named = request.paths();
-        let named = named.into_iter().map(|name| {
-            let path = paths::joined(name, &cx.cwd, self.home.as_deref());
-            (name.to_owned(), path)
-        });
         let patching = Patching {
-            named: named.collect(),
             request,
-            guard: self.guard.clone(),
+            files: self.systems.to_write(cx),
+            cwd: cx.cwd.clone(),
             ledger: self.ledger.clone(),
             session: cx.session.clone(),
             stop: cx.stop.clone(),
@@ -202,9 +200,8 @@ impl Patch {
 /// One call, on a thread that may wait for the disk.
 struct Patching {
     request: Request,
-    /// Each path of the request as it was named, and where that is.
-    named: Vec<(String, PathBuf)>,
-    guard: Guard,
+    files: Arc<dyn Files>,
+    cwd: PathBuf,
     ledger: FileLedger,
     session: SessionId,
     stop: CancellationToken,
@@ -213,11 +210,12 @@ struct Patching {
 impl Patching {
     /// Changes the files and says how; an error is written for the model, and `Ok(None)` means that it was stopped.
     fn run(&self) -> Result<Option<String>, String> {
-        let found = self.named.iter().map(|(name, path)| {
-            let target = Target::find(path, &self.guard)?;
+        let named = self.request.paths().into_iter();
+        let found = named.map(|name| {
+            let target = Target::asked_for(&self.files, name, &self.cwd)?;
             match self.refuse_showing(&target) {
                 Some(refusal) => Err(refusal),
-                None => Ok((name.clone(), target)),
+                None => Ok((name.to_owned(), target)),
             }
         });
         let targets: Vec<(String, Target)> = found.collect::<Result<_, String>>()?;
@@ -236,9 +234,13 @@ impl Patching {
 
     /// The diff and the answers show parts of a file, so what is not read is not patched.
     fn refuse_showing(&self, target: &Target) -> Option<String> {
-        let refusal = self.guard.refuse_read(target.asked());
-        let refusal = refusal.or_else(|| self.guard.refuse_read(target.path()));
-        refusal.filter(|_| target.path().exists())
+        let guard = match self.files.guard() {
+            Ok(guard) => guard.pinned(),
+            Err(error) => return Some(error.to_string()),
+        };
+        let refusal = guard.refuse_read(target.asked());
+        let refusal = refusal.or_else(|| guard.refuse_read(target.path()));
+        refusal.filter(|_| target.exists())
     }
 
     fn plan(&self, targets: &[(String, Target)]) -> Result<(Plan, String), String> {
@@ -273,7 +275,8 @@ impl Patching {
         let is_stale = |file: &&Planned| {
             let path = file.target.path();
             let before = file.before.as_ref();
-            before.is_some_and(|before| self.ledger.is_stale(&self.session, path, before.stamp()))
+            before
+                .is_some_and(|before| self.ledger.is_stale(&self.session, path, before.meta.stamp))
         };
         plan.files.iter().filter(is_stale).collect()
     }

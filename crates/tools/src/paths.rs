@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use crate::files::Followed;
+
 /// As many symbolic links as Linux follows.
 const LINKS_MAX: usize = 40;
 
@@ -26,12 +28,17 @@ pub(crate) fn joined(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
 /// Finds the file that a write to `path` would change: follows links, also dangling ones, and folders that are links.
 ///
 /// The file and the last folders on the way to it need not exist.
-pub(crate) fn target_of(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn follow(path: &Path) -> io::Result<Followed> {
     let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
+    for links in 0..LINKS_MAX {
         match path.read_link() {
             Ok(link) => path = path.parent().unwrap_or(Path::new("/")).join(link),
-            Err(_) => return canonical_beyond_existing(&path),
+            Err(_) => {
+                return Ok(Followed {
+                    target: canonical_beyond_existing(&path)?,
+                    is_link: links > 0,
+                });
+            }
         }
     }
     Err(rustix::io::Errno::LOOP.into())
@@ -61,7 +68,7 @@ fn last_component(path: &Path) -> Option<Component<'_>> {
     path.components().next_back()
 }
 
-fn without_dots(path: &Path) -> PathBuf {
+pub(crate) fn without_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {
         match component {
@@ -113,7 +120,7 @@ mod tests {
             ("missing/../a.txt", "a.txt"),
         ] {
             assert_eq!(
-                target_of(&root.join(path)).unwrap(),
+                follow(&root.join(path)).unwrap().target,
                 root.join(expected),
                 "{path}"
             );
@@ -125,6 +132,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("b", folder.path().join("a")).unwrap();
         std::os::unix::fs::symlink("a", folder.path().join("b")).unwrap();
-        assert!(target_of(&folder.path().join("a")).is_err());
+        assert!(follow(&folder.path().join("a")).is_err());
     }
 }

@@ -1,9 +1,6 @@
 //! `read_file`: shows numbered lines of a text file.
 
-use std::ffi::OsStr;
-use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek};
-use std::os::unix::fs::FileTypeExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,11 +12,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::documents::{self, Extracted};
-use crate::folder::Folder;
-use crate::guard::Guard;
-use crate::ledger::{FileLedger, Stamp};
+use crate::files::{FileSystems, Files, Kind as FileKind, Meta, Source};
+use crate::ledger::FileLedger;
 use crate::lines::{Page, PageText, read_page};
-use crate::{ToolLimits, ToolPorts, arguments, blocking, neighbours, paths};
+use crate::{ToolLimits, ToolPorts, arguments, blocking, neighbours};
 
 const NAME: &str = "read_file";
 
@@ -28,9 +24,6 @@ const LINES_DEFAULT: usize = 500;
 
 /// How far past the page lines are counted. Nobody needs the exact number of lines of a log of gigabytes.
 const COUNT_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// The beginning of a file by which we tell text from other things.
-const SAMPLE_BYTES: u64 = 8 * 1024;
 
 /// A sample with more control characters than this is not text.
 const CONTROL_PERCENT_MAX: usize = 30;
@@ -90,8 +83,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(ReadFile {
         spec: spec(&ports.limits),
         limits: ports.limits.clone(),
-        home: ports.home.clone(),
-        guard: Guard::new(ports),
+        systems: FileSystems::new(ports),
         ledger: ports.files.clone(),
     })
 }
@@ -121,8 +113,7 @@ fn spec(limits: &ToolLimits) -> ToolSpec {
 struct ReadFile {
     spec: ToolSpec,
     limits: ToolLimits,
-    home: Option<PathBuf>,
-    guard: Guard,
+    systems: FileSystems,
     ledger: FileLedger,
 }
 
@@ -143,14 +134,13 @@ impl Tool for ReadFile {
     }
 
     fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
-        Parallel::Reads(self.touched(arguments, cwd))
+        let path = arguments::text(arguments, "path");
+        self.systems.parallel(path.as_slice(), cwd, Parallel::Reads)
     }
 
     fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
         let path = arguments::text(arguments, "path");
-        path.map(|path| paths::absolute(path, cwd, self.home.as_deref()))
-            .into_iter()
-            .collect()
+        self.systems.on_this_machine(path.as_slice(), cwd)
     }
 
     fn run<'a>(
@@ -165,7 +155,6 @@ impl Tool for ReadFile {
 impl ReadFile {
     async fn read(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let arguments: Arguments = arguments::parse(NAME, arguments)?;
-        let path = paths::joined(&arguments.path, &cx.cwd, self.home.as_deref());
         let lines_max = self.limits.read_lines_max.max(1);
         let lines_default = match cx.reader {
             Reader::Model => LINES_DEFAULT,
@@ -179,10 +168,11 @@ impl ReadFile {
             line_chars_max: self.limits.line_chars_max,
             count_bytes_max: COUNT_BYTES_MAX,
         };
-        let reading = Reading {
-            path,
+        let asked = arguments.path;
+        let mut reading = Reading {
+            files: self.systems.to_read(&asked, cx).files(),
+            path: cx.cwd.clone(),
             page,
-            guard: self.guard.clone(),
             ledger: self.ledger.clone(),
             session: cx.session.clone(),
             reader: cx.reader,
@@ -190,8 +180,12 @@ impl ReadFile {
         };
         let stopped =
             || ToolError::Stopped("stopped while reading; nothing was changed".to_owned());
-        blocking::unless_stopped(&cx.stop, move || reading.run())
-            .await
+        let read = blocking::unless_stopped(&cx.stop, move || {
+            let path = reading.files.absolute(&asked, &reading.path);
+            reading.path = path.map_err(|error| format!("cannot read `{asked}`: {error}"))?;
+            reading.run()
+        });
+        read.await
             .ok_or_else(stopped)?
             .map_err(ToolError::Answer)?
             .map(ToolOutput::text)
@@ -201,9 +195,9 @@ impl ReadFile {
 
 /// One call, on a thread that may wait for the disk.
 struct Reading {
+    files: Arc<dyn Files>,
     path: PathBuf,
     page: Page,
-    guard: Guard,
     ledger: FileLedger,
     session: SessionId,
     reader: Reader,
@@ -213,25 +207,29 @@ struct Reading {
 impl Reading {
     /// Reads a page of a file; an error is written for the model, and `Ok(None)` means that it was stopped.
     fn run(&self) -> Result<Option<String>, String> {
-        let target = self.path.canonicalize();
-        let target = target.map_err(|error| self.explain(&error))?;
-        let refusal = self.guard.refuse_read(&self.path);
-        if let Some(refusal) = refusal.or_else(|| self.guard.refuse_read(&target)) {
+        let opened = self.files.open(&self.path, self.page);
+        let opened = opened.map_err(|error| self.explain(&error))?;
+        let (target, meta) = (opened.target, opened.meta);
+        let guard = self.files.guard();
+        let guard = guard.map_err(|error| self.explain(&error))?.pinned();
+        let refusal = guard.refuse_read(&self.path);
+        if let Some(refusal) = refusal.or_else(|| guard.refuse_read(&target)) {
             return Err(refusal);
         }
-        let (mut file, metadata) = self.open(&target)?;
-        let stamp = Stamp::of(&metadata);
+        let refuse = || refuse_kind(self.files.as_ref(), &self.path, meta.kind);
+        let mut source = opened.source.ok_or_else(refuse)?;
+        let stamp = meta.stamp;
         let key = (self.page.offset, self.page.lines_max);
         // What a program reads is not in the conversation, nor can it look there.
         let is_shown = self.reader == Reader::Model;
         if is_shown && self.ledger.may_refer(&self.session, &target, stamp, key) {
             return Ok(Some(unchanged(&self.path, self.page.offset)));
         }
-        let document = documents::extract(&target, &mut file)
+        let document = documents::extract(&target, source.as_mut())
             .map_err(|what| format!("`{}` {what}", self.path.display()))?;
         let text = match document {
             Some(document) => self.read_document(&document)?,
-            None => self.read_text(file, &metadata)?,
+            None => self.read_text(source.as_mut(), &meta)?,
         };
         if let Some(text) = text.as_ref().filter(|_| is_shown) {
             self.ledger
@@ -252,43 +250,26 @@ impl Reading {
         )))
     }
 
-    fn read_text(&self, mut file: File, metadata: &Metadata) -> Result<Option<String>, String> {
-        let sample = sample(&mut file).map_err(|error| self.explain(&error))?;
+    fn read_text(&self, source: &mut dyn Source, meta: &Meta) -> Result<Option<String>, String> {
+        let sample = source.sample();
+        let sample = sample.map_err(|error| self.explain(&error))?;
         if let Some(kind) = binary_kind(&sample) {
             return Err(format!(
                 "`{}` is {} of {} bytes, not text; {}",
                 self.path.display(),
                 kind.name,
-                metadata.len(),
+                meta.bytes,
                 kind.advice
             ));
         }
-        let text = read_page(file, self.page, &self.stop).map_err(|error| self.explain(&error))?;
-        text.map(|text| present(&self.path, self.page, text))
+        let text = source.page(self.page, &self.stop);
+        text.map_err(|error| self.explain(&error))?
+            .map(|text| present(&self.path, self.page, text))
             .transpose()
     }
 
-    /// Opens a regular file by a path without links. Should it have become a pipe since, opening it does not hang.
-    fn open(&self, target: &Path) -> Result<(File, Metadata), String> {
-        let folder = target.parent().unwrap_or(Path::new("/"));
-        let name = target.file_name().unwrap_or(OsStr::new("."));
-        let folder = Folder::open(folder).map_err(|error| self.explain(&error))?;
-        let metadata = folder.look(name).map_err(|error| self.explain(&error))?;
-        let missing = || neighbours::describe_missing(&self.path);
-        if let Some(refusal) = refuse_kind(&self.path, &metadata.ok_or_else(missing)?) {
-            return Err(refusal);
-        }
-        let file = folder.open_file(name);
-        let opened = file.and_then(|file| file.metadata().map(|metadata| (file, metadata)));
-        let (file, metadata) = opened.map_err(|error| self.explain(&error))?;
-        match refuse_kind(&self.path, &metadata) {
-            Some(refusal) => Err(refusal),
-            None => Ok((file, metadata)),
-        }
-    }
-
     fn explain(&self, error: &io::Error) -> String {
-        explain(&self.path, error)
+        explain(self.files.as_ref(), &self.path, error)
     }
 }
 
@@ -301,13 +282,6 @@ fn unchanged(path: &Path, offset: usize) -> String {
     )
 }
 
-fn sample(file: &mut File) -> io::Result<Vec<u8>> {
-    let mut sample = Vec::new();
-    file.by_ref().take(SAMPLE_BYTES).read_to_end(&mut sample)?;
-    file.rewind()?;
-    Ok(sample)
-}
-
 /// Says what a file is if its beginning is not text.
 fn binary_kind(sample: &[u8]) -> Option<&'static Kind> {
     let known = KINDS.iter().find(|kind| sample.starts_with(kind.signature));
@@ -318,29 +292,24 @@ fn binary_kind(sample: &[u8]) -> Option<&'static Kind> {
     known.or(is_binary.then_some(&UNKNOWN_KIND))
 }
 
-fn refuse_kind(path: &Path, metadata: &Metadata) -> Option<String> {
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        return None;
-    }
-    if kind.is_dir() {
-        return Some(neighbours::describe_folder(path));
-    }
+/// Says why what is no regular file is not read.
+fn refuse_kind(files: &dyn Files, path: &Path, kind: FileKind) -> String {
     let kind = match kind {
-        kind if kind.is_fifo() => "a named pipe",
-        kind if kind.is_socket() => "a socket",
-        _ => "a device",
+        FileKind::Folder => return neighbours::describe_folder(files, path),
+        FileKind::Pipe => "a named pipe",
+        FileKind::Socket => "a socket",
+        FileKind::File | FileKind::Other => "a device",
     };
-    Some(format!(
+    format!(
         "`{}` is {kind}, not a regular file; reading it could hang or have effects",
         path.display()
-    ))
+    )
 }
 
-fn explain(path: &Path, error: &io::Error) -> String {
+fn explain(files: &dyn Files, path: &Path, error: &io::Error) -> String {
     let shown = path.display();
     match error.kind() {
-        io::ErrorKind::NotFound => neighbours::describe_missing(path),
+        io::ErrorKind::NotFound => neighbours::describe_missing(files, path),
         io::ErrorKind::PermissionDenied => {
             format!("`{shown}` may not be read by this user; its permissions forbid it")
         }

@@ -1,7 +1,7 @@
 //! `search_files`: finds lines or files, on ripgrep's own libraries.
 //!
 //! `walk` goes through the files, `content` searches one, `page` keeps what will be shown, `glob` says which files are
-//! meant.
+//! meant. Files that are not on this machine are searched `there`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,24 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::files::here::Here;
+use crate::files::there::There;
+use crate::files::{FileSystem, FileSystems, Files};
 use crate::guard::Guard;
-use crate::{ToolPorts, arguments, blocking, neighbours, paths};
+use crate::{ToolPorts, arguments, blocking, neighbours};
 
 mod content;
+mod extended;
 mod glob;
 mod page;
+mod there;
 mod walk;
 mod watch;
 
 use content::{FileMatches, Line};
 use glob::FileGlob;
 use page::{Hits, Page};
+use there::{Lines, ThereSearch};
 use walk::{Count, LeftOut, LineSearch, Name, Place, shown};
 use watch::Watch;
 
@@ -47,8 +53,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(SearchFiles {
         spec: spec(),
         chars_max: ports.limits.read_chars_max,
-        home: ports.home.clone(),
-        guard: Guard::new(ports),
+        systems: FileSystems::new(ports),
     })
 }
 
@@ -81,8 +86,7 @@ fn spec() -> ToolSpec {
 struct SearchFiles {
     spec: ToolSpec,
     chars_max: usize,
-    home: Option<PathBuf>,
-    guard: Guard,
+    systems: FileSystems,
 }
 
 #[derive(Deserialize)]
@@ -139,7 +143,7 @@ impl Tool for SearchFiles {
 
     fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
         let path = arguments::text(arguments, "path").unwrap_or(".");
-        Parallel::Reads(vec![paths::absolute(path, cwd, self.home.as_deref())])
+        self.systems.parallel(&[path], cwd, Parallel::Reads)
     }
 
     fn run<'a>(
@@ -154,16 +158,25 @@ impl Tool for SearchFiles {
 impl SearchFiles {
     async fn search(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let arguments: Arguments = arguments::parse(NAME, arguments)?;
-        let path = arguments.path.as_deref().unwrap_or(".");
-        let searching = Searching {
-            path: paths::joined(path, &cx.cwd, self.home.as_deref()),
+        let path = arguments.path.as_deref().unwrap_or(".").to_owned();
+        let system = self.systems.to_read(&path, cx);
+        let mut searching = Searching {
             arguments,
+            path: PathBuf::new(),
             cwd: cx.cwd.clone(),
             chars_max: self.chars_max,
-            guard: self.guard.clone(),
             stop: cx.stop.clone(),
         };
-        match blocking::unless_stopped(&cx.stop, move || searching.run()).await {
+        let searched = blocking::unless_stopped(&cx.stop, move || {
+            let absolute = system.files().absolute(&path, &searching.cwd);
+            searching.path =
+                absolute.map_err(|error| format!("cannot search `{path}`: {error}"))?;
+            match &system {
+                FileSystem::Here(here) => searching.run_here(here),
+                FileSystem::There(there) => searching.run_there(there),
+            }
+        });
+        match searched.await {
             Some(Ok(text)) => Ok(ToolOutput::text(text)),
             Some(Err(answer)) => Err(ToolError::Answer(answer)),
             None => Err(ToolError::Stopped(
@@ -179,25 +192,23 @@ struct Searching {
     path: PathBuf,
     cwd: PathBuf,
     chars_max: usize,
-    guard: Guard,
     stop: CancellationToken,
 }
 
 impl Searching {
     /// Searches and presents what was found; an error is written for the model.
-    fn run(&self) -> Result<String, String> {
+    fn run_here(&self, here: &Here) -> Result<String, String> {
         let wanted = Wanted::new(&self.arguments)?;
-        let root = self.root()?;
-        let glob = match (wanted, &self.arguments.file_glob) {
-            (Wanted::Files, _) => Some(FileGlob::of_name(&self.arguments.pattern)?),
-            (_, Some(glob)) => Some(FileGlob::new(glob)?),
-            (_, None) => None,
+        let guard = here.guard().map_err(|error| error.to_string())?;
+        let root = self.root(here, &guard)?;
+        let place = Place {
+            root,
+            glob: self.glob(wanted)?,
         };
-        let place = Place { root, glob };
         let watch = Watch::new(self.stop.clone(), TIME_MAX);
         let answer = match wanted {
             Wanted::Files => self.present_files(&place.find_files(self.end(), &watch)),
-            wanted => self.find_lines(wanted, &place, &watch)?,
+            wanted => self.find_lines(wanted, &place, &guard, &watch)?,
         };
         Ok(match watch.has_timed_out() {
             false => answer,
@@ -208,18 +219,75 @@ impl Searching {
         })
     }
 
+    /// Does the same where commands run.
+    fn run_there(&mut self, there: &There) -> Result<String, String> {
+        let wanted = Wanted::new(&self.arguments)?;
+        let bearings = there.bearings().map_err(|error| error.to_string())?;
+        self.cwd.clone_from(&bearings.folder);
+        let glob = self.glob(wanted)?;
+        let search = ThereSearch {
+            there,
+            path: &self.path,
+            glob: glob.as_ref(),
+        };
+        let (answer, is_complete) = match wanted {
+            Wanted::Files => {
+                let found = search.find_files(self.end())?;
+                (self.present_files(&found.found), found.is_complete)
+            }
+            wanted => self.find_lines_there(wanted, &search)?,
+        };
+        Ok(match is_complete {
+            true => answer,
+            false => format!(
+                "{answer}\n[the search took too long or found too much and is not complete; search a smaller folder]"
+            ),
+        })
+    }
+
+    fn find_lines_there(
+        &self,
+        wanted: Wanted,
+        search: &ThereSearch<'_>,
+    ) -> Result<(String, bool), String> {
+        let lines = Lines {
+            pattern: &self.arguments.pattern,
+            matcher: &content::matcher(&self.arguments.pattern)?,
+            context: self.context(wanted),
+        };
+        if wanted == Wanted::Lines {
+            let found = search.find_lines(&lines, self.end())?;
+            let (page, left_out) = &found.found;
+            let answer = self.present_lines(page, lines.context);
+            return Ok((with_left_out(answer, left_out), found.is_complete));
+        }
+        let found = search.count_lines(&lines, self.end())?;
+        let (page, left_out) = &found.found;
+        let answer = self.present_counts(wanted, page);
+        Ok((with_left_out(answer, left_out), found.is_complete))
+    }
+
+    /// Returns which files are meant, if not all.
+    fn glob(&self, wanted: Wanted) -> Result<Option<FileGlob>, String> {
+        match (wanted, &self.arguments.file_glob) {
+            (Wanted::Files, _) => FileGlob::of_name(&self.arguments.pattern).map(Some),
+            (_, Some(glob)) => FileGlob::new(glob).map(Some),
+            (_, None) => Ok(None),
+        }
+    }
+
     /// Returns where to search, without links.
-    fn root(&self) -> Result<PathBuf, String> {
+    fn root(&self, here: &Here, guard: &Guard) -> Result<PathBuf, String> {
         let shown = self.path.display();
         let root = self
             .path
             .canonicalize()
             .map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => neighbours::describe_missing(&self.path),
+                std::io::ErrorKind::NotFound => neighbours::describe_missing(here, &self.path),
                 _ => format!("cannot search `{shown}`: {error}"),
             })?;
-        let refusal = self.guard.refuse_read(&self.path);
-        match refusal.or_else(|| self.guard.refuse_read(&root)) {
+        let refusal = guard.refuse_read(&self.path);
+        match refusal.or_else(|| guard.refuse_read(&root)) {
             Some(refusal) => Err(refusal),
             None if root.is_dir() || root.is_file() => Ok(root),
             None => Err(format!("`{shown}` is neither a folder nor a regular file")),
@@ -240,28 +308,36 @@ impl Searching {
         self.offset() + self.limit()
     }
 
-    fn find_lines(&self, wanted: Wanted, place: &Place, watch: &Watch) -> Result<String, String> {
-        let matcher = content::matcher(&self.arguments.pattern)?;
-        let context = match wanted {
+    fn context(&self, wanted: Wanted) -> usize {
+        match wanted {
             Wanted::Lines => self.arguments.context.unwrap_or(0).min(CONTEXT_MAX),
             _ => 0,
-        };
+        }
+    }
+
+    fn find_lines(
+        &self,
+        wanted: Wanted,
+        place: &Place,
+        guard: &Guard,
+        watch: &Watch,
+    ) -> Result<String, String> {
+        let matcher = content::matcher(&self.arguments.pattern)?;
+        let context = self.context(wanted);
         let search = LineSearch {
             matcher,
             context,
-            guard: self.guard.pinned(),
+            guard: guard.pinned(),
             watch,
         };
-        let (mut answer, left_out) = if wanted == Wanted::Lines {
+        let (answer, left_out) = if wanted == Wanted::Lines {
             let (page, left_out) = place.find_lines(&search, self.end());
             (self.present_lines(&page, context), left_out)
         } else {
             let (page, left_out) = place.count_lines(&search, self.end());
             (self.present_counts(wanted, &page), left_out)
         };
-        answer.push_str(&describe(&left_out));
-        answer.truncate(answer.trim_end().len());
-        Ok(answer)
+        Ok(with_left_out(answer, &left_out))
     }
 
     fn present_lines(&self, page: &Page<FileMatches>, context: usize) -> String {
@@ -364,6 +440,13 @@ fn push_lines(text: &mut String, lines: &[Line], has_context: bool, above: &mut 
         let _ = writeln!(text, "  {}{mark} {}", line.number, line.text);
         *above = Some(line.number);
     }
+}
+
+/// Adds to an answer what is not in it.
+fn with_left_out(mut answer: String, left_out: &LeftOut) -> String {
+    answer.push_str(&describe(left_out));
+    answer.truncate(answer.trim_end().len());
+    answer
 }
 
 fn describe(left_out: &LeftOut) -> String {

@@ -1,49 +1,58 @@
 //! The file that a write is about: found through links, checked, and reached without them.
 
-use std::ffi::OsStr;
-use std::fs::Metadata;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::atomic::Staged;
-use crate::folder::Folder;
+use hermes_core::TerminalError;
+
+use crate::files::{Files, Followed, Kind, Meta, Staged};
 use crate::guard::Guard;
 use crate::ledger::Stamp;
-use crate::{atomic, paths};
 
 const ANY_WRITE_BIT: u32 = 0o222;
 
 /// A place for a file that may be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct Target {
+    files: Arc<dyn Files>,
     /// As it was asked for.
     asked: PathBuf,
     /// Without links.
     path: PathBuf,
+    is_link: bool,
 }
 
 /// A regular file that is there and may be replaced.
-#[derive(Debug)]
 pub(crate) struct Existing {
-    folder: Folder,
-    pub(crate) metadata: Metadata,
-}
-
-impl Existing {
-    pub(crate) fn stamp(&self) -> Stamp {
-        Stamp::of(&self.metadata)
-    }
+    pub(crate) meta: Meta,
+    /// Not there when the file is larger than what was asked for.
+    pub(crate) content: Option<io::Result<Vec<u8>>>,
 }
 
 impl Target {
+    /// Finds the file that a write to a path of a call changes. An error is written for the model.
+    pub(crate) fn asked_for(
+        files: &Arc<dyn Files>,
+        path: &str,
+        cwd: &Path,
+    ) -> Result<Self, String> {
+        let asked = files.absolute(path, cwd).and_then(|path| {
+            let guard = files.guard()?;
+            Ok((path, guard))
+        });
+        let (path, guard) = asked.map_err(|error| explain(Path::new(path), &error))?;
+        Self::find(files, &path, &guard)
+    }
+
     /// Finds the file that a write to `path` changes. An error is written for the model.
-    pub(crate) fn find(path: &Path, guard: &Guard) -> Result<Self, String> {
+    pub(crate) fn find(files: &Arc<dyn Files>, path: &Path, guard: &Guard) -> Result<Self, String> {
         let shown = path.display();
         if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             return Err(format!("`{shown}` names a folder; add a file name"));
         }
-        let target = paths::target_of(path).map_err(|error| explain(path, &error))?;
+        let followed = files.follow(path);
+        let Followed { target, is_link } = followed.map_err(|error| explain(path, &error))?;
         let refusal = guard.refuse_write(path);
         if let Some(refusal) = refusal.or_else(|| guard.refuse_write(&target)) {
             return Err(refusal);
@@ -52,9 +61,15 @@ impl Target {
             return Err(format!("`{shown}` is a folder; add a file name"));
         }
         Ok(Self {
+            files: Arc::clone(files),
             asked: path.to_owned(),
             path: target,
+            is_link,
         })
+    }
+
+    pub(crate) fn files(&self) -> &dyn Files {
+        self.files.as_ref()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -67,89 +82,64 @@ impl Target {
 
     /// Returns whether the path itself is a link, which a write follows but a removal must not.
     pub(crate) fn is_link(&self) -> bool {
-        self.asked.is_symlink()
+        self.is_link
     }
 
-    fn folder_path(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new("/"))
+    /// Returns whether there is anything.
+    pub(crate) fn exists(&self) -> bool {
+        matches!(self.files.look(&self.path, 0), Ok(Some(_)))
     }
 
-    fn name(&self) -> &OsStr {
-        self.path.file_name().unwrap_or_default()
-    }
-
-    /// Looks at what is there now.
-    pub(crate) fn existing(&self) -> Result<Option<Existing>, String> {
-        let folder = match Folder::open(self.folder_path()) {
-            Ok(folder) => folder,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.explain(&error)),
-        };
-        let metadata = folder.look(self.name());
-        let Some(metadata) = metadata.map_err(|error| self.explain(&error))? else {
+    /// Looks at what is there now, and reads it when it has at most so many bytes.
+    pub(crate) fn existing(&self, content_bytes_max: u64) -> Result<Option<Existing>, String> {
+        let entry = self.files.look(&self.path, content_bytes_max);
+        let Some(entry) = entry.map_err(|error| self.explain(&error))? else {
             return Ok(None);
         };
-        let shown = self.asked.display();
-        if metadata.is_dir() {
-            return Err(format!("`{shown}` is a folder; add a file name"));
+        let (meta, shown) = (entry.meta, self.asked.display());
+        match meta.kind {
+            Kind::File => {}
+            Kind::Folder => return Err(format!("`{shown}` is a folder; add a file name")),
+            _ => {
+                return Err(format!(
+                    "`{shown}` is a device, pipe or socket, not a regular file"
+                ));
+            }
         }
-        if !metadata.is_file() {
-            return Err(format!(
-                "`{shown}` is a device, pipe or socket, not a regular file"
-            ));
-        }
-        if metadata.mode() & ANY_WRITE_BIT == 0 {
+        if meta.mode & ANY_WRITE_BIT == 0 {
             return Err(format!(
                 "`{shown}` is read-only (mode {:03o}); if it is meant to change, run `chmod u+w` on it first",
-                metadata.mode() & 0o777
+                meta.mode & 0o777
             ));
         }
-        Ok(Some(Existing { folder, metadata }))
-    }
-
-    pub(crate) fn read(&self, existing: &Existing) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let file = existing.folder.open_file(self.name())?;
-        // What grows while it is read is not read for ever.
-        file.take(existing.metadata.len().saturating_add(1))
-            .read_to_end(&mut bytes)?;
-        Ok(bytes)
+        Ok(Some(Existing {
+            meta,
+            content: entry.content,
+        }))
     }
 
     /// Replaces the content all at once, or creates the file with its folders. Returns the folders that it created.
-    pub(crate) fn write(
+    pub(crate) fn write(&self, content: &[u8], model: Option<&Meta>) -> io::Result<Vec<PathBuf>> {
+        self.files.write(&self.path, content, model)
+    }
+
+    /// Writes content beside the file, and creates missing folders; returns those too.
+    pub(crate) fn stage(
         &self,
         content: &[u8],
-        existing: Option<&Metadata>,
-    ) -> io::Result<Vec<PathBuf>> {
-        let (folder, created) = self.open_folder()?;
-        atomic::replace(&folder, self.name(), content, existing)?;
-        Ok(created)
-    }
-
-    /// Opens the folder of the file, and creates what is missing of it; returns what was created.
-    pub(crate) fn open_folder(&self) -> io::Result<(Folder, Vec<PathBuf>)> {
-        Folder::open_or_create(self.folder_path())
-    }
-
-    /// Puts content into place that was staged in the folder of the file.
-    pub(crate) fn put(&self, staged: Staged<'_>) -> io::Result<()> {
-        staged.put(self.name())
+        model: Option<&Meta>,
+    ) -> io::Result<(Box<dyn Staged>, Vec<PathBuf>)> {
+        self.files.stage(&self.path, content, model)
     }
 
     /// Returns what the file looks like now, if it is there.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
-        let folder = Folder::open(self.folder_path()).ok()?;
-        let metadata = folder.look(self.name()).ok()??;
-        Some(Stamp::of(&metadata))
+        let entry = self.files.look(&self.path, 0).ok()??;
+        Some(entry.meta.stamp)
     }
 
     pub(crate) fn remove(&self) -> io::Result<()> {
-        let folder = Folder::open(self.folder_path())?;
-        folder.remove(self.name())?;
-        // As for a replaced file: only a power cut could bring it back.
-        let _ = folder.sync();
-        Ok(())
+        self.files.remove(&self.path)
     }
 
     pub(crate) fn explain(&self, error: &io::Error) -> String {
@@ -159,6 +149,9 @@ impl Target {
 
 fn explain(path: &Path, error: &io::Error) -> String {
     let shown = path.display();
+    if is_lost(error) {
+        return format!("whether `{shown}` was written is not known: {error}; read it");
+    }
     let reason = match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full; free some space first".to_owned(),
         io::ErrorKind::QuotaExceeded => "the user's disk quota is used up".to_owned(),
@@ -171,9 +164,18 @@ fn explain(path: &Path, error: &io::Error) -> String {
     format!("`{shown}` was not written and is as it was before: {reason}")
 }
 
+/// Returns whether a command over there did not come back, so that it may have done its work.
+fn is_lost(error: &io::Error) -> bool {
+    let source = error.get_ref();
+    let terminal = source.and_then(|source| source.downcast_ref::<TerminalError>());
+    let is_cut = matches!(terminal, Some(TerminalError::Lost { .. }));
+    is_cut || error.kind() == io::ErrorKind::TimedOut
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::here::Here;
 
     #[test]
     fn a_full_disk_is_said_plainly() {
@@ -185,12 +187,27 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_connection_leaves_it_open() {
+        let detail = "the connection was cut".to_owned();
+        let lost = io::Error::other(TerminalError::Lost { detail });
+        let text = explain(Path::new("/x"), &lost);
+        assert!(text.contains("is not known"), "{text}");
+        let shell = "ssh".to_owned();
+        let detail = "no route".to_owned();
+        let not_started = io::Error::other(TerminalError::NotStarted { shell, detail });
+        let text = explain(Path::new("/x"), &not_started);
+        assert!(text.contains("as it was before"), "{text}");
+    }
+
+    #[test]
     fn a_folder_that_becomes_a_link_after_the_check_is_not_written_through() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("open")).unwrap();
         std::fs::create_dir(root.join("secret")).unwrap();
-        let target = Target::find(&root.join("open/a.txt"), &Guard::default()).unwrap();
+        let files: Arc<dyn Files> = Arc::new(Here::new(None, Guard::default()));
+        let path = root.join("open/a.txt");
+        let target = Target::find(&files, &path, &Guard::default()).unwrap();
         std::fs::remove_dir(root.join("open")).unwrap();
         std::os::unix::fs::symlink("secret", root.join("open")).unwrap();
         assert!(target.write(b"x", None).is_err());

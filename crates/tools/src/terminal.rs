@@ -23,6 +23,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         processes: Arc::clone(&ports.processes),
         limits: ports.limits.clone(),
         home: ports.home.clone(),
+        is_here: ports.file_place.is_here(),
         commands: Arc::clone(&ports.commands),
     })
 }
@@ -74,6 +75,8 @@ struct TerminalTool {
     processes: Arc<dyn Processes>,
     limits: ToolLimits,
     home: Option<PathBuf>,
+    /// Whether commands run on this machine, whose home and folder we know.
+    is_here: bool,
     commands: Arc<CommandLists>,
 }
 
@@ -220,7 +223,10 @@ impl TerminalTool {
             session: cx.session.clone(),
             line: line.clone(),
             cwd: cx.cwd.clone(),
-            workdir: workdir.map(|folder| paths::joined(folder, &cx.cwd, self.home.as_deref())),
+            workdir: workdir.map(|folder| match self.is_here {
+                true => paths::joined(folder, &cx.cwd, self.home.as_deref()),
+                false => PathBuf::from(folder),
+            }),
             stdin: Vec::new(),
             pty: arguments.pty,
             timeout: timeout.unwrap_or(self.limits.command_timeout.min(longest)),

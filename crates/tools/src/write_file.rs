@@ -10,10 +10,10 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::guard::Guard;
+use crate::files::FileSystems;
 use crate::ledger::FileLedger;
 use crate::target::{Existing, Target};
-use crate::{ToolPorts, arguments, blocking, paths, syntax};
+use crate::{ToolPorts, arguments, blocking, syntax};
 
 const NAME: &str = "write_file";
 
@@ -28,8 +28,7 @@ const DISPLAY_PERCENT_MIN: usize = 60;
 pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(WriteFile {
         spec: spec(),
-        home: ports.home.clone(),
-        guard: Guard::new(ports),
+        systems: FileSystems::new(ports),
         ledger: ports.files.clone(),
     })
 }
@@ -54,8 +53,7 @@ fn spec() -> ToolSpec {
 
 struct WriteFile {
     spec: ToolSpec,
-    home: Option<PathBuf>,
-    guard: Guard,
+    systems: FileSystems,
     ledger: FileLedger,
 }
 
@@ -75,14 +73,14 @@ impl Tool for WriteFile {
     }
 
     fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
-        Parallel::Writes(self.touched(arguments, cwd))
+        let path = arguments::text(arguments, "path");
+        self.systems
+            .parallel(path.as_slice(), cwd, Parallel::Writes)
     }
 
     fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
         let path = arguments::text(arguments, "path");
-        path.map(|path| paths::absolute(path, cwd, self.home.as_deref()))
-            .into_iter()
-            .collect()
+        self.systems.on_this_machine(path.as_slice(), cwd)
     }
 
     fn changes(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
@@ -101,11 +99,11 @@ impl Tool for WriteFile {
 impl WriteFile {
     async fn write(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let Arguments { path, content } = arguments::parse(NAME, arguments)?;
-        let full = paths::joined(&path, &cx.cwd, self.home.as_deref());
-        let (guard, ledger) = (self.guard.clone(), self.ledger.clone());
+        let (files, ledger) = (self.systems.to_write(cx), self.ledger.clone());
         let (session, stop) = (cx.session.clone(), cx.stop.clone());
+        let (asked, cwd) = (path.clone(), cx.cwd.clone());
         let written = blocking::unless_stopped(&cx.stop, move || {
-            let target = Target::find(&full, &guard)?;
+            let target = Target::asked_for(&files, &asked, &cwd)?;
             let _lock = ledger.lock(vec![target.path().to_owned()]);
             // Whoever waited for another writer may no longer be wanted.
             match stop.is_cancelled() {
@@ -138,25 +136,23 @@ fn write(
                 .to_owned(),
         );
     }
-    let existing = target.existing()?;
+    let existing = target.existing(STYLE_BYTES_MAX)?;
     if let Some(existing) = &existing
-        && ledger.is_stale(session, target.path(), existing.stamp())
+        && ledger.is_stale(session, target.path(), existing.meta.stamp)
     {
         return Err(format!(
             "nothing was written: `{shown}` has changed on disk since you last read or wrote it; read it again, and \
              keep what others changed"
         ));
     }
-    let old = existing
-        .as_ref()
-        .and_then(|existing| old_text(target, existing));
-    syntax::check(target.path(), content, old.as_deref())
+    let old = existing.as_ref().and_then(old_text);
+    syntax::check(target.path(), content, old)
         .map_err(|error| format!("nothing was written to `{shown}`: {error}"))?;
-    let content = in_style_of(old.as_deref(), content);
+    let content = in_style_of(old, content);
 
-    let metadata = existing.as_ref().map(|existing| &existing.metadata);
+    let meta = existing.as_ref().map(|existing| &existing.meta);
     let new_folders = target
-        .write(content.as_bytes(), metadata)
+        .write(content.as_bytes(), meta)
         .map_err(|error| target.explain(&error))?;
     if let Some(stamp) = target.stamp() {
         ledger.note_written(session, target.path(), stamp);
@@ -173,11 +169,9 @@ fn write(
     ))
 }
 
-fn old_text(target: &Target, existing: &Existing) -> Option<String> {
-    if existing.metadata.len() > STYLE_BYTES_MAX {
-        return None;
-    }
-    String::from_utf8(target.read(existing).ok()?).ok()
+fn old_text(existing: &Existing) -> Option<&str> {
+    let content = existing.content.as_ref()?.as_ref().ok()?;
+    std::str::from_utf8(content).ok()
 }
 
 /// Gives new content the line endings and byte order mark of the old, unless it brings its own.

@@ -22,7 +22,7 @@ use hermes_exec::{
     child_environment,
 };
 use hermes_store::SqliteStore;
-use hermes_tools::{CodePlace, CodeSettings, FileLedger, ToolLimits, ToolPorts};
+use hermes_tools::{CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
 
 use crate::args::DemoArgs;
@@ -362,6 +362,7 @@ impl Stage {
             secret: Vec::new(),
             protected: Vec::new(),
             commands: Arc::default(),
+            file_place: FilePlace::here(),
             files: FileLedger::default(),
         };
         let ports = Ports {

@@ -16,7 +16,7 @@ use hermes_agent::{
 use hermes_core::{Event, Prefix, ResultStatus, Terminal};
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::{Step, World};
-use hermes_tools::{CodePlace, CodeSettings, FileLedger, ToolLimits, ToolPorts};
+use hermes_tools::{CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -142,6 +142,10 @@ impl Stage {
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),
+            file_place: match self.settings.place {
+                CodePlace::Here { .. } => FilePlace::here(),
+                CodePlace::Elsewhere => FilePlace::where_commands_run(self.path(".results")),
+            },
             files: FileLedger::default(),
             commands: Arc::default(),
         });

@@ -17,6 +17,7 @@ mod delegation;
 mod demo;
 mod execute_code;
 mod face;
+mod files;
 mod golden;
 mod mcp;
 mod mcp_login;

@@ -1,11 +1,11 @@
 //! Jupyter notebooks: the source of each cell.
 
-use std::fs::File;
 use std::io::{BufReader, Read};
 
 use serde::Deserialize;
 
 use super::PART_BYTES_MAX;
+use crate::files::Bytes;
 
 #[derive(Deserialize)]
 struct Notebook {
@@ -33,7 +33,7 @@ impl Default for Source {
     }
 }
 
-pub(super) fn text(file: &mut File) -> Option<String> {
+pub(super) fn text(file: &mut dyn Bytes) -> Option<String> {
     let source = BufReader::new(file.take(PART_BYTES_MAX));
     let notebook: Notebook = serde_json::from_reader(source).ok()?;
     let mut text = String::new();

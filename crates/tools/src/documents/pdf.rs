@@ -12,13 +12,13 @@ mod filter;
 mod font;
 mod object;
 
-use std::fs::File;
 use std::io::Read;
 
 use self::budget::Budget;
 use self::content::Painter;
 use self::file::Document;
 use super::TEXT_BYTES_MAX;
+use crate::files::Bytes;
 
 /// The whole file is in memory.
 const FILE_BYTES_MAX: u64 = 128 * 1024 * 1024;
@@ -27,7 +27,7 @@ const SIGNATURE_BYTES: usize = 1024;
 const ELSEWHERE: &str = "`pdftotext -layout FILE -` in `terminal` may show its text";
 
 /// Returns the text of a document; `None` if the file is none, and an error that says why it has no text.
-pub(super) fn text(file: &mut File) -> Option<Result<String, String>> {
+pub(super) fn text(file: &mut dyn Bytes) -> Option<Result<String, String>> {
     let mut bytes = Vec::new();
     let limit = FILE_BYTES_MAX + 1;
     file.take(limit).read_to_end(&mut bytes).ok()?;

@@ -4,9 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::plan::Planned;
-use crate::atomic::Staged;
-use crate::folder::Folder;
-use crate::ledger::Stamp;
+use crate::files::Staged;
 
 /// Writes every changed file. On an error those already written are put back; the answer says so, and what could not be.
 pub(super) fn commit(files: &[Planned]) -> Result<(), String> {
@@ -16,28 +14,23 @@ pub(super) fn commit(files: &[Planned]) -> Result<(), String> {
     }
     let mut made = Vec::new();
     let done = write_all(&changed, &mut made);
-    if done.is_err() {
-        for folder in made.iter().rev() {
-            // One that is no longer empty is somebody else's by now.
-            let _ = std::fs::remove_dir(folder);
-        }
+    if let (Err(_), Some(file)) = (&done, changed.first()) {
+        file.target.files().remove_folders(&made);
     }
     done
 }
 
 fn write_all(changed: &[&Planned], made: &mut Vec<PathBuf>) -> Result<(), String> {
-    let mut folders = Vec::new();
-    for file in changed.iter().filter(|file| file.after.is_some()) {
-        let opened = file.target.open_folder();
-        let (folder, created) = opened.map_err(|error| file.target.explain(&error))?;
-        made.extend(created);
-        folders.push((*file, folder));
-    }
     // All content is on the disk before the first file is replaced: a full disk stops us here.
-    let staged: Result<Vec<_>, String> = folders.iter().map(stage).collect();
+    let mut staged = Vec::new();
+    for file in changed.iter().filter(|file| file.after.is_some()) {
+        let (content, created) = stage(file)?;
+        made.extend(created);
+        staged.push((*file, content));
+    }
     let mut written: Vec<&Planned> = Vec::new();
-    for (file, staged) in staged?.into_iter() {
-        if let Err(error) = file.target.put(staged) {
+    for (file, staged) in staged {
+        if let Err(error) = staged.put() {
             return Err(undo(&written, file, &error));
         }
         written.push(file);
@@ -51,23 +44,20 @@ fn write_all(changed: &[&Planned], made: &mut Vec<PathBuf>) -> Result<(), String
     Ok(())
 }
 
-fn stage<'a>(
-    (file, folder): &'a (&'a Planned, Folder),
-) -> Result<(&'a Planned, Staged<'a>), String> {
+fn stage(file: &Planned) -> Result<(Box<dyn Staged>, Vec<PathBuf>), String> {
     let content = file.after.as_deref().unwrap_or_default();
-    let before = file.before.as_ref().map(|before| &before.metadata);
+    let before = file.before.as_ref().map(|before| &before.meta);
     let origin = file.origin.as_ref();
-    let existing = before.or(origin.and_then(|origin| origin.metadata.as_ref()));
-    crate::atomic::stage(folder, content, existing)
-        .map(|staged| (*file, staged))
-        .map_err(|error| file.target.explain(&error))
+    let model = before.or(origin.and_then(|origin| origin.meta.as_ref()));
+    let staged = file.target.stage(content, model);
+    staged.map_err(|error| file.target.explain(&error))
 }
 
 /// Refuses to write over what another program wrote while the patch was worked out.
 fn check_unchanged(file: &Planned) -> Result<(), String> {
-    let now = file.target.existing()?;
-    let now: Option<Stamp> = now.as_ref().map(|existing| existing.stamp());
-    let before = file.before.as_ref().map(|before| before.stamp());
+    let now = file.target.existing(0)?;
+    let now = now.as_ref().map(|existing| existing.meta.stamp);
+    let before = file.before.as_ref().map(|before| before.meta.stamp);
     match now == before {
         true => Ok(()),
         false => Err(format!(
@@ -84,7 +74,7 @@ fn undo(written: &[&Planned], failed: &Planned, error: &io::Error) -> String {
         let undone = match &file.before {
             Some(before) => file
                 .target
-                .write(&before.bytes, Some(&before.metadata))
+                .write(&before.bytes, Some(&before.meta))
                 .map(|_| ()),
             None => file.target.remove(),
         };
@@ -105,15 +95,19 @@ fn undo(written: &[&Planned], failed: &Planned, error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
     use super::*;
+    use crate::files::Files;
+    use crate::files::here::Here;
     use crate::guard::Guard;
     use crate::patch::plan::Plan;
     use crate::target::Target;
 
     fn planned(path: &Path, after: Option<&str>) -> Planned {
         let name = path.display().to_string();
-        let target = Target::find(path, &Guard::default()).unwrap();
+        let files: Arc<dyn Files> = Arc::new(Here::new(None, Guard::default()));
+        let target = Target::find(&files, path, &Guard::default()).unwrap();
         let mut plan = Plan::read(&[(name, target)]).unwrap();
         let mut file = plan.files.remove(0);
         file.after = after.map(|after| after.as_bytes().to_vec());

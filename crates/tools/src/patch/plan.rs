@@ -1,14 +1,13 @@
 //! Works out what every file of a patch will contain, without touching any.
 
 use std::collections::HashMap;
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::document::Document;
 use super::fuzzy::{self, Occurrences, ReplaceError, Strategy};
 use super::v4a::Change;
 use super::{answer, hunks};
-use crate::ledger::Stamp;
+use crate::files::Meta;
 use crate::target::Target;
 use crate::{neighbours, syntax};
 
@@ -31,18 +30,12 @@ pub(super) struct Planned {
 pub(super) struct Origin {
     pub(super) path: PathBuf,
     /// Its mode goes with it.
-    pub(super) metadata: Option<Metadata>,
+    pub(super) meta: Option<Meta>,
 }
 
 pub(super) struct Before {
     pub(super) bytes: Vec<u8>,
-    pub(super) metadata: Metadata,
-}
-
-impl Before {
-    pub(super) fn stamp(&self) -> Stamp {
-        Stamp::of(&self.metadata)
-    }
+    pub(super) meta: Meta,
 }
 
 impl Planned {
@@ -181,7 +174,7 @@ impl Plan {
         let bytes = file.after.take().unwrap_or_default();
         let ours = Origin {
             path: target.path().to_owned(),
-            metadata: file.before.as_ref().map(|before| before.metadata.clone()),
+            meta: file.before.as_ref().map(|before| before.meta.clone()),
         };
         Ok((bytes, file.origin.take().unwrap_or(ours)))
     }
@@ -226,29 +219,28 @@ impl Planned {
     fn content(&self) -> Result<&[u8], String> {
         let missing = || match self.before {
             Some(_) => format!("`{}` is deleted earlier in the patch", self.name),
-            None => neighbours::describe_missing(self.target.asked()),
+            None => neighbours::describe_missing(self.target.files(), self.target.asked()),
         };
         self.after.as_deref().ok_or_else(missing)
     }
 }
 
 fn read(name: &str, target: &Target) -> Result<Option<Before>, String> {
-    let Some(existing) = target.existing()? else {
+    let Some(existing) = target.existing(FILE_BYTES_MAX)? else {
         return Ok(None);
     };
-    if existing.metadata.len() > FILE_BYTES_MAX {
-        return Err(format!(
+    let meta = existing.meta;
+    let too_large = || {
+        format!(
             "`{name}` has {} bytes, too many to patch; use `sed`, `mv` or `rm` in `terminal`",
-            existing.metadata.len()
-        ));
-    }
-    let bytes = target
-        .read(&existing)
+            meta.bytes
+        )
+    };
+    let bytes = existing
+        .content
+        .ok_or_else(too_large)?
         .map_err(|error| target.explain(&error))?;
-    Ok(Some(Before {
-        bytes,
-        metadata: existing.metadata,
-    }))
+    Ok(Some(Before { bytes, meta }))
 }
 
 fn not_text(name: &str) -> String {

@@ -210,18 +210,18 @@ impl Sink for Collector<'_> {
     }
 }
 
-fn text_of(line: &[u8]) -> String {
+pub(super) fn text_of(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     String::from_utf8_lossy(line).into_owned()
 }
 
-fn cut(line: &str) -> String {
+pub(super) fn cut(line: &str) -> String {
     shorten(line, LINE_CHARS_MAX)
 }
 
 /// Returns the line, or of a long one the part with the match.
-fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
+pub(super) fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
     // No character is shorter than a byte, so most lines are not counted.
     if line.len() <= LINE_CHARS_MAX {
         return text_of(line);

@@ -9,6 +9,7 @@ mod approvals;
 mod clarify;
 mod contract;
 mod disguises;
+mod files;
 mod fuzzy;
 mod patch;
 mod process;
@@ -27,7 +28,9 @@ use hermes_core::{
     ToolError,
 };
 use hermes_testkit::contract::tool::context;
-use hermes_tools::{CodePlace, CodeSettings, FileLedger, ToolLimits, ToolPorts, built_in};
+use hermes_tools::{
+    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, built_in,
+};
 use serde_json::Value;
 
 /// A terminal that runs nothing: it prints the line it was given, with the folder and the limits.
@@ -101,6 +104,7 @@ impl Place {
             secret: vec![self.path(".hermes/auth.json")],
             protected: vec![self.path(".hermes/config.yaml")],
             commands: Arc::default(),
+            file_place: FilePlace::here(),
             files: self.files.clone(),
         }
     }

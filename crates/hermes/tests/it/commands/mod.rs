@@ -12,7 +12,7 @@ mod prompt_size;
 mod recover;
 mod sessions;
 mod setup;
-mod setup_terminal;
+pub(crate) mod setup_terminal;
 mod status;
 mod tools;
 

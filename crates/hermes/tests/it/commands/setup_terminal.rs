@@ -139,7 +139,7 @@ fn another_host_is_reached_and_the_doctor_agrees() {
 }
 
 /// A PATH whose `ssh` writes what it learns of hosts into the folder of the test.
-fn path_with_private_ssh(sshd: &Sshd) -> String {
+pub(crate) fn path_with_private_ssh(sshd: &Sshd) -> String {
     let folder = sshd.path("bin");
     fs::create_dir(&folder).unwrap();
     let program = folder.join("ssh");
