@@ -632,6 +632,42 @@ mod tests {
     }
 
     #[test]
+    fn a_login_stands_for_a_key_and_goes_to_its_provider_only() {
+        let login = |settings: &ModelSettings, env: &[(&str, &str)]| {
+            let route = route(settings, env);
+            (route.name.provider, route.login.is_some())
+        };
+        let mut settings = choosing("", "");
+        settings.logins = vec!["nous".into()];
+        assert_eq!(login(&settings, &[]), ("nous".into(), true));
+        // Who has a key wants it used.
+        assert_eq!(login(&settings, &[("GROQ_API_KEY", "k")]).0, "groq");
+        let with_key = [("NOUS_API_KEY", "k")];
+        assert_eq!(login(&settings, &with_key), ("nous".into(), false));
+        let mut at = |url: &str| {
+            settings.choice.provider = Some("nous".into());
+            settings.choice.base_url = Some(url.into());
+            login(&settings, &[]).1
+        };
+        assert!(at("https://inference-api.nousresearch.com/v1/"));
+        for url in [
+            "http://inference-api.nousresearch.com/v1",
+            "https://nousresearch.example/v1",
+            "http://127.0.0.1:9/v1",
+        ] {
+            assert!(!at(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn who_is_not_logged_in_is_told_how_to() {
+        let error = resolve_with(&choosing("xai-oauth", ""), &[("XAI_API_KEY", "k")]).unwrap_err();
+        assert_eq!(error.hint(), "log in with `hermes auth add xai-oauth`");
+        let error = resolve_with(&choosing("nous", ""), &[]).unwrap_err();
+        assert!(error.hint().ends_with("or set NOUS_API_KEY"), "{error}");
+    }
+
+    #[test]
     fn a_fallback_without_a_key_is_a_warning() {
         let mut settings = choosing("openrouter", "m");
         let fallback = |provider: &str| ModelChoice {

@@ -27,6 +27,12 @@ pub(super) async fn run(base: &Base, args: AuthAddArgs) -> Outcome<()> {
     let settings = model_settings(base)?;
     let provider = known(&settings, &args.provider)?;
     if let Some((provider, login)) = login_wanted(base, &args, &provider)? {
+        if args.label.is_some() {
+            return Err(
+                Failure::usage("a login has no label: there is one for each provider")
+                    .hint("leave --label out"),
+            );
+        }
         let browser = match args.no_browser {
             true => OpenBrowser::Never,
             false => OpenBrowser::IfThereIsOne,

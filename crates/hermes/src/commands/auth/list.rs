@@ -60,7 +60,7 @@ pub(super) fn run(base: &Base, provider: Option<&str>, as_json: bool) -> Outcome
     if rows.is_empty() {
         let whose = provider.unwrap_or_else(|| "PROVIDER".to_owned());
         return println(&format!(
-            "no keys and no logins yet; `hermes auth add {whose}` adds one, `hermes model list` shows the providers"
+            "no keys yet, and no logins; `hermes auth add {whose}` adds one, `hermes model list` shows the providers"
         ));
     }
     let mut table = Table::new(["PROVIDER", "N", "LABEL", "ID", "KEY", "FROM", "STATE"]);
