@@ -262,7 +262,7 @@ fn a_removed_login_takes_its_copy_among_the_keys_along() {
     });
     fs::write(folder.path().join("auth.json"), file.to_string()).unwrap();
     change(folder.path(), |file| {
-        assert!(file.remove_login("nous").is_some())
+        assert!(file.remove_login("nous").is_some());
     });
     let file = read(folder.path());
     assert_eq!(
@@ -286,7 +286,7 @@ fn the_preferred_login_comes_first_and_a_profile_borrows_the_roots() {
     let profile = folder.path().join("profiles/work");
     fs::create_dir_all(&profile).unwrap();
     change(&profile, |file| {
-        file.keep_login("nous", &tokens("own", None), NOW)
+        file.keep_login("nous", &tokens("own", None), NOW);
     });
     let environment = Environment::from_pairs([("HERMES_HOME", folder.path().to_str().unwrap())]);
     let home = Home::resolve(&environment, Some("work")).unwrap();

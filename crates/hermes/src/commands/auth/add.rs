@@ -8,7 +8,7 @@ use hermes_llm::login::DeviceLogin;
 use hermes_llm::providers::{self, PROVIDERS, Provider};
 use hermes_llm::settings::ModelSettings;
 
-use super::{OpenBrowser, log_in, named};
+use super::{OpenBrowser, login, named};
 use crate::args::{AuthAddArgs, AuthKind};
 use crate::base::Base;
 use crate::commands::interview::{Interview, options};
@@ -37,7 +37,7 @@ pub(super) async fn run(base: &Base, args: AuthAddArgs) -> Outcome<()> {
             true => OpenBrowser::Never,
             false => OpenBrowser::IfThereIsOne,
         };
-        return log_in(base, provider, login, browser).await;
+        return login::run(base, provider, login, browser).await;
     }
     let label = args.label.as_deref().map(checked_label).transpose()?;
     // Before anybody types a key: a file that cannot take it is told first.

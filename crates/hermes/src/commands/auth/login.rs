@@ -23,7 +23,24 @@ pub(crate) enum OpenBrowser {
     Never,
 }
 
-/// Logs in and keeps the tokens. Nothing is kept of a login that is called off.
+/// Logs in, until Ctrl-C calls it off.
+pub(super) async fn run(
+    base: &Base,
+    provider: &'static Provider,
+    login: &'static DeviceLogin,
+    browser: OpenBrowser,
+) -> Outcome<()> {
+    let mut signals = Signals::listen()?;
+    tokio::select! {
+        done = log_in(base, provider, login, browser) => done?,
+        _ = signals.interrupted() => return Err(called_off(&signals)),
+    }
+    what_next(base, provider)
+}
+
+/// Logs in and keeps the tokens. Dropped before it is done, it keeps nothing.
+///
+/// Does not listen for signals: who asks questions afterwards wants Ctrl-C to leave at each of them.
 pub(crate) async fn log_in(
     base: &Base,
     provider: &'static Provider,
@@ -34,18 +51,13 @@ pub(crate) async fn log_in(
     AuthFile::open(base.home.directory())?;
     let server = LoginServer::of(provider.id, login, &|name| base.variable(name))
         .map_err(hermes_llm::ResolveError::from)?;
-    let mut signals = Signals::listen()?;
-    let tokens = tokio::select! {
-        tokens = tokens(base, provider, server, browser) => tokens?,
-        _ = signals.interrupted() => return Err(called_off(&signals)),
-    };
+    let tokens = tokens(base, provider, server, browser).await?;
     save(base, provider, &tokens)?;
     println(&format!(
         "logged in at {}; the login is in `{}` and renews itself",
         provider.label,
         base.home.auth_json().display()
-    ))?;
-    what_next(base, provider)
+    ))
 }
 
 async fn tokens(

@@ -33,7 +33,10 @@ pub(super) async fn interview(
         let candidate = match way {
             Way::Demo => return Ok(Some(Ready::Demo)),
             Way::Found(found) => of_provider(found.provider(), found.model(), None),
-            Way::LogIn => logged_in(base, interview).await?,
+            Way::LogIn => match logged_in(base, interview).await? {
+                Some(candidate) => candidate,
+                None => continue,
+            },
             Way::PasteKey => pasted(interview)?,
             Way::Address => at_address(interview)?,
         };
@@ -109,8 +112,8 @@ fn of_provider(provider: &Provider, model: String, key: Option<Secret>) -> Candi
     }
 }
 
-/// Logs in where the user wants to; it is kept before the model is chosen, as a key in the environment is.
-async fn logged_in(base: &Base, interview: &mut Interview) -> Outcome<Candidate> {
+/// Logs in where the user wants to. The login stays, whatever becomes of the model. `None` leads back to the choice.
+async fn logged_in(base: &Base, interview: &mut Interview) -> Outcome<Option<Candidate>> {
     interview.title("Where do you want to log in?");
     let logins = PROVIDERS
         .iter()
@@ -120,12 +123,12 @@ async fn logged_in(base: &Base, interview: &mut Interview) -> Outcome<Candidate>
         value,
     });
     let (provider, login) = interview.choose(options.collect())?;
-    log_in(base, provider, login, OpenBrowser::IfThereIsOne).await?;
-    Ok(of_provider(
-        provider,
-        provider.default_model.to_owned(),
-        None,
-    ))
+    if let Err(failure) = log_in(base, provider, login, OpenBrowser::IfThereIsOne).await {
+        interview.bad(failure.to_string().trim_start_matches("error: "));
+        return Ok(None);
+    }
+    let model = provider.default_model.to_owned();
+    Ok(Some(of_provider(provider, model, None)))
 }
 
 fn pasted(interview: &mut Interview) -> Outcome<Candidate> {

@@ -166,6 +166,32 @@ async fn where_a_provider_has_both_the_person_chooses() {
 }
 
 #[tokio::test]
+async fn setup_offers_the_login_and_goes_on_with_it() {
+    let (hermes, auth, models) = home().await;
+    auth.answer_codes([CodeAnswer::Denied]);
+    auth.confirm_codes();
+    let mut terminal = hermes.clone().args(["setup", "model"]).spawn_in_terminal();
+    for outcome in ["declined in the browser", "logged in at Nous Portal"] {
+        terminal.expect("log in with a browser", SOON);
+        terminal.expect("choose", SOON);
+        terminal.send("3\n");
+        terminal.expect("Where do you want to log in?", SOON);
+        terminal.expect("choose", SOON);
+        terminal.send("1\n");
+        terminal.expect("this code: WDJB-MJHT", SOON);
+        terminal.expect(outcome, SOON);
+    }
+    terminal.expect("model", SOON);
+    terminal.send("\n");
+    terminal.expect("is saved", SOON);
+    let screen = terminal.output();
+    assert_eq!(terminal.wait(SOON), Some(0));
+    assert!(!screen.contains("secret-"), "{screen}");
+    assert_eq!(models.requests().len(), 1);
+    contains(&stdout(&hermes, &["model"]), &["nous", "a login"]);
+}
+
+#[tokio::test]
 async fn a_login_of_another_program_is_used_and_two_processes_renew_it_once() {
     let (hermes, auth, models) = home().await;
     write_auth_json(&hermes, &written_by_another(&auth, PAST));
