@@ -1,9 +1,10 @@
-//! Keys in `auth.json`: several per provider, for rotation.
+//! Keys and logins in `auth.json`: of keys several per provider, for rotation; of logins one.
 //!
 //! Several processes share the file. Whoever changes it holds `auth.lock` beside it, reads it anew, and replaces it in
 //! one step; whatever is in it that we do not know stays. Start at [`AuthFile::change`].
 
 mod entry;
+mod login;
 
 use std::{
     collections::BTreeMap,
@@ -24,13 +25,16 @@ use crate::{
 };
 
 pub use entry::{KeyState, Refusal, StoredKey};
+pub use login::{StoredLogin, UsedLogin, used_logins};
 
 const FILE: &str = "auth.json";
 const LOCK: &str = "auth.lock";
 const VERSION: u64 = 1;
 const POOL: &str = "credential_pool";
+const LOGINS: &str = "providers";
 
-/// A change takes milliseconds; whoever holds the lock for longer than all these tries together hangs.
+/// A change takes milliseconds. Whoever holds the lock for longer than all these tries together renews a login over a
+/// slow network, or hangs.
 const LOCK_TRIES: u32 = 250;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -56,7 +60,7 @@ impl AuthError {
             Self::Damaged { path, .. } => {
                 let path = path.display();
                 format!(
-                    "mend it, or move it aside (`mv '{path}' '{path}.corrupt'`) and add the keys again"
+                    "mend it, or move it aside (`mv '{path}' '{path}.corrupt'`), add the keys again and log in again"
                 )
             }
             Self::Locked { .. } => "try again; end the other `hermes` if it hangs".to_owned(),
@@ -81,19 +85,33 @@ impl AuthFile {
         };
         let root = match read_text(&path)?.as_deref().map(str::trim) {
             None | Some("") => Map::new(),
-            Some(text) => serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?,
+            // Not read as an object at once: the error would quote what is there instead, which may be a key.
+            Some(text) => match serde_json::from_str(text) {
+                Ok(Value::Object(root)) => root,
+                Ok(_) => return Err(damaged("it should hold an object".to_owned())),
+                Err(error) => return Err(damaged(error.to_string())),
+            },
         };
-        let is_sound = match root.get(POOL) {
-            None => true,
-            Some(Value::Object(pool)) => pool.values().all(Value::is_array),
-            Some(_) => false,
-        };
-        match is_sound {
-            true => Ok(Self { path, root }),
-            false => Err(damaged(format!(
+        if !is_object_of(&root, POOL, Value::is_array) {
+            return Err(damaged(format!(
                 "`{POOL}` should hold a list for every provider"
-            ))),
+            )));
         }
+        if !is_object_of(&root, LOGINS, Value::is_object) {
+            return Err(damaged(format!(
+                "`{LOGINS}` should hold an object for every provider"
+            )));
+        }
+        Ok(Self { path, root })
+    }
+
+    /// Takes the file for oneself, to look at it and change it in several steps; `None` while another process has it.
+    pub fn try_lock(folder: &Path) -> Result<Option<LockedAuthFile>, AuthError> {
+        let Some(lock) = try_lock(&folder.join(LOCK))? else {
+            return Ok(None);
+        };
+        let file = Self::open(folder)?;
+        Ok(Some(LockedAuthFile { file, _lock: lock }))
     }
 
     /// Reads the file, lets `work` change it, and saves it, while no other process can. Nothing is saved when `work` fails
@@ -103,14 +121,8 @@ impl AuthFile {
         now: Timestamp,
         work: impl FnOnce(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
-        let _lock = lock(&folder.join(LOCK))?;
-        let mut file = Self::open(folder)?;
-        let before = file.root.clone();
-        let done = work(&mut file)?;
-        if file.root != before {
-            file.save(now).map_err(AuthError::from)?;
-        }
-        Ok(done)
+        let mut locked = lock(folder)?;
+        locked.change(now, work)
     }
 
     pub fn path(&self) -> &Path {
@@ -208,6 +220,42 @@ impl AuthFile {
     }
 }
 
+/// The file, while no other process can change it. It is free again when this is dropped, also by a crash.
+#[derive(Debug)]
+pub struct LockedAuthFile {
+    file: AuthFile,
+    _lock: File,
+}
+
+impl LockedAuthFile {
+    pub fn file(&self) -> &AuthFile {
+        &self.file
+    }
+
+    /// Lets `work` change the file and saves it, unless `work` fails or changes nothing.
+    pub fn change<T, E: From<AuthError>>(
+        &mut self,
+        now: Timestamp,
+        work: impl FnOnce(&mut AuthFile) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let before = self.file.root.clone();
+        let done = work(&mut self.file)?;
+        if self.file.root != before {
+            self.file.save(now).map_err(AuthError::from)?;
+        }
+        Ok(done)
+    }
+}
+
+/// Whether what is under this name, if anything, is an object with only such values.
+fn is_object_of(root: &Map<String, Value>, name: &str, is_such: fn(&Value) -> bool) -> bool {
+    match root.get(name) {
+        None => true,
+        Some(Value::Object(object)) => object.values().all(is_such),
+        Some(_) => false,
+    }
+}
+
 /// Closes an existing file to others before a secret is put into it: a replaced file keeps its permissions.
 fn make_private(path: &Path) -> Result<(), WriteError> {
     let closed = match fs::metadata(path) {
@@ -222,8 +270,19 @@ fn make_private(path: &Path) -> Result<(), WriteError> {
     })
 }
 
-/// Takes the lock; it is free again when the file is dropped, also by a crash.
-fn lock(path: &Path) -> Result<File, AuthError> {
+fn lock(folder: &Path) -> Result<LockedAuthFile, AuthError> {
+    for _ in 0..LOCK_TRIES {
+        match AuthFile::try_lock(folder)? {
+            Some(locked) => return Ok(locked),
+            None => thread::sleep(LOCK_PAUSE),
+        }
+    }
+    Err(AuthError::Locked {
+        path: folder.join(LOCK),
+    })
+}
+
+fn try_lock(path: &Path) -> Result<Option<File>, AuthError> {
     let unwritable = |source: io::Error| WriteError {
         path: path.to_path_buf(),
         source,
@@ -235,16 +294,11 @@ fn lock(path: &Path) -> Result<File, AuthError> {
         .mode(PRIVATE_FILE_MODE)
         .open(path)
         .map_err(unwritable)?;
-    for _ in 0..LOCK_TRIES {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
-            Err(TryLockError::Error(source)) => return Err(unwritable(source).into()),
-        }
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(source)) => Err(unwritable(source).into()),
     }
-    Err(AuthError::Locked {
-        path: path.to_path_buf(),
-    })
 }
 
 /// Returns the stored keys that a home uses, each with the folder it is kept in: its own and, for providers that a

@@ -34,7 +34,10 @@ mod mask;
 mod suggest;
 mod yaml;
 
-pub use auth_file::{AuthError, AuthFile, KeyState, Refusal, StoredKey, stored_keys, used_keys};
+pub use auth_file::{
+    AuthError, AuthFile, KeyState, LockedAuthFile, Refusal, StoredKey, StoredLogin, UsedLogin,
+    stored_keys, used_keys, used_logins,
+};
 pub use change::{ChangeError, Changed, set, unset};
 pub use config_file::ConfigFile;
 pub use disk::{ReadError, WriteError};

@@ -1,5 +1,7 @@
 //! Wall-clock time. Durations and timers are tokio's; this is only for "what time is it".
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Tells the time. The binary has the system's clock, tests have one they move.
@@ -60,11 +62,91 @@ impl Timestamp {
         )
     }
 
+    /// `2026-11-15T21:04:05Z`, as files that other programs read have it.
+    pub fn to_iso(self) -> String {
+        let (_, time) = self.civil();
+        let TimeOfDay {
+            hour,
+            minute,
+            second,
+        } = time;
+        format!("{}T{hour:02}:{minute:02}:{second:02}Z", self.date_text())
+    }
+
+    /// Reads `2026-11-15T21:04:05Z`, also with a fraction of a second or with an offset such as `+01:00`.
+    pub fn from_iso(text: &str) -> Option<Self> {
+        let number = |range: std::ops::Range<usize>| -> Option<i64> {
+            let digits = text.get(range)?;
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| digits.parse().ok()).flatten()
+        };
+        let has = |at: usize, marks: &[u8]| {
+            text.as_bytes()
+                .get(at)
+                .is_some_and(|byte| marks.contains(byte))
+        };
+        let has_shape =
+            has(4, b"-") && has(7, b"-") && has(10, b"T ") && has(13, b":") && has(16, b":");
+        let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+        let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+        let is_possible = (1..=12).contains(&month)
+            && (1..=31).contains(&day)
+            && hour < 24
+            && minute < 60
+            && second < 61;
+        if !has_shape || !is_possible {
+            return None;
+        }
+        let rest = text.get(19..)?;
+        let zone = rest.trim_start_matches(|mark: char| mark == '.' || mark.is_ascii_digit());
+        let fraction = rest[..rest.len() - zone.len()].trim_start_matches('.');
+        let millis: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
+        let seconds =
+            days_from_date(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+        Some(Self((seconds - offset_seconds(zone)?) * 1000 + millis))
+    }
+
+    /// Returns the time so much later.
+    pub fn plus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(millis))
+    }
+
     /// `2026-11-15`.
     pub fn date_text(self) -> String {
         let (date, _) = self.civil();
         format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)
     }
+}
+
+/// Reads `Z`, `+01:00` or `-0530`.
+fn offset_seconds(zone: &str) -> Option<i64> {
+    let (sign, digits) = match zone.split_at_checked(1)? {
+        ("Z" | "z", "") => return Some(0),
+        ("+", digits) => (1, digits),
+        ("-", digits) => (-1, digits),
+        _ => return None,
+    };
+    let digits = digits.replace(':', "");
+    if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (hours, minutes) = digits.split_at(2);
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    Some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// The opposite of [`date_from_days`].
+fn days_from_date(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month_from_march) = match month {
+        1 | 2 => (year - 1, month + 9),
+        _ => (year, month - 3),
+    };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
 }
 
 /// Converts days since 1970-01-01 to a date, counting in 400-year eras that start on 1 March.
@@ -100,5 +182,37 @@ mod tests {
         check(951_868_800_000, "2000-03-01 00:00:00 UTC");
         check(1_794_777_845_000, "2026-11-15 21:24:05 UTC");
         check(4_107_542_400_000, "2100-03-01 00:00:00 UTC");
+    }
+
+    #[test]
+    fn iso_times_are_read_back_and_written_by_others_too() {
+        for millis in [0, 951_782_400_000, 1_794_777_845_000, 4_107_542_400_000] {
+            let time = Timestamp::from_millis(millis);
+            assert_eq!(Timestamp::from_iso(&time.to_iso()), Some(time));
+        }
+        let check = |text: &str, millis: i64| {
+            let expected = Timestamp::from_millis(millis);
+            assert_eq!(Timestamp::from_iso(text), Some(expected), "{text}");
+        };
+        check("2026-11-15T21:24:05.123456+00:00", 1_794_777_845_123);
+        check("2026-11-15T22:24:05+01:00", 1_794_777_845_000);
+        check("2026-11-15 21:24:05.5Z", 1_794_777_845_500);
+    }
+
+    #[test]
+    fn what_is_no_time_is_none() {
+        for text in [
+            "",
+            "soon",
+            "2026-11-15",
+            "2026-13-15T21:24:05Z",
+            "2026-11-15T25:24:05Z",
+            "2026-11-15T21:24:05",
+            "2026-11-15T21:24:05+1",
+            "2026-11-15T21:24:0éZ",
+            "+026-11-15T21:24:05Z",
+        ] {
+            assert_eq!(Timestamp::from_iso(text), None, "{text}");
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod delegation;
 pub mod enquiry;
 pub mod id;
 pub mod interview;
+pub mod login;
 pub mod message;
 
 pub mod checkpoint;
@@ -48,6 +49,7 @@ pub use enquiry::{
     Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
 };
 pub use id::{ApprovalId, CallId, EnquiryId, SessionId, TurnId};
+pub use login::LoginTokens;
 pub use message::{
     Arguments, Media, MediaSource, Message, Part, Reasoning, ResultStatus, Role, ToolCall,
     ToolResult,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -19,11 +19,13 @@ Examples:
   hermes auth add openrouter                    asks for the key; nothing of it is shown
   hermes auth add openrouter < key.txt          takes it from a file
   hermes auth add openrouter --label work       gives it a name
-  hermes auth                                   shows all keys, masked
+  hermes auth add nous --type oauth             logs in with a browser, here or elsewhere
+  hermes auth                                   shows all keys and logins, masked
 
 A key that is refused rests for a while, and another takes its turn: for five
 minutes when it was not accepted, for an hour or as long as the provider says
-when it is used up. Keys are in ~/.hermes/auth.json, which only you can read.";
+when it is used up. A login renews itself. Keys and logins are in
+~/.hermes/auth.json, which only you can read.";
 
 const SERVE_HELP: &str = "\
 An MCP client starts `hermes mcp serve` itself and talks to it over standard input and output.
@@ -270,9 +272,9 @@ pub struct AuthArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum AuthCommand {
-    /// Add a key: typed unseen or read from standard input, tried with a real request, then kept
+    /// Add a key, typed unseen or read from standard input and tried with a real request; or log in
     Add(AuthAddArgs),
-    /// Show every key there is, masked: where it comes from, and whether it rests
+    /// Show every key and login there is, masked: where it comes from, and whether it rests
     #[command(visible_alias = "ls")]
     List {
         /// Only the keys of this provider
@@ -289,12 +291,27 @@ pub enum AuthCommand {
     },
     /// Use refused keys again at once, instead of when their rest is over
     Reset { provider: String },
+    /// Say how one gets in at a provider: with which keys, and how the login stands
+    Status {
+        /// Only this one; exits with 1 when there is neither a key nor a login that works
+        provider: Option<String>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Forget a login, and end it at the provider where that is possible
+    Logout { provider: String },
 }
 
 #[derive(Debug, Args)]
 pub struct AuthAddArgs {
-    /// Whose key it is; `hermes model list` shows the names
+    /// Whose key or login it is; `hermes model list` shows the names
     pub provider: String,
+    /// A login in a browser or an API key, where a provider has both
+    #[arg(long = "type", value_name = "KIND")]
+    pub kind: Option<AuthKind>,
+    /// Only show the address of a login, instead of opening it
+    #[arg(long)]
+    pub no_browser: bool,
     /// A name to know the key by
     #[arg(long)]
     pub label: Option<String>,
@@ -304,6 +321,13 @@ pub struct AuthAddArgs {
     /// The key itself. Others on this machine may see it, and your shell remembers it: better leave it out
     #[arg(long, value_name = "KEY")]
     pub api_key: Option<String>,
+}
+
+/// What lets one in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AuthKind {
+    Oauth,
+    ApiKey,
 }
 
 #[derive(Debug, Args)]

@@ -92,6 +92,7 @@ failure_from!(
     hermes_config::ChangeError,
     hermes_config::KeyError,
     hermes_config::ValueError,
+    hermes_llm::LoginError,
     hermes_llm::ResolveError,
 );
 

@@ -35,6 +35,7 @@ mod signals;
 mod style;
 mod terminals;
 mod tirith;
+mod token_store;
 mod toolsets;
 mod turn;
 mod usage_file;

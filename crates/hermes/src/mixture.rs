@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use hermes_core::Model;
-use hermes_llm::{Client, Fanout, MOA, Mixture, ModelChoice, ModelSettings, REFERENCES_MAX};
+use hermes_llm::{Fanout, MOA, Mixture, ModelChoice, ModelSettings, REFERENCES_MAX};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::model_settings::{model_settings, strategy};
+use crate::wiring;
 
 /// A reference is dispensable: it is tried twice, and not waited for as an answer is.
 const REFERENCE_ATTEMPTS_MAX: u32 = 2;
@@ -65,7 +66,7 @@ impl Recipe {
         let mut client = |settings: &ModelSettings| -> Outcome<Arc<dyn Model>> {
             let resolved = hermes_llm::resolve(settings, &|name: &str| base.variable(name))?;
             warnings.extend_from_slice(&resolved.warnings);
-            Ok(Arc::new(Client::new(resolved)))
+            Ok(Arc::new(wiring::client(base, resolved)))
         };
         let references = self.references.iter().map(&mut client);
         let references = references.collect::<Outcome<Vec<_>>>()?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hermes_config::{Settings, Source};
+use hermes_config::{Settings, Source, StoredLogin, used_logins};
 use hermes_core::Secret;
 use hermes_llm::Strategy;
 use hermes_llm::settings::{DeadlineSettings, Endpoint, ModelChoice, ModelSettings};
@@ -43,10 +43,18 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
         endpoints: endpoints(settings),
         fallbacks: fallbacks(settings),
         stored_keys: hermes_config::stored_keys(&base.home)?.unwrap_or_default(),
+        logins: open_logins(base),
         strategy: strategy(settings, choice.provider.as_deref())?,
         deadlines: DeadlineSettings::default(),
         attempts_max: Some(settings.u64("agent.api_max_retries")?.clamp(1, 20) as u32),
     })
+}
+
+/// Where somebody is logged in. A file that cannot be read has no logins; `hermes doctor` and `hermes auth` tell why.
+fn open_logins(base: &Base) -> Vec<String> {
+    let used = used_logins(&base.home).unwrap_or_default().into_iter();
+    let open = used.filter(|used| matches!(used.login, StoredLogin::Open(_)));
+    open.map(|used| used.provider).collect()
 }
 
 /// How the keys of a provider take turns.

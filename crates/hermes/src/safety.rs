@@ -15,7 +15,7 @@ use crate::base::Base;
 use crate::failure::Outcome;
 use crate::model_settings::model_settings;
 use crate::tirith::Tirith;
-use crate::wiring::Audience;
+use crate::wiring::{self, Audience};
 
 /// `approvals.mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ fn auxiliary(base: &Base, choice: ModelChoice) -> Outcome<Arc<dyn Model>> {
     };
     let environment = |name: &str| base.variable(name);
     let resolved = hermes_llm::resolve(&settings, &environment)?;
-    Ok(Arc::new(hermes_llm::Client::new(resolved)))
+    Ok(Arc::new(wiring::client(base, resolved)))
 }
 
 /// `command_allowlist` in the user's `config.yaml`.

@@ -7,7 +7,7 @@ use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, Limits, Ports};
 use hermes_core::{Checkpoints, Clock, Prefix, Processes, Random, Terminal, Timestamp, Tool};
 use hermes_exec::CheckpointStore;
-use hermes_llm::{ModelChoice, ResolveError, Resolved};
+use hermes_llm::{LoginError, Logins, ModelChoice, ResolveError, Resolved, Route};
 use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
 use hermes_tools::{CodePlace, FileLedger, FilePlace, ToolLimits, ToolPorts};
@@ -25,6 +25,7 @@ use crate::model_settings::model_settings;
 use crate::offer::{Disclosure, Offer};
 use crate::safety;
 use crate::terminals::{self, Terminals};
+use crate::token_store::AuthTokens;
 use crate::toolsets::Toolsets;
 
 /// The system's clock.
@@ -240,9 +241,23 @@ pub fn named_model(base: &Base, name: &str) -> Outcome<Arc<dyn hermes_core::Mode
     Ok(Arc::new(client(base, resolved)))
 }
 
-/// A client that knows which stored keys rest, and writes down which are refused.
+/// A client that knows which stored keys rest, writes down which are refused, and renews logins.
 pub fn client(base: &Base, resolved: Resolved) -> hermes_llm::Client {
-    hermes_llm::Client::new(resolved).with_ledger(Arc::new(AuthLedger::of(&base.home)))
+    hermes_llm::Client::new(resolved)
+        .with_ledger(Arc::new(AuthLedger::of(&base.home)))
+        .with_logins(logins(base))
+}
+
+pub fn logins(base: &Base) -> Logins {
+    Logins::new(Arc::new(AuthTokens::of(&base.home)), Arc::new(SystemClock))
+}
+
+/// A route with a key to ask with: the token of its login, if that is what it has.
+pub async fn with_token(base: &Base, mut route: Route) -> Result<Route, LoginError> {
+    if let Some(server) = &route.login {
+        route.keys = vec![logins(base).token(server).await?];
+    }
+    Ok(route)
 }
 
 /// With nothing configured, a model server that runs on this machine will do.

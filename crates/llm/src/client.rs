@@ -22,6 +22,7 @@ use crate::attempt::{Attempt, Step};
 use crate::classify::{Failure, Remedy};
 use crate::encode::Signatures;
 use crate::http::Http;
+use crate::login::{LoginError, Logins};
 use crate::pool::{KeyLedger, KeyRefusal, Pool, rest_after};
 use crate::prices;
 use crate::resolve::Resolved;
@@ -51,6 +52,7 @@ pub struct Client {
     /// One for each route; routes of the same provider share it.
     pools: Vec<Arc<Pool>>,
     ledger: Option<Arc<dyn KeyLedger>>,
+    logins: Option<Logins>,
     http: Http,
     attempts_max: u32,
     backoff: Backoff,
@@ -82,6 +84,7 @@ impl Client {
             pools: pools.collect(),
             routes,
             ledger: None,
+            logins: None,
             http,
             attempts_max,
             backoff: BACKOFF,
@@ -100,6 +103,12 @@ impl Client {
             }
         }
         self.ledger = Some(ledger);
+        self
+    }
+
+    /// Takes the tokens of logins from here, for routes that have no key.
+    pub fn with_logins(mut self, logins: Logins) -> Self {
+        self.logins = Some(logins);
         self
     }
 
@@ -159,6 +168,8 @@ struct Asking<'a> {
     key: Option<Secret>,
     /// Attempts at the current route.
     attempts: u32,
+    /// The token of a login that was refused, to be renewed before the next attempt.
+    refused_token: Option<Secret>,
     /// The current key was already given a second chance after a rate limit.
     waited_for_key: bool,
     signatures: Signatures,
@@ -190,6 +201,7 @@ impl<'a> Asking<'a> {
             route: client.route_of(request.turn),
             key: None,
             attempts: 0,
+            refused_token: None,
             waited_for_key: false,
             signatures: Signatures::Replayed,
             shown: Shown::Nothing,
@@ -220,7 +232,10 @@ impl<'a> Asking<'a> {
     async fn open(&mut self) -> Result<Attempt, Failure> {
         self.attempts += 1;
         if self.key.is_none() {
-            self.key = self.client.pools[self.route].pick();
+            self.key = match self.client.pools[self.route].pick() {
+                Some(key) => Some(key),
+                None => self.token().await.map_err(login_failure)?,
+            };
         }
         let (http, route) = (&self.client.http, &self.client.routes[self.route]);
         Attempt::open(
@@ -231,6 +246,18 @@ impl<'a> Asking<'a> {
             self.signatures,
         )
         .await
+    }
+
+    /// Returns the token of the route's login, if it has one.
+    async fn token(&self) -> Result<Option<Secret>, LoginError> {
+        let (Some(server), Some(logins)) = (&self.route().login, &self.client.logins) else {
+            return Ok(None);
+        };
+        let token = match &self.refused_token {
+            Some(refused) => logins.renewed(server, refused).await?,
+            None => logins.token(server).await?,
+        };
+        Ok(Some(token))
     }
 
     fn step(&mut self, step: Step) -> Result<Delta, ModelError> {
@@ -300,6 +327,10 @@ impl<'a> Asking<'a> {
 
     /// A rate limit is waited out once with the same key; then, as any refused key, it rests and another takes over.
     fn other_key(&mut self, failure: Failure) -> Result<Delta, ModelError> {
+        if failure.kind == ModelErrorKind::Auth && self.may_renew() {
+            self.refused_token = self.key.take();
+            return Ok(self.retry(&failure, Duration::ZERO));
+        }
         let is_limit = failure.kind == ModelErrorKind::RateLimit;
         let may_wait = is_short(&failure) && self.attempts < self.attempts_max();
         if is_limit && may_wait && !self.waited_for_key {
@@ -320,6 +351,11 @@ impl<'a> Asking<'a> {
         } else {
             self.fall_back(failure)
         }
+    }
+
+    /// Whether the current key is a token that was not renewed yet.
+    fn may_renew(&self) -> bool {
+        self.route().login.is_some() && self.refused_token.is_none() && self.key.is_some()
     }
 
     /// Lets the current key rest and returns whether another one is good.
@@ -369,6 +405,7 @@ impl<'a> Asking<'a> {
         let reason = self.clean(&failure.message);
         self.route += 1;
         self.key = None;
+        self.refused_token = None;
         self.attempts = 0;
         self.waited_for_key = false;
         self.signatures = Signatures::Replayed;
@@ -412,12 +449,21 @@ impl<'a> Asking<'a> {
     /// Makes a provider's words fit to be shown: no keys, not too long.
     fn clean(&self, message: &str) -> String {
         let mut message = message.to_owned();
-        for key in self.route().keys.iter().map(Secret::expose) {
+        let tokens = self.key.iter().chain(&self.refused_token);
+        for key in self.route().keys.iter().chain(tokens).map(Secret::expose) {
             if key.len() >= KEY_CHARS_MIN {
                 message = message.replace(key, "***");
             }
         }
         shorten(&redact(&message), MESSAGE_CHARS_MAX)
+    }
+}
+
+/// What a login without a token means for the request. The hint for it is the route's.
+fn login_failure(error: LoginError) -> Failure {
+    match error.is_passing() {
+        true => Failure::new(ModelErrorKind::Network, Remedy::Again, error.to_string()),
+        false => Failure::new(ModelErrorKind::Auth, Remedy::OtherModel, error.to_string()),
     }
 }
 

@@ -26,6 +26,8 @@ mod transport;
 mod address;
 mod http;
 
+pub mod login;
+
 pub mod context;
 pub mod discover;
 mod prices;
@@ -34,6 +36,7 @@ pub mod resolve;
 pub mod settings;
 
 pub use client::Client;
+pub use login::{LoginError, LoginServer, Logins};
 pub use moa::{Fanout, MOA, Mixture, REFERENCES_MAX};
 pub use pool::{KeyLedger, KeyRefusal, Strategy};
 pub use providers::{PROVIDERS, Protocol, Provider};

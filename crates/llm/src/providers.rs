@@ -1,5 +1,9 @@
 //! Every model provider we ship, as one table. A provider is a row here and nothing anywhere else.
 
+use std::time::Duration;
+
+use crate::login::{DeviceLogin, RefreshTokenIn};
+
 /// How a provider is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -32,6 +36,8 @@ pub struct Provider {
     pub local: bool,
     /// Where to get a key.
     pub key_page: &'static str,
+    /// How a person logs in instead of having a key.
+    pub login: Option<&'static DeviceLogin>,
     /// What its keys begin with, where no other provider's do. Empty when that is not known.
     pub key_prefix: &'static str,
     pub quirks: Quirks,
@@ -85,6 +91,7 @@ const HOSTED: Provider = Provider {
     default_model: "",
     local: false,
     key_page: "",
+    login: None,
     key_prefix: "",
     quirks: PLAIN,
 };
@@ -92,6 +99,35 @@ const HOSTED: Provider = Provider {
 const LOCAL: Provider = Provider {
     local: true,
     ..HOSTED
+};
+
+const NOUS_PORTAL: DeviceLogin = DeviceLogin {
+    base_url: "https://portal.nousresearch.com",
+    base_url_envs: &["HERMES_PORTAL_BASE_URL", "NOUS_PORTAL_BASE_URL"],
+    device_path: "/api/oauth/device/code",
+    token_path: "/api/oauth/token",
+    revoke_path: None,
+    client_id: "hermes-cli",
+    scope: "inference:invoke",
+    needed_scope: "inference:invoke",
+    refresh_token_in: RefreshTokenIn::Header("x-nous-refresh-token"),
+    renew_before: Duration::from_secs(120),
+    page: "https://portal.nousresearch.com",
+};
+
+/// The client that xAI made for programs in terminals; it takes no other one.
+const XAI_ACCOUNTS: DeviceLogin = DeviceLogin {
+    base_url: "https://auth.x.ai",
+    base_url_envs: &[],
+    device_path: "/oauth2/device/code",
+    token_path: "/oauth2/token",
+    revoke_path: Some("/oauth2/revoke"),
+    client_id: "b1a00492-073a-47ea-816f-4c329264a828",
+    scope: "openid profile email offline_access grok-cli:access api:access",
+    needed_scope: "api:access",
+    refresh_token_in: RefreshTokenIn::Form,
+    renew_before: Duration::from_secs(120),
+    page: "https://accounts.x.ai",
 };
 
 /// All providers, in the order in which a key in the environment selects one and `hermes model` shows them.
@@ -117,6 +153,7 @@ pub const PROVIDERS: &[Provider] = &[
         key_envs: &["NOUS_API_KEY"],
         default_model: "Hermes-4-405B",
         key_page: "https://portal.nousresearch.com",
+        login: Some(&NOUS_PORTAL),
         quirks: EFFORT,
         ..HOSTED
     },
@@ -188,6 +225,17 @@ pub const PROVIDERS: &[Provider] = &[
         default_model: "grok-4-1-fast",
         key_page: "https://console.x.ai",
         key_prefix: "xai-",
+        ..HOSTED
+    },
+    // Not the row above with a login: who chose this one does not want a key in the environment to be charged.
+    Provider {
+        id: "xai-oauth",
+        label: "xAI (Grok subscription)",
+        aliases: &["grok-oauth"],
+        base_url: "https://api.x.ai/v1",
+        protocol: Protocol::OpenAiResponses,
+        default_model: "grok-4-1-fast",
+        login: Some(&XAI_ACCOUNTS),
         ..HOSTED
     },
     Provider {
@@ -429,11 +477,12 @@ mod tests {
     }
 
     #[test]
-    fn hosted_providers_say_where_to_get_a_key_and_which_model_to_try() {
+    fn hosted_providers_say_how_to_get_in_and_which_model_to_try() {
         for provider in PROVIDERS.iter().filter(|provider| !provider.local) {
             assert!(provider.base_url.starts_with("https://"), "{}", provider.id);
-            assert!(!provider.key_envs.is_empty(), "{}", provider.id);
-            assert!(provider.key_page.starts_with("https://"), "{}", provider.id);
+            let has_key =
+                !provider.key_envs.is_empty() && provider.key_page.starts_with("https://");
+            assert!(has_key || provider.login.is_some(), "{}", provider.id);
             assert!(!provider.default_model.is_empty(), "{}", provider.id);
         }
     }

@@ -5,6 +5,7 @@ use hermes_core::{ModelName, Secret};
 
 use crate::address::{host_of, is_local};
 use crate::context;
+use crate::login::{InsecureServer, LoginServer};
 use crate::pool::Strategy;
 use crate::providers::{self, CUSTOM, PROVIDERS, Protocol, Provider, Quirks};
 use crate::settings::{ATTEMPTS_MAX, Effort, Endpoint, ModelChoice, ModelSettings, Route};
@@ -36,6 +37,15 @@ pub enum ResolveError {
         variables: &'static [&'static str],
         page: &'static str,
     },
+    #[error("nobody is logged in at {label}")]
+    NotLoggedIn {
+        provider: &'static str,
+        label: &'static str,
+        /// Those that a key could be in instead.
+        variables: &'static [&'static str],
+    },
+    #[error(transparent)]
+    InsecureLogin(#[from] InsecureServer),
     #[error("no model is chosen for provider `{provider}`")]
     NoModel { provider: String },
     #[error("provider `{provider}` has no base URL")]
@@ -67,6 +77,18 @@ impl ResolveError {
             Self::NoKey {
                 variables, page, ..
             } => format!("set {} (get a key at {page})", variables.join(" or ")),
+            Self::NotLoggedIn {
+                provider,
+                variables,
+                ..
+            } => match variables {
+                [] => format!("log in with `hermes auth add {provider}`"),
+                variables => format!(
+                    "log in with `hermes auth add {provider}`, or set {}",
+                    variables.join(" or ")
+                ),
+            },
+            Self::InsecureLogin(_) => "use an https URL, or one on this machine".into(),
             Self::NoModel { .. } => "run `hermes model`, or set `model.default`".into(),
             Self::NoBaseUrl { .. } => "set `model.base_url` to the server's address".into(),
             Self::BadBaseUrl { .. } => {
@@ -172,11 +194,13 @@ impl<'a> Resolver<'a> {
     }
 
     fn first_with_key(&self) -> Result<&'static Provider, ResolveError> {
-        PROVIDERS
-            .iter()
-            .filter(|provider| !provider.local)
-            .find(|provider| !self.keys(provider).is_empty())
-            .ok_or(ResolveError::NoProvider)
+        let mut hosted = PROVIDERS.iter().filter(|provider| !provider.local);
+        let with_key = hosted.find(|provider| !self.keys(provider).is_empty());
+        let with_login = || {
+            let mut logins = self.settings.logins.iter();
+            logins.find_map(|id| PROVIDERS.iter().find(|provider| provider.id == *id))
+        };
+        with_key.or_else(with_login).ok_or(ResolveError::NoProvider)
     }
 
     fn known(
@@ -200,13 +224,13 @@ impl<'a> Resolver<'a> {
             Some(key) => vec![key.clone()],
             None => self.keys(provider),
         };
+        let login = match keys.is_empty() {
+            true => self.login(provider, choice)?,
+            false => None,
+        };
         // A server at an address of the user's own may well need no key.
-        if keys.is_empty() && !provider.local && choice.base_url.is_none() {
-            return Err(ResolveError::NoKey {
-                label: provider.label,
-                variables: provider.key_envs,
-                page: provider.key_page,
-            });
+        if keys.is_empty() && login.is_none() && !provider.local && choice.base_url.is_none() {
+            return Err(no_entry(provider));
         }
         let protocol = match mode(choice.api_mode.as_deref())? {
             Some(protocol) => protocol,
@@ -225,6 +249,9 @@ impl<'a> Resolver<'a> {
             local: provider.local,
             context_length: None,
             key_hint: match provider.key_envs {
+                _ if login.is_some() => {
+                    format!("log in again with `hermes auth add {}`", provider.id)
+                }
                 [] => format!("check the key of `{}`", provider.id),
                 variables => format!(
                     "check {} (keys: {})",
@@ -232,7 +259,27 @@ impl<'a> Resolver<'a> {
                     provider.key_page
                 ),
             },
+            login,
         })
+    }
+
+    /// The login that stands for a key, if somebody is logged in. Its token goes to its provider only: to an address
+    /// that the settings name only if that is the provider's.
+    fn login(
+        &self,
+        provider: &'static Provider,
+        choice: &ModelChoice,
+    ) -> Result<Option<LoginServer>, ResolveError> {
+        let is_open = self.settings.logins.iter().any(|id| id == provider.id);
+        let is_at_home = |url: &String| {
+            url.starts_with("https://") && host_of(url) == host_of(provider.base_url)
+        };
+        match provider.login {
+            Some(login) if is_open && choice.base_url.as_ref().is_none_or(is_at_home) => {
+                Ok(Some(LoginServer::of(provider.id, login, self.env)?))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn defined(
@@ -275,6 +322,7 @@ impl<'a> Resolver<'a> {
             local,
             context_length: endpoint.context_length,
             key_hint: format!("check the key of `{name}` under `providers:`"),
+            login: None,
         })
     }
 
@@ -303,6 +351,7 @@ impl<'a> Resolver<'a> {
             protocol: draft.protocol,
             quirks: draft.quirks,
             keys: draft.keys,
+            login: draft.login,
             local: draft.local,
             context_window,
             max_tokens: self.settings.max_tokens,
@@ -357,6 +406,23 @@ struct Draft<'a> {
     local: bool,
     context_length: Option<u64>,
     key_hint: String,
+    login: Option<LoginServer>,
+}
+
+/// Says how to get in at a provider that nobody has a key of.
+fn no_entry(provider: &'static Provider) -> ResolveError {
+    match provider.login {
+        Some(_) => ResolveError::NotLoggedIn {
+            provider: provider.id,
+            label: provider.label,
+            variables: provider.key_envs,
+        },
+        None => ResolveError::NoKey {
+            label: provider.label,
+            variables: provider.key_envs,
+            page: provider.key_page,
+        },
+    }
 }
 
 fn mode(name: Option<&str>) -> Result<Option<Protocol>, ResolveError> {
@@ -563,6 +629,42 @@ mod tests {
         let route = route(&settings, &[("GLM_API_KEY", "a"), ("ZAI_API_KEY", "b")]);
         let keys: Vec<_> = route.keys.iter().map(Secret::expose).collect();
         assert_eq!(keys, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_login_stands_for_a_key_and_goes_to_its_provider_only() {
+        let login = |settings: &ModelSettings, env: &[(&str, &str)]| {
+            let route = route(settings, env);
+            (route.name.provider, route.login.is_some())
+        };
+        let mut settings = choosing("", "");
+        settings.logins = vec!["nous".into()];
+        assert_eq!(login(&settings, &[]), ("nous".into(), true));
+        // Who has a key wants it used.
+        assert_eq!(login(&settings, &[("GROQ_API_KEY", "k")]).0, "groq");
+        let with_key = [("NOUS_API_KEY", "k")];
+        assert_eq!(login(&settings, &with_key), ("nous".into(), false));
+        let mut at = |url: &str| {
+            settings.choice.provider = Some("nous".into());
+            settings.choice.base_url = Some(url.into());
+            login(&settings, &[]).1
+        };
+        assert!(at("https://inference-api.nousresearch.com/v1/"));
+        for url in [
+            "http://inference-api.nousresearch.com/v1",
+            "https://nousresearch.example/v1",
+            "http://127.0.0.1:9/v1",
+        ] {
+            assert!(!at(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn who_is_not_logged_in_is_told_how_to() {
+        let error = resolve_with(&choosing("xai-oauth", ""), &[("XAI_API_KEY", "k")]).unwrap_err();
+        assert_eq!(error.hint(), "log in with `hermes auth add xai-oauth`");
+        let error = resolve_with(&choosing("nous", ""), &[]).unwrap_err();
+        assert!(error.hint().ends_with("or set NOUS_API_KEY"), "{error}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use hermes_core::{ModelDeadlines, ModelName, Secret};
 use serde_json::{Map, Value};
 
+use crate::login::LoginServer;
 use crate::pool::Strategy;
 use crate::providers::{Protocol, Quirks};
 
@@ -31,6 +32,8 @@ pub struct ModelSettings {
     pub fallbacks: Vec<ModelChoice>,
     /// Keys that were stored rather than set in the environment, by provider id.
     pub stored_keys: BTreeMap<String, Vec<Secret>>,
+    /// The ids of providers that somebody is logged in at, the preferred one first.
+    pub logins: Vec<String>,
     pub strategy: Strategy,
     pub deadlines: DeadlineSettings,
     pub attempts_max: Option<u32>,
@@ -77,8 +80,10 @@ pub struct Route {
     pub base_url: String,
     pub protocol: Protocol,
     pub quirks: Quirks,
-    /// At least one for hosted providers; local servers mostly have none.
+    /// At least one for hosted providers without a login; local servers mostly have none.
     pub keys: Vec<Secret>,
+    /// Where the token comes from when there is no key.
+    pub login: Option<LoginServer>,
     pub local: bool,
     pub context_window: u64,
     pub max_tokens: Option<u32>,

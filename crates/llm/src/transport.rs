@@ -49,7 +49,7 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 }
 
 /// Returns the innermost cause: the outer layers only say that something failed, and name the URL.
-fn root_cause(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
     let root = causes(error).last().unwrap_or(error);
     root.to_string()
 }

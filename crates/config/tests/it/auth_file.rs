@@ -6,9 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use hermes_config::{
-    AuthError, AuthFile, Environment, Home, KeyState, Refusal, StoredKey, used_keys,
+    AuthError, AuthFile, Environment, Home, KeyState, Refusal, StoredKey, StoredLogin, used_keys,
+    used_logins,
 };
-use hermes_core::{Secret, Timestamp};
+use hermes_core::{LoginTokens, Secret, Timestamp};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::from_millis(1_794_777_845_250);
@@ -185,4 +186,130 @@ fn a_profile_uses_the_keys_of_the_root_for_providers_it_has_none_of() {
         (root, "groq", "root's"),
     ];
     assert_eq!(used, expected);
+}
+
+fn tokens(access: &str, expires_at: Option<Timestamp>) -> LoginTokens {
+    LoginTokens {
+        access: Secret::new(access),
+        refresh: Some(Secret::new("refresh")),
+        expires_at,
+        scope: "a b".into(),
+    }
+}
+
+#[test]
+fn a_login_is_read_as_it_was_kept_and_what_stands_beside_it_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = json!({"providers": {
+        "nous": {"portal_base_url": "https://x", "last_auth_error": {"message": "old"}},
+        "xai-oauth": {"discovery": {}, "tokens": {"id_token": "i"}},
+    }});
+    fs::write(folder.path().join("auth.json"), before.to_string()).unwrap();
+    for provider in ["nous", "xai-oauth"] {
+        let kept = tokens(
+            "access",
+            Some(Timestamp::from_millis(
+                NOW.as_millis() / 1000 * 1000 + 600_000,
+            )),
+        );
+        change(folder.path(), |file| file.keep_login(provider, &kept, NOW));
+        let file = AuthFile::open(folder.path()).unwrap();
+        let Some(StoredLogin::Open(read)) = file.login(provider) else {
+            panic!("{provider}: {file:?}");
+        };
+        assert_eq!((read.access, read.refresh), (kept.access, kept.refresh));
+        let end = read.expires_at.unwrap().as_millis();
+        assert!((end - NOW.as_millis() - 600_000).abs() < 2000, "{provider}");
+    }
+    let file = read(folder.path());
+    assert_eq!(file["providers"]["nous"]["portal_base_url"], "https://x");
+    assert_eq!(file["providers"]["nous"]["last_auth_error"], Value::Null);
+    assert_eq!(file["providers"]["xai-oauth"]["tokens"]["id_token"], "i");
+    assert_eq!(file["providers"]["xai-oauth"]["access_token"], Value::Null);
+}
+
+#[test]
+fn an_ended_login_keeps_its_reason_and_no_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    for provider in ["nous", "xai-oauth"] {
+        change(folder.path(), |file| {
+            file.keep_login(provider, &tokens("access", None), NOW);
+            file.end_login(provider, "it was revoked", NOW);
+        });
+        let ended = StoredLogin::Ended {
+            reason: "it was revoked".into(),
+        };
+        let file = AuthFile::open(folder.path()).unwrap();
+        assert_eq!(file.login(provider), Some(ended));
+    }
+    let text = fs::read_to_string(folder.path().join("auth.json")).unwrap();
+    assert!(
+        !text.contains("\"access\"") && !text.contains("\"refresh\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_removed_login_takes_its_copy_among_the_keys_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = json!({
+        "active_provider": "nous",
+        "providers": {"nous": {"access_token": "a"}},
+        "credential_pool": {"nous": [
+            {"access_token": "a", "auth_type": "oauth", "source": "device_code"},
+            {"access_token": "k", "auth_type": "api_key", "source": "manual"},
+        ]},
+    });
+    fs::write(folder.path().join("auth.json"), file.to_string()).unwrap();
+    change(folder.path(), |file| {
+        assert!(file.remove_login("nous").is_some());
+    });
+    let file = read(folder.path());
+    assert_eq!(
+        (&file["providers"], &file["active_provider"]),
+        (&json!({}), &Value::Null)
+    );
+    let pool = file["credential_pool"]["nous"].as_array().unwrap();
+    assert_eq!((pool.len(), &pool[0]["access_token"]), (1, &json!("k")));
+}
+
+#[test]
+fn the_preferred_login_comes_first_and_a_profile_borrows_the_roots() {
+    let folder = tempfile::tempdir().unwrap();
+    change(folder.path(), |file| {
+        file.keep_login("nous", &tokens("root", None), NOW);
+        file.keep_login("xai-oauth", &tokens("root", None), NOW);
+        file.prefer_login("xai-oauth");
+    });
+    let file = AuthFile::open(folder.path()).unwrap();
+    assert_eq!(file.logins(), ["xai-oauth", "nous"]);
+    let profile = folder.path().join("profiles/work");
+    fs::create_dir_all(&profile).unwrap();
+    change(&profile, |file| {
+        file.keep_login("nous", &tokens("own", None), NOW);
+    });
+    let environment = Environment::from_pairs([("HERMES_HOME", folder.path().to_str().unwrap())]);
+    let home = Home::resolve(&environment, Some("work")).unwrap();
+    let used = used_logins(&home).unwrap();
+    let whose = |provider: &str| {
+        let mut used = used.iter();
+        used.find(|used| used.provider == provider)
+            .unwrap()
+            .folder
+            .clone()
+    };
+    assert_eq!(
+        (whose("nous"), whose("xai-oauth")),
+        (profile, folder.path().to_path_buf())
+    );
+}
+
+#[test]
+fn only_one_has_the_file_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let locked = AuthFile::try_lock(folder.path()).unwrap();
+    assert!(locked.is_some());
+    assert!(AuthFile::try_lock(folder.path()).unwrap().is_none());
+    drop(locked);
+    assert!(AuthFile::try_lock(folder.path()).unwrap().is_some());
 }

@@ -1,9 +1,13 @@
-//! `hermes auth`: the keys of providers, several of which can take turns. Nothing here ever prints one.
+//! `hermes auth`: the keys of providers, several of which can take turns, and the logins. Nothing here ever prints a
+//! secret.
 
 mod add;
 mod list;
+mod login;
+mod standing;
+mod status;
 
-use hermes_config::{AuthFile, StoredKey, used_keys};
+use hermes_config::{AuthFile, StoredKey, used_keys, used_logins};
 use hermes_core::{Clock as _, Secret};
 
 use super::layout::{count, one_line};
@@ -14,6 +18,9 @@ use crate::failure::{Failure, Outcome};
 use crate::model_settings::model_settings;
 use crate::output::println;
 use crate::wiring::SystemClock;
+
+pub(super) use login::{OpenBrowser, log_in};
+pub(super) use standing::Standing;
 
 /// Of a key this long, its end tells it from others and gives nothing away.
 const SHOWN_KEY_CHARS_MIN: usize = 20;
@@ -28,6 +35,10 @@ pub(crate) async fn run(base: &Base, args: AuthArgs) -> Outcome<()> {
         Some(AuthCommand::Add(args)) => add::run(base, args).await,
         Some(AuthCommand::Remove { provider, key }) => remove(base, &provider, &key),
         Some(AuthCommand::Reset { provider }) => reset(base, &provider),
+        Some(AuthCommand::Status { provider, json }) => {
+            status::run(base, provider.as_deref(), json.json)
+        }
+        Some(AuthCommand::Logout { provider }) => login::log_out(base, &provider).await,
     }
 }
 
@@ -117,10 +128,13 @@ fn reset(base: &Base, provider: &str) -> Outcome<()> {
     })
 }
 
-/// The name a provider's keys are stored under. Other programs may have stored keys for one we do not know.
+/// The name a provider's keys and login are stored under. Other programs may have stored some for one we do not know.
 fn provider_of(base: &Base, name: &str) -> Outcome<String> {
-    let used = used_keys(&base.home)?;
-    if used.iter().any(|(_, key)| key.provider == name) {
+    let keys = used_keys(&base.home)?;
+    let logins = used_logins(&base.home)?;
+    let is_stored = keys.iter().any(|(_, key)| key.provider == name)
+        || logins.iter().any(|login| login.provider == name);
+    if is_stored {
         return Ok(name.to_owned());
     }
     Ok(known(&model_settings(base)?, name)?)

@@ -34,6 +34,8 @@ pub(crate) enum KeySource {
     Settings(String),
     /// Among the keys of `hermes auth`.
     Stored,
+    /// No key, but a login.
+    Login,
     NotNeeded,
     Missing,
 }
@@ -73,6 +75,7 @@ fn key_source(base: &Base, settings: &ModelSettings, route: &Route) -> KeySource
     };
     if route.keys.is_empty() {
         return match route.local {
+            _ if route.login.is_some() => KeySource::Login,
             true => KeySource::NotNeeded,
             false => KeySource::Missing,
         };
@@ -110,6 +113,7 @@ impl fmt::Display for KeySource {
             Self::Variables(names) => write!(f, "found in {}", names.join(", ")),
             Self::Settings(place) => write!(f, "found in {place}"),
             Self::Stored => f.write_str("found in auth.json (`hermes auth`)"),
+            Self::Login => f.write_str("a login (`hermes auth status`)"),
             Self::NotNeeded => f.write_str("none needed"),
             Self::Missing => f.write_str("none"),
         }

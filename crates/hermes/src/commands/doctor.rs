@@ -58,6 +58,7 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
             model::checks(&base, args.offline),
             servers::checks(&base, args.offline)
         );
+        checks.extend(model::logins(&base));
         checks.extend(models);
         checks.extend(servers);
     }

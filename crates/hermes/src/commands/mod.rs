@@ -17,6 +17,7 @@ pub(crate) mod setup;
 pub(crate) mod status;
 pub(crate) mod tools;
 
+mod browser;
 mod checklist;
 mod chosen_model;
 mod confirm;

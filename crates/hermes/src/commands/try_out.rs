@@ -12,6 +12,7 @@ use hermes_llm::{Client, resolve};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::model_settings::model_settings;
+use crate::wiring;
 
 /// Who is to be asked.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +41,7 @@ pub(super) async fn try_out(base: &Base, candidate: &Candidate) -> Outcome<Durat
         ..model_settings(base)?
     };
     let resolved = resolve(&settings, &|name| base.variable(name))?;
-    let client = Client::new(resolved);
+    let client = Client::new(resolved).with_logins(wiring::logins(base));
     let started = Instant::now();
     match first_word(&client).await {
         Ok(()) => Ok(started.elapsed()),
@@ -70,7 +71,7 @@ async fn first_word(client: &Client) -> Result<(), ModelError> {
 
 fn explained(candidate: &Candidate, error: &ModelError) -> Failure {
     let hint = match error.kind {
-        ModelErrorKind::Auth => {
+        ModelErrorKind::Auth if candidate.key.is_some() => {
             "check that the whole key was copied, and that it is still valid".to_owned()
         }
         ModelErrorKind::UnknownModel => format!("`{}` is not one of its models", candidate.model),

@@ -6,6 +6,7 @@ mod contract;
 mod cutting;
 mod discovering;
 mod hostile;
+mod logins;
 mod moa;
 mod prefix;
 mod real_model;

@@ -69,6 +69,12 @@ impl Grants {
         Some(self.grant(&scope))
     }
 
+    /// Ends a login. Returns whether there was one.
+    pub(super) fn forget(&mut self, refresh: &str) -> bool {
+        self.access.clear();
+        self.refresh.remove(refresh).is_some()
+    }
+
     /// Renews once. A second time revokes everything.
     pub(super) fn renew(&mut self, refresh: &str) -> Option<Value> {
         if self.replaced.contains(refresh) {

@@ -4,11 +4,13 @@
 //! server that is [`crate::mcp::FaultyMcp::protect`]ed takes only these. Refresh tokens rotate: using one twice revokes everything
 //! that came of it, as careful servers do, so a client that renews twice at once is found out.
 //!
-//! [`Browser`] is what a person would log in with.
+//! [`Browser`] is what a person would log in with. Logins with a code wait until [`AuthServer::confirm_codes`]; they are
+//! at the addresses of the providers that have them.
 //!
 //! Left out on purpose: checking PKCE and client secrets. Real servers do that in the tests against them.
 
 mod browser;
+mod device;
 mod grants;
 mod routes;
 
@@ -23,7 +25,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 pub use browser::{Browser, Page};
+pub use device::CodeAnswer;
 
+use self::device::Codes;
 use self::grants::Grants;
 use crate::server::http;
 
@@ -55,6 +59,7 @@ pub(crate) struct Shared {
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) grants: Grants,
+    codes: Codes,
     faults: VecDeque<TokenFault>,
     /// The MCP server that tokens are for.
     resource: String,
@@ -62,6 +67,7 @@ pub(crate) struct State {
     needed_scope: Option<String>,
     registrations: usize,
     token_requests: usize,
+    revocations: usize,
 }
 
 impl AuthServer {
@@ -129,6 +135,33 @@ impl AuthServer {
     /// Calls need this scope from now on; without it they get 403 and the name of it.
     pub fn need_scope(&self, scope: &str) {
         self.shared.state().needed_scope = Some(scope.to_owned());
+    }
+
+    /// Lets clients ask this often for a code to be confirmed, and the code live this long.
+    pub fn set_codes(&self, interval_seconds: f64, lifetime_seconds: f64) {
+        let codes = &mut self.shared.state().codes;
+        codes.interval_seconds = interval_seconds;
+        codes.lifetime_seconds = lifetime_seconds;
+    }
+
+    /// Answers the next questions for a code so, in this order.
+    pub fn answer_codes(&self, answers: impl IntoIterator<Item = CodeAnswer>) {
+        self.shared.state().codes.answers.extend(answers);
+    }
+
+    /// Confirms every code, as a person would in a browser.
+    pub fn confirm_codes(&self) {
+        self.shared.state().codes.is_confirmed = true;
+    }
+
+    /// Returns how often a client asked whether its code was confirmed.
+    pub fn code_requests(&self) -> usize {
+        self.shared.state().codes.asked
+    }
+
+    /// Returns how many logins were ended by those who had them.
+    pub fn revocations(&self) -> usize {
+        self.shared.state().revocations
     }
 
     /// Gives out a token without a login, and returns it as a token file has it.

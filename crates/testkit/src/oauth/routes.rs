@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io, time::Duration};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Shared, TokenFault};
+use super::{Shared, State, TokenFault};
 use crate::server::http::{Connection, Request, write_response};
 
 type Headers = BTreeMap<String, String>;
@@ -16,7 +16,9 @@ pub(super) async fn respond(
     request: &Request,
 ) -> io::Result<()> {
     let (status, headers, body) = match request.route() {
-        "/token" => token(shared, request).await,
+        "/token" | "/api/oauth/token" | "/oauth2/token" => token(shared, request).await,
+        "/api/oauth/device/code" | "/oauth2/device/code" => code(shared, request),
+        "/oauth2/revoke" => revoke(shared, request),
         "/authorize" => authorize(shared, request),
         "/register" => register(shared, request),
         "/.well-known/oauth-authorization-server" => ok(metadata(shared)),
@@ -86,6 +88,35 @@ fn authorize(shared: &Shared, request: &Request) -> (u16, Headers, Value) {
     (302, headers, json!(""))
 }
 
+fn code(shared: &Shared, request: &Request) -> (u16, Headers, Value) {
+    let form = String::from_utf8_lossy(&request.body);
+    let scope = form_value(&form, "scope").unwrap_or_default();
+    if form_value(&form, "client_id").is_none() {
+        return refused("invalid_client");
+    }
+    let page = format!("{}/device", shared.base);
+    ok(shared.state().codes.give(&page, &scope))
+}
+
+fn revoke(shared: &Shared, request: &Request) -> (u16, Headers, Value) {
+    let form = String::from_utf8_lossy(&request.body);
+    let token = form_value(&form, "token").unwrap_or_default();
+    let mut state = shared.state();
+    state.revocations += usize::from(state.grants.forget(&token));
+    ok(json!({}))
+}
+
+/// The refresh token of a request; one provider wants it in a header, the others in the form.
+fn refresh_token(request: &Request, form: &str) -> String {
+    match request.route() {
+        "/api/oauth/token" => request
+            .header("x-nous-refresh-token")
+            .unwrap_or_default()
+            .to_owned(),
+        _ => form_value(form, "refresh_token").unwrap_or_default(),
+    }
+}
+
 async fn token(shared: &Shared, request: &Request) -> (u16, Headers, Value) {
     let fault = {
         let mut state = shared.state();
@@ -105,12 +136,16 @@ async fn token(shared: &Shared, request: &Request) -> (u16, Headers, Value) {
     if !names_client || value("resource") != shared.state().resource {
         return refused("invalid_request");
     }
-    let grants = &mut shared.state().grants;
+    let State { grants, codes, .. } = &mut *shared.state();
     let granted = match value("grant_type").as_str() {
         "authorization_code" if !value("code_verifier").is_empty() => {
             grants.exchange(&value("code"))
         }
-        "refresh_token" => grants.renew(&value("refresh_token")),
+        "refresh_token" => grants.renew(&refresh_token(request, &form)),
+        "urn:ietf:params:oauth:grant-type:device_code" => match codes.ask(&value("device_code")) {
+            Ok(scope) => Some(grants.grant(&scope)),
+            Err(answer) => return refused(answer.error()),
+        },
         _ => None,
     };
     granted.map_or_else(|| refused("invalid_grant"), ok)

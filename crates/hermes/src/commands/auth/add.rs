@@ -1,16 +1,17 @@
-//! Adding a key: read unseen, tried with a real request, then stored.
+//! Adding a key, read unseen, tried with a real request, then stored; or a login, where the provider has one.
 
 use std::io::{self, IsTerminal as _, Read as _};
 
 use hermes_config::{AuthFile, StoredKey};
 use hermes_core::{Clock as _, Secret};
-use hermes_llm::providers;
+use hermes_llm::login::DeviceLogin;
+use hermes_llm::providers::{self, PROVIDERS, Provider};
 use hermes_llm::settings::ModelSettings;
 
-use super::named;
-use crate::args::AuthAddArgs;
+use super::{OpenBrowser, login, named};
+use crate::args::{AuthAddArgs, AuthKind};
 use crate::base::Base;
-use crate::commands::interview::Interview;
+use crate::commands::interview::{Interview, options};
 use crate::commands::layout::{count, one_line};
 use crate::commands::model::known;
 use crate::commands::try_out::{Candidate, try_out};
@@ -25,6 +26,19 @@ const KEY_BYTES_MAX: u64 = 16 * 1024;
 pub(super) async fn run(base: &Base, args: AuthAddArgs) -> Outcome<()> {
     let settings = model_settings(base)?;
     let provider = known(&settings, &args.provider)?;
+    if let Some((provider, login)) = login_wanted(base, &args, &provider)? {
+        if args.label.is_some() {
+            return Err(
+                Failure::usage("a login has no label: there is one for each provider")
+                    .hint("leave --label out"),
+            );
+        }
+        let browser = match args.no_browser {
+            true => OpenBrowser::Never,
+            false => OpenBrowser::IfThereIsOne,
+        };
+        return login::run(base, provider, login, browser).await;
+    }
     let label = args.label.as_deref().map(checked_label).transpose()?;
     // Before anybody types a key: a file that cannot take it is told first.
     let file = AuthFile::open(base.home.directory())?;
@@ -38,6 +52,56 @@ pub(super) async fn run(base: &Base, args: AuthAddArgs) -> Outcome<()> {
         false => check(base, &settings, &provider, &key).await?,
     }
     save(base, &provider, &key, label)
+}
+
+/// Returns the login that is wanted rather than a key: as the flags say or, where both are possible, the person.
+fn login_wanted(
+    base: &Base,
+    args: &AuthAddArgs,
+    provider: &str,
+) -> Outcome<Option<(&'static Provider, &'static DeviceLogin)>> {
+    let known = PROVIDERS.iter().find(|known| known.id == provider);
+    let login = known.and_then(|known| Some((known, known.login?)));
+    let Some((known, _)) = login else {
+        return match args.kind {
+            Some(AuthKind::Oauth) => Err(no_login(provider)),
+            _ => Ok(None),
+        };
+    };
+    let takes_keys = !known.key_envs.is_empty();
+    let is_wanted = match args.kind {
+        Some(AuthKind::Oauth) => true,
+        Some(AuthKind::ApiKey) => false,
+        None if args.api_key.is_some() => false,
+        None if !takes_keys => true,
+        None => ask_how(base, known)?,
+    };
+    match is_wanted || takes_keys {
+        true => Ok(login.filter(|_| is_wanted)),
+        false => Err(Failure::usage(format!("{provider} takes no keys"))
+            .hint(format!("log in with `hermes auth add {provider}`"))),
+    }
+}
+
+fn no_login(provider: &str) -> Failure {
+    let has_login = PROVIDERS.iter().filter(|known| known.login.is_some());
+    let ids: Vec<&str> = has_login.map(|known| known.id).collect();
+    Failure::usage(format!("{provider} has no login that this version knows")).hint(format!(
+        "logins are at {}; others take keys",
+        ids.join(", ")
+    ))
+}
+
+/// Asks whoever is there; a key may come from a pipe, a login may not.
+fn ask_how(base: &Base, provider: &Provider) -> Outcome<bool> {
+    let Some(mut interview) = Interview::begin(&base.environment, "hermes auth add") else {
+        return Ok(false);
+    };
+    interview.title(&format!("How do you want to use {}?", provider.label));
+    interview.choose(options([
+        (true, "log in with a browser"),
+        (false, "paste an API key"),
+    ]))
 }
 
 fn checked_label(label: &str) -> Outcome<&str> {

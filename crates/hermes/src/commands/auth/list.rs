@@ -1,14 +1,15 @@
-//! Every key there is, masked: where it comes from and whether it is used.
+//! Every key and login there is, masked: where it comes from and whether it is used.
 
 use std::io;
+use std::path::Path;
 
-use hermes_config::{DotEnv, KeyState, StoredKey, used_keys};
+use hermes_config::{DotEnv, KeyState, StoredKey, used_keys, used_logins};
 use hermes_core::{Clock as _, Secret, Timestamp};
 use hermes_llm::providers::{self, PROVIDERS};
 use hermes_llm::settings::ModelSettings;
 use serde_json::{Value, json};
 
-use super::{masked, provider_of};
+use super::{Standing, masked, provider_of};
 use crate::base::Base;
 use crate::commands::chosen_model::key_variables;
 use crate::commands::layout::{Table, one_line, print_json};
@@ -36,6 +37,7 @@ struct Stored {
 
 enum State {
     Known(KeyState),
+    Login(Standing),
     /// Nobody asks with it, for this reason.
     Unused(&'static str),
 }
@@ -46,7 +48,9 @@ pub(super) fn run(base: &Base, provider: Option<&str>, as_json: bool) -> Outcome
     let settings = model_settings(base)?;
     let mut rows = from_variables(base);
     rows.extend(from_settings(base, &settings));
-    rows.extend(from_store(base, &settings, now)?);
+    let logins = from_logins(base, now)?;
+    rows.extend(from_store(base, &settings, &logins, now)?);
+    rows.extend(logins);
     rows.retain(|row| provider.as_ref().is_none_or(|name| row.provider == *name));
     // Stable: the keys of a provider stay in the order in which they are used.
     rows.sort_by(|left, right| left.provider.cmp(&right.provider));
@@ -56,7 +60,7 @@ pub(super) fn run(base: &Base, provider: Option<&str>, as_json: bool) -> Outcome
     if rows.is_empty() {
         let whose = provider.unwrap_or_else(|| "PROVIDER".to_owned());
         return println(&format!(
-            "no keys yet; `hermes auth add {whose}` adds one, `hermes model list` shows the providers"
+            "no keys yet, and no logins; `hermes auth add {whose}` adds one, `hermes model list` shows the providers"
         ));
     }
     let mut table = Table::new(["PROVIDER", "N", "LABEL", "ID", "KEY", "FROM", "STATE"]);
@@ -120,16 +124,38 @@ fn plain(provider: &str, key: &Secret, from: String) -> Row {
     }
 }
 
-fn from_store(base: &Base, settings: &ModelSettings, now: Timestamp) -> Outcome<Vec<Row>> {
+fn from_logins(base: &Base, now: Timestamp) -> Outcome<Vec<Row>> {
+    let rows = used_logins(&base.home)?.into_iter().map(|used| Row {
+        key: "login".to_owned(),
+        from: kept_in(base, &used.folder).to_owned(),
+        state: State::Login(Standing::of(&used.provider, &used.login, now)),
+        stored: None,
+        provider: used.provider,
+    });
+    Ok(rows.collect())
+}
+
+/// The file in a folder, as people know it.
+pub(super) fn kept_in(base: &Base, folder: &Path) -> &'static str {
+    match folder == base.home.directory() {
+        true => "auth.json",
+        false => "auth.json of the default profile",
+    }
+}
+
+fn from_store(
+    base: &Base,
+    settings: &ModelSettings,
+    logins: &[Row],
+    now: Timestamp,
+) -> Outcome<Vec<Row>> {
     let used = used_keys(&base.home)?;
     let mut rows: Vec<Row> = Vec::new();
     for (folder, key) in used {
         let of_provider = rows.iter().filter(|row| row.provider == key.provider);
         let number = of_provider.count() + 1;
-        let file = match folder == base.home.directory() {
-            true => "auth.json",
-            false => "auth.json of the default profile",
-        };
+        let file = kept_in(base, &folder);
+        let has_login = logins.iter().any(|row| row.provider == key.provider);
         let from = match key.source.as_str() {
             "" | "manual" => file.to_owned(),
             source => format!("{file} ({})", one_line(source)),
@@ -137,7 +163,7 @@ fn from_store(base: &Base, settings: &ModelSettings, now: Timestamp) -> Outcome<
         rows.push(Row {
             key: masked(&key.secret),
             from,
-            state: state(&key, settings, now),
+            state: state(&key, settings, has_login, now),
             stored: Some(Stored {
                 number,
                 id: one_line(&key.id),
@@ -149,10 +175,11 @@ fn from_store(base: &Base, settings: &ModelSettings, now: Timestamp) -> Outcome<
     Ok(rows)
 }
 
-fn state(key: &StoredKey, settings: &ModelSettings, now: Timestamp) -> State {
+fn state(key: &StoredKey, settings: &ModelSettings, has_login: bool, now: Timestamp) -> State {
     let is_known = providers::find(&key.provider).is_some_and(|known| known.id == key.provider)
         || settings.endpoints.contains_key(&key.provider);
     match key.is_api_key {
+        false if has_login => State::Unused("a copy of the login"),
         false => State::Unused("a login, which this version cannot renew"),
         true if !is_known => State::Unused("no such provider"),
         true => State::Known(key.state(now)),
@@ -182,6 +209,7 @@ impl Row {
                 ("resting", Some(*until), Some(reason.as_str()))
             }
             State::Known(KeyState::Dead { reason }) => ("dead", None, Some(reason.as_str())),
+            State::Login(standing) => (standing.name(), None, None),
             State::Unused(why) => ("unused", None, Some(*why)),
         };
         json!({
@@ -212,18 +240,19 @@ impl State {
             Self::Known(KeyState::Dead { reason }) => {
                 format!("refused for good{}", because(reason))
             }
+            Self::Login(standing) => standing.text(now),
             Self::Unused(why) => format!("not used: {why}"),
         }
     }
 }
 
-fn seconds_between(now: Timestamp, then: Timestamp) -> i64 {
+pub(super) fn seconds_between(now: Timestamp, then: Timestamp) -> i64 {
     let millis = then.as_millis().saturating_sub(now.as_millis());
     millis.max(0).saturating_add(999) / 1000
 }
 
 /// In the largest unit that fits, rounded up.
-fn duration(seconds: i64) -> String {
+pub(super) fn duration(seconds: i64) -> String {
     let up = |unit: i64| (seconds + unit - 1) / unit;
     match seconds {
         ..=60 => format!("{seconds} s"),

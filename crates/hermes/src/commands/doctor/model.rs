@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use hermes_config::used_logins;
+use hermes_core::Clock as _;
 use hermes_llm::discover::{DiscoverError, Offered, list_models};
 use hermes_llm::settings::Route;
 
 use super::Check;
 use crate::base::Base;
+use crate::commands::auth::Standing;
 use crate::commands::chosen_model::{ChosenModel, KeySource};
+use crate::commands::layout::one_line;
 use crate::model_settings::model_settings;
+use crate::wiring::{SystemClock, with_token};
 
 /// A provider that needs longer to list its models is no fun to talk to.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
@@ -34,9 +39,32 @@ pub(super) async fn checks(base: &Base, is_offline: bool) -> Vec<Check> {
         let routes = std::iter::once(&chosen.route)
             .chain(references)
             .chain(&fallbacks);
-        checks.extend(join_all(routes.map(provider)).await);
+        let routes = routes.map(|route| provider(base, route));
+        checks.extend(join_all(routes).await);
     }
     checks
+}
+
+/// Logins that ended, with the way to begin them again.
+pub(super) fn logins(base: &Base) -> Vec<Check> {
+    let now = SystemClock.now();
+    // A file that cannot be read is told elsewhere, or by whoever needs it.
+    let used = used_logins(&base.home).unwrap_or_default();
+    let checks = used.into_iter().filter_map(|used| {
+        let standing = Standing::of(&used.provider, &used.login, now);
+        let provider = one_line(&used.provider);
+        let text = format!("{provider}: {}", standing.text(now));
+        match standing {
+            Standing::Over { .. } => Some(Check::doubtful(
+                "login",
+                text,
+                format!("`hermes auth add {provider}`"),
+            )),
+            Standing::Renewed { .. } | Standing::Passing { .. } => Some(Check::good("login", text)),
+            Standing::Foreign => None,
+        }
+    });
+    checks.collect()
 }
 
 /// The models that are asked when the chosen one fails. Those that cannot be are told of when a conversation starts.
@@ -55,10 +83,14 @@ fn key(chosen: &ChosenModel) -> Check {
 }
 
 /// Asks for the list of models: the smallest request that needs the network, the address and the key.
-async fn provider(route: &Route) -> Check {
+async fn provider(base: &Base, route: &Route) -> Check {
     const NAME: &str = "provider";
     let url = &route.base_url;
-    match tokio::time::timeout(ANSWER_DEADLINE, list_models(route)).await {
+    let asked = match with_token(base, route.clone()).await {
+        Ok(asked) => asked,
+        Err(error) => return Check::broken(NAME, error.to_string(), error.hint()),
+    };
+    match tokio::time::timeout(ANSWER_DEADLINE, list_models(&asked)).await {
         Ok(Ok(models)) => listed(route, &models),
         Ok(Err(DiscoverError::Refused {
             status: status @ (401 | 403),

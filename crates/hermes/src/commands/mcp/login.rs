@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{TEST_WAIT, one, test};
 use crate::args::{JsonFlag, McpLoginArgs};
 use crate::base::Base;
+use crate::commands::browser::open_browser;
 use crate::commands::confirm::is_anybody_there;
 use crate::failure::{Failure, Outcome, code};
 use crate::keyboard::{Keyboard, Typed};
@@ -123,21 +124,6 @@ fn settled(finished: Result<(), LoginError>) -> Option<Outcome<()>> {
             None
         }
         Err(error) => Some(Err(failed(error))),
-    }
-}
-
-/// Tries to open the address where the person is. The address is on the screen in any case.
-fn open_browser(base: &Base, url: &str) {
-    let has = |name| base.environment.get(name).is_some();
-    let opener = if cfg!(target_os = "macos") {
-        "open"
-    } else if has("DISPLAY") || has("WAYLAND_DISPLAY") {
-        "xdg-open"
-    } else {
-        return;
-    };
-    if let Err(error) = hermes_exec::launch(opener, [url]) {
-        tracing::debug!(%error, "no browser was opened");
     }
 }
 

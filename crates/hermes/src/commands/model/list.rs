@@ -18,6 +18,7 @@ use crate::failure::Outcome;
 use crate::model_settings::model_settings;
 use crate::output::println;
 use crate::style::Style;
+use crate::wiring::with_token;
 
 /// Somebody waits at the prompt.
 const LIST_DEADLINE: Duration = Duration::from_secs(5);
@@ -34,7 +35,7 @@ pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Out
     };
     let providers = rows(base, &settings, &local_servers().await, route.as_ref());
     let models = match &route {
-        Some(route) => Some(models(route).await),
+        Some(route) => Some(models(base, route).await),
         None => None,
     };
     if json.json {
@@ -65,8 +66,10 @@ fn route(base: &Base, settings: &ModelSettings, name: &str) -> Outcome<Route> {
     Ok(hermes_llm::resolve(&settings, &|name| base.variable(name))?.primary)
 }
 
-async fn models(route: &Route) -> Result<Vec<Offered>, String> {
-    match tokio::time::timeout(LIST_DEADLINE, list_models(route)).await {
+async fn models(base: &Base, route: &Route) -> Result<Vec<Offered>, String> {
+    let route = with_token(base, route.clone()).await;
+    let route = route.map_err(|error| error.to_string())?;
+    match tokio::time::timeout(LIST_DEADLINE, list_models(&route)).await {
         Ok(Ok(models)) => Ok(models),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("`{}` did not answer in time", route.base_url)),
@@ -122,6 +125,10 @@ fn state(
         provider.key_envs,
     ) {
         ([], _) if settings.stored_keys.contains_key(provider.id) => "key in auth.json".to_owned(),
+        ([], _) if settings.logins.iter().any(|id| id == provider.id) => "logged in".to_owned(),
+        ([], _) if provider.login.is_some() => {
+            format!("not logged in (hermes auth add {})", provider.id)
+        }
         ([], [.., variable]) => format!("no key (set {variable})"),
         ([], []) => "no key".to_owned(),
         (found, _) => format!("key in {}", found.join(", ")),

@@ -1,4 +1,4 @@
-//! What is there already: keys in the environment, and servers on this machine.
+//! What is there already: keys in the environment, logins, and servers on this machine.
 
 use hermes_llm::discover::{LocalServer, local_servers};
 use hermes_llm::providers::{PROVIDERS, Provider};
@@ -15,20 +15,21 @@ pub(super) enum Found {
         provider: &'static Provider,
         variable: &'static str,
     },
+    Login(&'static Provider),
     Server(LocalServer),
 }
 
 impl Found {
     pub(super) fn provider(&self) -> &'static Provider {
         match self {
-            Self::Key { provider, .. } => provider,
+            Self::Key { provider, .. } | Self::Login(provider) => provider,
             Self::Server(server) => server.provider,
         }
     }
 
     pub(super) fn model(&self) -> String {
         match self {
-            Self::Key { provider, .. } => provider.default_model.to_owned(),
+            Self::Key { provider, .. } | Self::Login(provider) => provider.default_model.to_owned(),
             Self::Server(server) => server
                 .models
                 .first()
@@ -42,6 +43,7 @@ impl Found {
             Self::Key { provider, variable } => {
                 format!("{}, with the key in {variable}", provider.label)
             }
+            Self::Login(provider) => format!("{}, where you are logged in", provider.label),
             Self::Server(server) => match server.models.as_slice() {
                 [] => format!("{}, which runs here without a model", server.provider.label),
                 [one] => format!(
@@ -68,7 +70,16 @@ pub(super) async fn all(base: &Base) -> Vec<Found> {
         let variable = key_variables(base, provider.id).into_iter().next()?;
         Some(Found::Key { provider, variable })
     });
-    servers.map(Found::Server).chain(keys).collect()
+    let logins = model_settings(base).map_or(Vec::new(), |settings| settings.logins);
+    let logins = PROVIDERS
+        .iter()
+        .filter(|provider| logins.iter().any(|id| id == provider.id))
+        .filter(|provider| key_variables(base, provider.id).is_empty());
+    let servers = servers.map(Found::Server);
+    servers
+        .chain(keys)
+        .chain(logins.map(Found::Login))
+        .collect()
 }
 
 /// Whether nothing at all could answer: no settings, no key, no server.

@@ -1,4 +1,4 @@
-//! Which model answers: something that is there already, a key, or an address.
+//! Which model answers: something that is there already, a login, a key, or an address.
 
 use hermes_config::set;
 use hermes_core::Secret;
@@ -7,6 +7,7 @@ use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
 use super::find::{self, Found};
 use super::{Ready, Then, after_failure};
 use crate::base::Base;
+use crate::commands::auth::{OpenBrowser, log_in};
 use crate::commands::interview::{Choice, Interview};
 use crate::commands::try_out::{Candidate, try_out};
 use crate::failure::{Failure, Outcome};
@@ -14,6 +15,7 @@ use crate::output::{note, println};
 
 enum Way {
     Found(Found),
+    LogIn,
     PasteKey,
     Address,
     Demo,
@@ -31,6 +33,10 @@ pub(super) async fn interview(
         let candidate = match way {
             Way::Demo => return Ok(Some(Ready::Demo)),
             Way::Found(found) => of_provider(found.provider(), found.model(), None),
+            Way::LogIn => match logged_in(base, interview).await? {
+                Some(candidate) => candidate,
+                None => continue,
+            },
             Way::PasteKey => pasted(interview)?,
             Way::Address => at_address(interview)?,
         };
@@ -82,6 +88,10 @@ async fn ways(base: &Base) -> Vec<Choice<Way>> {
             "a server of your own, by its address (vLLM, llama.cpp, a proxy, …)",
         ),
         (
+            Way::LogIn,
+            "log in with a browser: Nous Portal, or xAI with a Grok subscription",
+        ),
+        (
             Way::Demo,
             "none yet: watch the demo, which needs no key and no network",
         ),
@@ -100,6 +110,25 @@ fn of_provider(provider: &Provider, model: String, key: Option<Secret>) -> Candi
         key,
         ..Candidate::default()
     }
+}
+
+/// Logs in where the user wants to. The login stays, whatever becomes of the model. `None` leads back to the choice.
+async fn logged_in(base: &Base, interview: &mut Interview) -> Outcome<Option<Candidate>> {
+    interview.title("Where do you want to log in?");
+    let logins = PROVIDERS
+        .iter()
+        .filter_map(|provider| Some((provider, provider.login?)));
+    let options = logins.map(|value| Choice {
+        text: format!("{:<24} {}", value.0.label, value.1.page),
+        value,
+    });
+    let (provider, login) = interview.choose(options.collect())?;
+    if let Err(failure) = log_in(base, provider, login, OpenBrowser::IfThereIsOne).await {
+        interview.bad(failure.to_string().trim_start_matches("error: "));
+        return Ok(None);
+    }
+    let model = provider.default_model.to_owned();
+    Ok(Some(of_provider(provider, model, None)))
 }
 
 fn pasted(interview: &mut Interview) -> Outcome<Candidate> {

@@ -5,6 +5,7 @@ mod completion;
 mod config;
 mod doctor;
 mod insights;
+mod logins;
 mod logs;
 mod mcp;
 mod model;
