@@ -3,12 +3,10 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::ModalSettings;
-use super::grpc::{Call, Channel, GrpcError, code};
+use super::grpc::{Call, Channel, Errands, GrpcError, code};
 use super::messages::{
     AppGetOrCreate, CREATE_IF_MISSING, Definition, GenericResult, Image, ImageGetOrCreate,
     ImageJoinStreaming, NetworkAccess, OPEN, Resources, SUCCESS, SandboxCreate, SandboxGetTaskId,
@@ -81,6 +79,7 @@ pub(super) struct Cloud {
     settings: ModalSettings,
     /// Made when it is first needed: reading the system's certificates takes time.
     channel: OnceLock<Channel>,
+    errands: Errands,
 }
 
 impl Cloud {
@@ -88,6 +87,7 @@ impl Cloud {
         Self {
             settings,
             channel: OnceLock::new(),
+            errands: Errands::default(),
         }
     }
 
@@ -171,13 +171,14 @@ impl Cloud {
             app_id: app.to_owned(),
             definition: Some(definition(&self.settings, image_id)),
         });
-        let id = created.await?.sandbox_id;
-        let placed = self.placed(&id).await;
-        if placed.is_err() {
-            // It could begin later, with nobody to use it.
-            let _ = self.terminate(&id).await;
-        }
-        placed
+        let mut unplaced = Unplaced {
+            cloud: self,
+            id: created.await?.sandbox_id,
+            is_placed: false,
+        };
+        let sandbox = self.placed(&unplaced.id).await?;
+        unplaced.is_placed = true;
+        Ok(sandbox)
     }
 
     async fn placed(self: &Arc<Self>, id: &str) -> Result<Sandbox, CloudError> {
@@ -194,7 +195,6 @@ impl Cloud {
                     id: id.to_owned(),
                     task,
                     since,
-                    sent_off: Mutex::default(),
                 });
             }
             if let Some(result) = answer.task_result {
@@ -275,6 +275,23 @@ impl Cloud {
     }
 }
 
+/// A sandbox that has no machine yet. Without anybody who waits for it, it is ended: it could begin later, unseen.
+struct Unplaced<'a> {
+    cloud: &'a Cloud,
+    id: String,
+    is_placed: bool,
+}
+
+impl Drop for Unplaced<'_> {
+    fn drop(&mut self) {
+        if let (false, Ok(channel)) = (self.is_placed, self.cloud.channel()) {
+            let sandbox_id = std::mem::take(&mut self.id);
+            let terminate = SandboxTerminate { sandbox_id };
+            self.cloud.errands.send(channel.clone(), terminate);
+        }
+    }
+}
+
 /// A sandbox that has a machine.
 pub(super) struct Sandbox {
     cloud: Arc<Cloud>,
@@ -283,8 +300,6 @@ pub(super) struct Sandbox {
     pub(super) task: String,
     pub(super) since: Instant,
     router: Mutex<Channel>,
-    /// Calls whose answers nobody waits for.
-    sent_off: Mutex<JoinSet<()>>,
 }
 
 impl Sandbox {
@@ -301,14 +316,7 @@ impl Sandbox {
 
     /// Asks without waiting for an answer.
     pub(super) fn send_off<C: Call + 'static>(&self, call: C) {
-        let Ok(runtime) = Handle::try_current() else {
-            return;
-        };
-        let router = self.router();
-        let mut sent_off = self.sent_off.lock().unwrap_or_else(PoisonError::into_inner);
-        while sent_off.try_join_next().is_some() {}
-        let ask = async move { drop(router.ask(&call).await) };
-        sent_off.spawn_on(ask, &runtime);
+        self.cloud.errands.send(self.router(), call);
     }
 
     pub(super) fn router(&self) -> Channel {

@@ -1,6 +1,7 @@
 //! Just enough gRPC: a call is a POST over HTTP/2, messages come in frames, and the trailers say how it went.
 
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -8,13 +9,18 @@ use http_body_util::BodyExt;
 use prost::Message;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Body, Client, StatusCode};
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// Longest answer to a plain call.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// A connection that says nothing for this long is asked whether it still is one, and then has as long to say so.
-const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// How long connecting may take, and the answer of a connection that is asked whether it still is one.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How often it is asked. Servers turn away who asks more often than their own clients do.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Far more than any message we know of.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -34,6 +40,8 @@ pub(super) enum GrpcError {
     Unreachable(#[from] reqwest::Error),
     #[error("cannot ask Modal: no answer within {} s", ANSWER_TIME_MAX.as_secs())]
     Silent,
+    #[error("cannot ask Modal: its answer ends in the middle")]
+    Cut,
     #[error("Modal says: {message} (code {code})")]
     Refused { code: u32, message: String },
     #[error("Modal gave an odd answer: {0}")]
@@ -42,19 +50,27 @@ pub(super) enum GrpcError {
 
 /// Codes of gRPC that mean something to us.
 pub(super) mod code {
+    pub(super) const CANCELLED: u32 = 1;
+    pub(super) const UNKNOWN: u32 = 2;
     pub(in super::super) const INVALID_ARGUMENT: u32 = 3;
+    pub(super) const DEADLINE_EXCEEDED: u32 = 4;
     pub(in super::super) const NOT_FOUND: u32 = 5;
     pub(in super::super) const FAILED_PRECONDITION: u32 = 9;
-    pub(in super::super) const UNAVAILABLE: u32 = 14;
+    pub(super) const INTERNAL: u32 = 13;
+    pub(super) const UNAVAILABLE: u32 = 14;
     pub(in super::super) const UNAUTHENTICATED: u32 = 16;
+
+    /// Those that come of overload and of restarts.
+    pub(super) const PASSING: [u32; 5] =
+        [CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE];
 }
 
 impl GrpcError {
     /// Whether asking again may help.
     pub(super) fn is_passing(&self) -> bool {
         match self {
-            Self::Unreachable(_) | Self::Silent => true,
-            Self::Refused { code, .. } => *code == code::UNAVAILABLE,
+            Self::Unreachable(_) | Self::Silent | Self::Cut => true,
+            Self::Refused { .. } => self.has_code(&code::PASSING),
             Self::Odd(_) => false,
         }
     }
@@ -79,9 +95,9 @@ impl Channel {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = Client::builder()
             .http2_prior_knowledge()
-            .http2_keep_alive_interval(SILENCE_MAX)
-            .http2_keep_alive_timeout(SILENCE_MAX)
-            .connect_timeout(ANSWER_TIME_MAX)
+            .http2_keep_alive_interval(PING_INTERVAL)
+            .http2_keep_alive_timeout(CONNECT_TIME_MAX)
+            .connect_timeout(CONNECT_TIME_MAX)
             // A redirected request would carry the token to wherever it is sent.
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
@@ -135,8 +151,16 @@ impl Channel {
         let request = self.http.post(format!("{}{}", self.address, C::PATH));
         let request = request.headers(self.headers.clone()).body(framed(call));
         let response: http::Response<Body> = request.send().await?.into();
-        if response.status() != StatusCode::OK {
-            return Err(GrpcError::Odd(response.status().to_string()));
+        match response.status() {
+            StatusCode::OK => {}
+            // What stands before the service says that it is not there now.
+            status if status.is_server_error() => {
+                return Err(GrpcError::Refused {
+                    code: code::UNAVAILABLE,
+                    message: status.to_string(),
+                });
+            }
+            status => return Err(GrpcError::Odd(status.to_string())),
         }
         // A refusal may come at once, without a body.
         if response.headers().contains_key("grpc-status") {
@@ -147,6 +171,23 @@ impl Channel {
             heard: BytesMut::new(),
             kind: PhantomData,
         })
+    }
+}
+
+/// Calls whose answers nobody waits for.
+#[derive(Default)]
+pub(super) struct Errands(Mutex<JoinSet<()>>);
+
+impl Errands {
+    /// Makes a call when it can. Outside of a runtime, it cannot.
+    pub(super) fn send<C: Call + 'static>(&self, channel: Channel, call: C) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let mut errands = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while errands.try_join_next().is_some() {}
+        let ask = async move { drop(channel.ask(&call).await) };
+        errands.spawn_on(ask, &runtime);
     }
 }
 
@@ -168,7 +209,7 @@ impl<M: Message + Default> Answers<M> {
                     .map_err(|error| GrpcError::Odd(error.to_string()));
             }
             let Some(frame) = self.body.frame().await.transpose()? else {
-                return Err(GrpcError::Odd("it ends in the middle".to_owned()));
+                return Err(GrpcError::Cut);
             };
             match frame.into_data() {
                 Ok(data) => self.heard.extend_from_slice(&data),

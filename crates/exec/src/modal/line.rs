@@ -110,17 +110,18 @@ impl Exec {
     /// Brings the output until it ends, or until its loss is certain.
     async fn read(&self, mut output: impl AsyncWrite + Unpin) {
         let mut offset = 0;
-        let mut last_heard = Instant::now();
+        let mut deadline = Instant::now() + PATIENCE;
         loop {
-            let before = offset;
+            let (began, before) = (Instant::now(), offset);
             let Err(error) = self.read_from(&mut offset, &mut output).await else {
                 return;
             };
-            if offset > before {
-                last_heard = Instant::now();
+            // It had held until now.
+            if offset > before || began.elapsed() > PATIENCE {
+                deadline = Instant::now() + PATIENCE;
             }
             let is_stale = error.has_code(&[code::UNAUTHENTICATED]);
-            if !(error.is_passing() || is_stale) || last_heard.elapsed() > PATIENCE {
+            if !(error.is_passing() || is_stale) || Instant::now() > deadline {
                 // Read by whoever wonders why the line ended.
                 let _ = output.write_all(error.to_string().as_bytes()).await;
                 return;

@@ -42,6 +42,12 @@ async fn said(modal: &Modal, line: &str) -> String {
     modal.run(command(line)).await.unwrap().text
 }
 
+async fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 async fn refused(settings: ModalSettings) -> String {
     let ran = Modal::new(settings).run(command("true")).await;
     ran.unwrap_err().to_string()
@@ -135,6 +141,22 @@ async fn a_sandbox_near_its_end_is_left_for_another_with_its_files() {
     said(&modal, "echo kept >file").await;
     assert_eq!(said(&modal, "cat file").await, "kept\n");
     assert_eq!((server.wanted().len(), server.snapshots()), (2, 1));
+}
+
+#[tokio::test]
+async fn a_sandbox_nobody_waits_for_any_more_is_ended() {
+    let (server, folder) = cloud();
+    let modal = Modal::new(settings(&server, folder.path()));
+    let command = command("true");
+    let stop = command.stop.clone();
+    let wait = async {
+        until(|| server.is_running()).await;
+        stop.cancel();
+    };
+    let (output, ()) = tokio::join!(modal.run(command), wait);
+    assert_eq!(output.unwrap().exit, CommandExit::Stopped);
+    until(|| !server.is_running()).await;
+    assert_eq!(said(&modal, "echo well").await, "well\n");
 }
 
 #[tokio::test]
