@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::ModalSettings;
@@ -167,15 +168,22 @@ impl Cloud {
         app: &str,
         image_id: &str,
     ) -> Result<Sandbox, CloudError> {
-        let created = self.ask(SandboxCreate {
+        let create = SandboxCreate {
             app_id: app.to_owned(),
             definition: Some(definition(&self.settings, image_id)),
-        });
-        let mut unplaced = Unplaced {
-            cloud: self,
-            id: created.await?.sandbox_id,
-            is_placed: false,
         };
+        let (hand_over, created) = oneshot::channel();
+        let cloud = Arc::clone(self);
+        // Whoever stops waiting in the middle would never know that there is a sandbox.
+        self.errands.run(async move {
+            let created = cloud.ask(create).await;
+            let _ = hand_over.send(created.map(|created| Unplaced {
+                cloud,
+                id: created.sandbox_id,
+                is_placed: false,
+            }));
+        });
+        let mut unplaced = created.await.unwrap_or(Err(GrpcError::Cut))?;
         let sandbox = self.placed(&unplaced.id).await?;
         unplaced.is_placed = true;
         Ok(sandbox)
@@ -276,13 +284,13 @@ impl Cloud {
 }
 
 /// A sandbox that has no machine yet. Without anybody who waits for it, it is ended: it could begin later, unseen.
-struct Unplaced<'a> {
-    cloud: &'a Cloud,
+struct Unplaced {
+    cloud: Arc<Cloud>,
     id: String,
     is_placed: bool,
 }
 
-impl Drop for Unplaced<'_> {
+impl Drop for Unplaced {
     fn drop(&mut self) {
         if let (false, Ok(channel)) = (self.is_placed, self.cloud.channel()) {
             let sandbox_id = std::mem::take(&mut self.id);

@@ -174,20 +174,23 @@ impl Channel {
     }
 }
 
-/// Calls whose answers nobody waits for.
+/// Calls that go on when nobody waits for them any more.
 #[derive(Default)]
 pub(super) struct Errands(Mutex<JoinSet<()>>);
 
 impl Errands {
-    /// Makes a call when it can. Outside of a runtime, it cannot.
+    /// Makes a call, whatever the answer.
     pub(super) fn send<C: Call + 'static>(&self, channel: Channel, call: C) {
-        let Ok(runtime) = Handle::try_current() else {
-            return;
-        };
-        let mut errands = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while errands.try_join_next().is_some() {}
-        let ask = async move { drop(channel.ask(&call).await) };
-        errands.spawn_on(ask, &runtime);
+        self.run(async move { drop(channel.ask(&call).await) });
+    }
+
+    /// Runs to its end, unless there is no runtime to do so.
+    pub(super) fn run(&self, errand: impl Future<Output = ()> + Send + 'static) {
+        if let Ok(runtime) = Handle::try_current() {
+            let mut errands = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            while errands.try_join_next().is_some() {}
+            errands.spawn_on(errand, &runtime);
+        }
     }
 }
 

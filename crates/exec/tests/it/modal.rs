@@ -10,7 +10,7 @@ use hermes_testkit::TestClock;
 use hermes_testkit::contract::{processes, terminal};
 use hermes_testkit::modal::{BROKEN_IMAGE, ModalServer, TOKEN_ID, TOKEN_SECRET};
 
-use crate::{command, is_alive, pid_in, wait_until};
+use crate::{NEVER, command, is_alive, pid_in, wait_until};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -43,9 +43,12 @@ async fn said(modal: &Modal, line: &str) -> String {
 }
 
 async fn until(is_so: impl Fn() -> bool) {
-    while !is_so() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let look = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(NEVER, look).await.unwrap();
 }
 
 async fn refused(settings: ModalSettings) -> String {

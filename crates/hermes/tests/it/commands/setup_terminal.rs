@@ -198,7 +198,7 @@ fn modal_is_tried_with_the_pasted_token_and_its_files_are_kept() {
     let output = run(&hermes, &["doctor"]);
     contains(&output.stdout, &["✓ commands: run over modal (Linux"]);
     let images: Vec<String> = server.wanted().into_iter().map(|it| it.image_id).collect();
-    assert_eq!(images, ["im-python313", "im-snapshot1"]);
+    assert_eq!(images[..2], ["im-python313", "im-snapshot1"]);
     assert!(!server.is_running());
 }
 
