@@ -76,7 +76,7 @@ struct Cloud {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By their ids; images from a registry by their names first.
+    /// By their ids.
     images: HashMap<String, Image>,
     sandbox: Option<Sandbox>,
     ended: HashSet<String>,
