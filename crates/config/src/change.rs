@@ -161,7 +161,8 @@ pub fn unset(home: &Home, settings: &Settings, key: &str) -> Result<Option<Chang
 /// Returns the variable that a key of a service is kept in: `openai_api_key` is `OPENAI_API_KEY` in `.env`.
 fn variable_name(key: &str) -> Option<String> {
     let name = key.to_ascii_uppercase();
-    let is_key = name.ends_with("_API_KEY") || name.ends_with("_TOKEN");
+    let endings = ["_API_KEY", "_TOKEN", "_TOKEN_ID", "_TOKEN_SECRET"];
+    let is_key = endings.iter().any(|ending| name.ends_with(ending));
     (is_key && !key.contains('.')).then_some(name)
 }
 
@@ -293,6 +294,10 @@ mod tests {
         assert_eq!(
             variable_name("SLACK_BOT_TOKEN").as_deref(),
             Some("SLACK_BOT_TOKEN")
+        );
+        assert_eq!(
+            variable_name("modal_token_id").as_deref(),
+            Some("MODAL_TOKEN_ID")
         );
         assert_eq!(variable_name("auxiliary.vision.api_key"), None);
         assert_eq!(variable_name("max_tokens"), None);

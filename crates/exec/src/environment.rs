@@ -25,7 +25,14 @@ const SECRET_WORDS: &[&str] = &[
 ];
 
 /// Families in which every variable is treated as a secret.
-const SECRET_PREFIXES: &[&str] = &["AWS_", "AZURE_", "GOOGLE_", "OPENAI_", "ANTHROPIC_"];
+const SECRET_PREFIXES: &[&str] = &[
+    "AWS_",
+    "AZURE_",
+    "GOOGLE_",
+    "OPENAI_",
+    "ANTHROPIC_",
+    "MODAL_",
+];
 
 /// Chooses the variables a child process gets: the usual ones and those the user named in `passthrough`.
 ///

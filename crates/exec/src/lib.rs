@@ -1,7 +1,7 @@
 //! Where commands run. The only crate that starts child processes.
 //!
 //! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine; [`Ssh`] does on another host, [`Docker`]
-//! and [`Apptainer`] do in a container, [`Daytona`] in a cloud, over `remote`, which is for every place that is reached by
+//! and [`Apptainer`] do in a container, [`Daytona`] and [`Modal`] in a cloud, over `remote`, which is for every place that is reached by
 //! a line. `shell` is what all of them run, and [`Background`] stands on any of them. Every command is a process group of
 //! its own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed
 //! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes: an
@@ -17,6 +17,7 @@ mod shell;
 mod apptainer;
 mod daytona;
 mod docker;
+mod modal;
 mod remote;
 mod ssh;
 
@@ -42,6 +43,7 @@ pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::child_environment;
 pub use fence::{Fence, FenceMeans, FencePlaces, Network, NotFenced};
 pub use local::Local;
+pub use modal::{Modal, ModalSettings};
 pub use program::{ProgramOutput, interactive, launch, output};
 pub use shell::START_FILES;
 pub use ssh::{Ssh, SshSettings};

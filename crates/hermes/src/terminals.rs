@@ -1,5 +1,7 @@
 //! Where commands run, as the settings say: `terminal.*`.
 
+pub mod modal;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -87,14 +89,11 @@ fn backend(base: &Base) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
         "docker" => Ok((Arc::new(docker(base)?), ProcessFolder::Cache)),
         "singularity" | "apptainer" => Ok((Arc::new(apptainer(base)?), ProcessFolder::Cache)),
         "daytona" => Ok((Arc::new(daytona(base)?), ProcessFolder::Cache)),
-        "modal" => Err(Failure::usage(
-            "`terminal.backend` is `modal`, but Modal has no documented HTTP API, only its own client libraries",
-        )
-        .hint("a cloud that Hermes can use: hermes config set terminal.backend daytona")),
+        "modal" => Ok((Arc::new(modal::modal(base)?), ProcessFolder::Cache)),
         other => Err(Failure::usage(format!(
             "`terminal.backend` is `{other}`, which this version cannot run commands on"
         ))
-        .hint("known: local, docker, ssh, singularity, daytona")),
+        .hint("known: local, docker, ssh, singularity, daytona, modal")),
     }
 }
 

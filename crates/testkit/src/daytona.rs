@@ -238,7 +238,7 @@ fn words_of(command: &str) -> Vec<String> {
     words
 }
 
-fn kill_marked(mark: &str) {
+pub(crate) fn kill_marked(mark: &str) {
     let processes = Path::new("/proc").read_dir().into_iter().flatten();
     for process in processes.flatten() {
         let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();

@@ -10,6 +10,7 @@ pub mod apptainer;
 pub mod contract;
 pub mod daytona;
 pub mod mcp;
+pub mod modal;
 pub mod oauth;
 pub mod peers;
 pub mod process;

@@ -13,6 +13,7 @@ mod docker;
 mod fence;
 mod killed;
 mod local;
+mod modal;
 mod program;
 mod ssh;
 

@@ -84,6 +84,9 @@ fn advice(backend: &str) -> &'static str {
             "check the program and the image: `apptainer exec IMAGE true`"
         }
         "daytona" => "check DAYTONA_API_KEY in `.env`, DAYTONA_API_URL and the network",
+        "modal" => {
+            "check MODAL_TOKEN_ID and MODAL_TOKEN_SECRET in `.env`, or ~/.modal.toml, and the network"
+        }
         _ => "`hermes setup terminal` chooses another place",
     }
 }

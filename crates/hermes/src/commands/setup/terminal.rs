@@ -12,6 +12,7 @@ use crate::commands::interview::{Interview, options};
 use crate::commands::try_terminal::{Answered, try_terminal};
 use crate::failure::Outcome;
 use crate::output::note;
+use crate::terminals::modal::{TOKEN_ID, TOKEN_SECRET, has_token};
 
 /// On a machine that is up.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
@@ -27,14 +28,15 @@ enum Backend {
     Ssh,
     Singularity,
     Daytona,
+    Modal,
 }
 
 /// What would be saved.
 struct Plan {
     backend: Backend,
     settings: Vec<(&'static str, Value)>,
-    /// A key of Daytona's that is not saved yet.
-    key: Option<Secret>,
+    /// Variables with keys that are not saved yet.
+    keys: Vec<(&'static str, Secret)>,
 }
 
 pub(super) async fn interview(base: &Base, interview: &mut Interview) -> Outcome<()> {
@@ -50,6 +52,7 @@ pub(super) async fn interview(base: &Base, interview: &mut Interview) -> Outcome
                 "in an Apptainer (Singularity) container, which needs no root",
             ),
             (Backend::Daytona, "in a sandbox of the Daytona cloud"),
+            (Backend::Modal, "in a sandbox of the Modal cloud"),
         ]))?;
         let plan = ask(base, interview, backend)?;
         if settle(base, interview, &plan).await? {
@@ -63,7 +66,7 @@ fn ask(base: &Base, interview: &mut Interview, backend: Backend) -> Outcome<Plan
     let mut plan = Plan {
         backend,
         settings: vec![("terminal.backend", json!(backend.name()))],
-        key: None,
+        keys: Vec::new(),
     };
     match backend {
         Backend::Local => plan.put("terminal.sandbox", fence(interview)?),
@@ -104,7 +107,8 @@ fn ask(base: &Base, interview: &mut Interview, backend: Backend) -> Outcome<Plan
         }
         Backend::Daytona => {
             if base.variable(DAYTONA_KEY).is_none() {
-                plan.key = Some(daytona_key(interview)?);
+                let key = secret(interview, "paste Daytona's API key")?;
+                plan.keys.push((DAYTONA_KEY, key));
             }
             let image = optional(
                 base,
@@ -113,6 +117,15 @@ fn ask(base: &Base, interview: &mut Interview, backend: Backend) -> Outcome<Plan
                 "terminal.daytona_image",
             )?;
             plan.put("terminal.daytona_image", image);
+        }
+        Backend::Modal => {
+            if !has_token(base)? {
+                let id = secret(interview, "paste the id of a token of Modal's (ak-…)")?;
+                let half = secret(interview, "paste its secret (as-…)")?;
+                plan.keys.extend([(TOKEN_ID, id), (TOKEN_SECRET, half)]);
+            }
+            let image = needed(base, interview, "image", "terminal.modal_image", "")?;
+            plan.put("terminal.modal_image", image);
         }
     }
     Ok(plan)
@@ -168,9 +181,9 @@ fn port(base: &Base, interview: &mut Interview) -> Outcome<Value> {
     }
 }
 
-fn daytona_key(interview: &mut Interview) -> Outcome<Secret> {
+fn secret(interview: &mut Interview, question: &str) -> Outcome<Secret> {
     loop {
-        let key = interview.secret("paste Daytona's API key")?;
+        let key = interview.secret(question)?;
         if !key.is_empty() && !key.contains(char::is_whitespace) {
             return Ok(Secret::new(key));
         }
@@ -216,6 +229,7 @@ impl Backend {
             Self::Ssh => "ssh",
             Self::Singularity => "singularity",
             Self::Daytona => "daytona",
+            Self::Modal => "modal",
         }
     }
 }
@@ -230,20 +244,20 @@ impl Plan {
             Backend::Local | Backend::Ssh => ANSWER_TIME_MAX,
             _ => FIRST_START_TIME_MAX,
         };
-        let variable = self.key.iter().map(|key| (DAYTONA_KEY, key.expose()));
+        let keys = self.keys.iter();
         let environment = Environment::from_pairs(
             base.environment
                 .iter()
-                .chain(variable.map(|(name, value)| (name.as_ref(), value.as_ref()))),
+                .chain(keys.map(|(name, key)| ((*name).as_ref(), key.expose().as_ref()))),
         );
         try_terminal(&base.supposing(environment, &self.settings)?, deadline).await
     }
 
-    /// Saves the key first: settings that name a place without one would only fail.
+    /// Saves keys first: settings that name a place without them would only fail.
     fn save(&self, base: &Base) -> Outcome<()> {
         let put = |key: &str, value: &str| set(&base.home, &base.settings, key, value).map(drop);
-        if let Some(key) = &self.key {
-            put(DAYTONA_KEY, key.expose())?;
+        for (name, key) in &self.keys {
+            put(name, key.expose())?;
         }
         for (key, value) in &self.settings {
             match value {

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use hermes_testkit::daytona::{DaytonaServer, KEY};
+use hermes_testkit::modal::{ModalServer, TOKEN_ID, TOKEN_SECRET};
 use hermes_testkit::peers::{Sshd, is_there};
 use hermes_testkit::process::{Hermes, Terminal};
 
@@ -175,6 +176,40 @@ fn a_cloud_is_tried_with_the_pasted_key_which_is_kept_out_of_the_settings() {
     assert!(!settings(&hermes).contains(KEY));
     let variables = fs::read_to_string(hermes.home().join(".env")).unwrap();
     contains(&variables, &["DAYTONA_API_KEY=", KEY]);
+}
+
+#[test]
+fn modal_is_tried_with_the_pasted_token_and_its_files_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ModalServer::start(folder.path());
+    let hermes = bare().env("MODAL_SERVER_URL", server.address());
+    let mut terminal = choose(&hermes, "6");
+    answer(&mut terminal, "paste the id of a token", TOKEN_ID);
+    answer(&mut terminal, "paste its secret", TOKEN_SECRET);
+    answer(&mut terminal, "image", "python:3.13");
+    terminal.expect("a command ran there (Linux", SOON);
+    assert!(!terminal.output().contains(TOKEN_SECRET));
+    assert_eq!(terminal.wait(SOON), Some(0));
+    contains(&settings(&hermes), &["backend: modal", "python:3.13"]);
+    assert!(!settings(&hermes).contains(TOKEN_SECRET));
+    let variables = fs::read_to_string(hermes.home().join(".env")).unwrap();
+    contains(&variables, &["MODAL_TOKEN_ID=", TOKEN_ID, TOKEN_SECRET]);
+    assert_eq!((server.is_running(), server.snapshots()), (false, 1));
+    let output = run(&hermes, &["doctor"]);
+    contains(&output.stdout, &["✓ commands: run over modal (Linux"]);
+    let images: Vec<String> = server.wanted().into_iter().map(|it| it.image_id).collect();
+    assert_eq!(images[..2], ["im-python313", "im-snapshot1"]);
+    assert!(!server.is_running());
+}
+
+#[test]
+fn a_managed_modal_is_refused_with_the_way_out() {
+    let hermes = bare();
+    fs::create_dir_all(hermes.home()).unwrap();
+    let settings = "terminal: {backend: modal, modal_mode: managed}\n";
+    fs::write(hermes.home().join("config.yaml"), settings).unwrap();
+    let output = run(&hermes, &["doctor"]);
+    contains(&output.stdout, &["`managed`", "terminal.modal_mode direct"]);
 }
 
 #[test]
