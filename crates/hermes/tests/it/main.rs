@@ -26,4 +26,5 @@ mod serve;
 mod setting;
 mod slash;
 mod star;
+mod tmux;
 mod worktree;
