@@ -13,6 +13,10 @@ use crate::commands::layout::one_line;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
 
+/// Settings that stand in no section.
+const OTHERS: &str = "others";
+/// So that all of them fit on a screen.
+const SECTIONS_IN_ROW: usize = 3;
 /// Enough of a value or an explanation to know it by.
 const VALUE_CHARS_MAX: usize = 40;
 const HELP_CHARS_MAX: usize = 60;
@@ -25,6 +29,7 @@ pub(super) fn run(
     let base = Base::load(profile, flags)?;
     let mut browser = Browser {
         base,
+        defaults: Settings::defaults(),
         flags,
         interview: &mut interview,
     };
@@ -58,6 +63,7 @@ enum Next {
 
 struct Browser<'a> {
     base: Base,
+    defaults: Settings,
     flags: &'a RunFlags,
     interview: &'a mut Interview,
 }
@@ -75,36 +81,42 @@ impl Browser<'_> {
         let file = self.base.home.config_yaml();
         self.interview
             .title(&format!("Settings; yours are in {}", file.display()));
-        let names = top_names(&self.base.settings);
-        for (number, name) in (1..).zip(&names) {
-            let count = names_below(&self.base.settings, name).len();
-            let about = match count {
-                1 => value_of(&self.base.settings, name),
-                count => format!("{count} settings"),
-            };
-            self.row(number, name, &about, name);
+        let (mut names, _) = sections_and_others(&self.base.settings);
+        names.push(OTHERS.to_owned());
+        let style = self.interview.style;
+        let cells: Vec<_> = (1..)
+            .zip(&names)
+            .map(|(number, name)| format!("{} {name:<20} ", style.cyan(format!("{number:>3}"))))
+            .collect();
+        for row in cells.chunks(SECTIONS_IN_ROW) {
+            note(row.concat().trim_end());
         }
         self.ask(&names)
     }
 
     fn list(&mut self, title: &str, names: &[String]) -> Outcome<Next> {
         self.interview.title(title);
+        let longest = names.iter().map(|name| name.chars().count()).max();
         for (number, name) in (1..).zip(names) {
-            let value = value_of(&self.base.settings, name);
-            self.row(number, name, &value, name);
+            self.row(number, name, longest.unwrap_or(0));
         }
+        note(&self.interview.style.dim("  • is not the built-in value"));
         self.ask(names)
     }
 
-    fn row(&self, number: usize, name: &str, value: &str, explained: &str) {
-        let style = self.interview.style;
-        let value = shorten(&one_line(value), VALUE_CHARS_MAX);
-        let help = help(explained).unwrap_or_default();
-        let help = style.dim(shorten(&help, HELP_CHARS_MAX));
-        let number = style.cyan(format!("{number:>3}"));
+    fn row(&self, number: usize, name: &str, name_chars: usize) {
+        let (style, settings) = (self.interview.style, &self.base.settings);
+        let value = shorten(&one_line(&value_of(settings, name)), VALUE_CHARS_MAX);
+        let mark = match settings.get(name) == self.defaults.get(name) {
+            true => " ",
+            false => "•",
+        };
+        let help = shorten(&help(name).unwrap_or_default(), HELP_CHARS_MAX);
+        let (number, name) = (style.cyan(format!("{number:>3}")), one_line(name));
         note(&format!(
-            "{number}  {}  {value}  {help}",
-            style.bold(one_line(name))
+            "{number} {mark} {}  {value}  {}",
+            style.bold(format!("{name:<name_chars$}")),
+            style.dim(help)
         ));
     }
 
@@ -126,10 +138,10 @@ impl Browser<'_> {
             note(&format!("  {help}"));
         }
         note(settings.explain(name)?.to_string().trim_end());
-        if let Some(default) = Settings::defaults().get(name) {
+        if let Some(default) = self.defaults.get(name) {
             note(&format!("built in: {}", written(default)));
         }
-        let question = "new value (Enter keeps it, `default` takes the built-in one)";
+        let question = "new value (Enter keeps it, - takes the built-in one)";
         let answer = match is_secret(name) {
             true => self.interview.secret(question)?,
             false => self.interview.line(question, "")?,
@@ -147,7 +159,7 @@ impl Browser<'_> {
         let Base { home, settings, .. } = &self.base;
         let changed = match answer {
             "" => return Ok(()),
-            "default" => unset(home, settings, name)?,
+            "-" => unset(home, settings, name)?,
             answer => Some(set(home, settings, name, answer)?),
         };
         let Some(changed) = changed else {
@@ -173,6 +185,7 @@ fn read(answer: &str, names: &[String], settings: &Settings) -> Next {
     let number = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
     let name = match number {
         Some(at) => names.get(at).map(String::as_str),
+        None if answer == OTHERS => Some(answer),
         None => settings.get(answer).map(|_| answer),
     };
     if let Some(name) = name {
@@ -189,14 +202,19 @@ fn read(answer: &str, names: &[String], settings: &Settings) -> Next {
     }
 }
 
-fn top_names(settings: &Settings) -> Vec<String> {
+/// The names at the top: sections, and settings that stand alone.
+fn sections_and_others(settings: &Settings) -> (Vec<String>, Vec<String>) {
     let all = settings.masked();
     let names = all.as_object().map(|fields| fields.keys().cloned());
-    names.into_iter().flatten().collect()
+    let names = names.into_iter().flatten();
+    names.partition(|name| is_section(settings, name))
 }
 
 /// The settings in a section, or the setting itself; those that hold a single value, a list, or nothing yet.
 fn names_below(settings: &Settings, name: &str) -> Vec<String> {
+    if name == OTHERS {
+        return sections_and_others(settings).1;
+    }
     let value = settings.get(name).cloned().unwrap_or_default();
     let mut below = Vec::new();
     collect_names(&value, name, &mut below);
@@ -274,6 +292,10 @@ mod tests {
             [read("3"), read("0"), read("zzz")],
             [Next::Stay, Next::Stay, Next::Stay]
         );
+        let Next::Open(Page::List(_, others)) = read("others") else {
+            panic!("a list");
+        };
+        assert!(others.contains(&"timezone".into()) && !others.contains(&"goals".into()));
         assert_eq!([read(""), read("q")], [Next::Back, Next::Leave]);
     }
 

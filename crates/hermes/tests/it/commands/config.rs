@@ -149,7 +149,7 @@ fn at_a_terminal_settings_are_looked_for_explained_and_changed_with_the_same_che
     );
     terminal.send("agent.max_turns\n");
     terminal.expect("new value", SOON);
-    terminal.send("default\n");
+    terminal.send("-\n");
     terminal.expect("saved in", SOON);
     terminal.expect("words to look for", SOON);
     terminal.send("q\n");
