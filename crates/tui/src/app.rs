@@ -201,8 +201,13 @@ impl App {
             FromHost::Around(around) => self.around = around,
             FromHost::Edited(Ok(text)) => self.composer.replace(text.trim_end_matches('\n')),
             FromHost::Edited(Err(why)) => self.complain(why),
-            FromHost::Image(Ok(path)) => self.composer.attach(&path),
-            FromHost::Image(Err(why)) => self.complain(why),
+            FromHost::Image(image) => {
+                self.hint = None;
+                match image {
+                    Ok(path) => self.composer.attach(&path),
+                    Err(why) => self.complain(why),
+                }
+            }
             FromHost::BusyInput(mode) => self.busy_input = mode,
             FromHost::Reasoning(shown) => self.conversation.reasoning = shown,
             FromHost::Leave => return vec![Effect::Leave],
