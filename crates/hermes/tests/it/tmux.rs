@@ -107,12 +107,13 @@ async fn in_tmux_a_paste_of_five_thousand_lines_is_one_chip_and_is_sent_whole() 
     assert!(body.contains(r"see line 0\nline 1\n") && body.contains("line 4999"));
 }
 
-/// An answer of so many numbered paragraphs, of which the last one is always still being written.
-fn paragraphs(count: usize) -> Answer {
-    let text: Vec<String> = (0..count).map(|n| format!("word{n:03} and more")).collect();
+/// An answer of numbered paragraphs, one after the other.
+fn paragraphs(numbers: std::ops::Range<usize>, delay: Duration) -> Answer {
+    let count = numbers.len();
+    let text: Vec<String> = numbers.map(|n| format!("word{n:03} and more")).collect();
     Answer::text(text.join("\n\n"))
-        .pieces(count * 2)
-        .chunk_delay(Duration::from_millis(30))
+        .pieces(count)
+        .chunk_delay(delay)
 }
 
 /// Resizes the window, and waits until the interface is drawn for it.
@@ -129,26 +130,34 @@ async fn in_tmux_a_resize_while_it_streams_loses_and_doubles_nothing() {
     if !peers::is_there("tmux") {
         return;
     }
-    let script = Script::new([paragraphs(80), Answer::text("after")]);
+    let script = Script::new([
+        paragraphs(0..15, Duration::ZERO),
+        paragraphs(15..25, Duration::from_millis(400)),
+        Answer::text("after"),
+    ]);
     let setting = Setting::with(script, QUEUE).await;
     let tmux = open(&setting);
-    tmux.write("go");
-    tmux.press("Enter");
     // The screen is full: from here on the rows below the input are the last ones.
-    tmux.expect_screen("word012", SOON);
-    for (rows, columns) in [(24, 50), (14, 50), (14, 100), (30, 100), (24, 80)] {
+    tmux.write("fill it");
+    tmux.press("Enter");
+    expect_answer(&tmux, "word014 and more");
+    tmux.write("go on");
+    tmux.press("Enter");
+    let sizes = [(24, 50), (14, 50), (14, 100), (30, 100), (24, 80)];
+    for (n, (rows, columns)) in (15..).zip(sizes) {
+        // What is on the screen is no longer on its way to it, at another width than the terminal's.
+        tmux.expect_screen(&format!("word{n:03}"), SOON);
         resize(&tmux, rows, columns);
     }
-    assert!(!tmux.screen().contains("word079"), "it still streams");
     tmux.write("more");
     tmux.press("Enter");
     expect_answer(&tmux, "› more\n\nafter");
     let screen = tmux.screen();
     assert_eq!(screen.matches("\n›\n").count(), 1, "one input in\n{screen}");
-    let words: Vec<_> = (0..80).map(|n| format!("word{n:03}")).collect();
+    let words: Vec<_> = (0..25).map(|n| format!("word{n:03}")).collect();
     assert_each_once(&tmux, &words);
-    let others = ["/help shows", "› go", "› more"].map(str::to_owned);
-    assert_each_once(&tmux, &others);
+    let others = ["/help shows", "› fill it", "› go on", "› more"];
+    assert_each_once(&tmux, &others.map(str::to_owned));
 }
 
 #[tokio::test]
