@@ -182,9 +182,12 @@ fn read(answer: &str, names: &[String], settings: &Settings) -> Next {
         "q" | "quit" | "exit" => return Next::Leave,
         _ => {}
     }
-    let number = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+    let number = answer.parse::<usize>().ok();
     let name = match number {
-        Some(at) => names.get(at).map(String::as_str),
+        Some(number) => number
+            .checked_sub(1)
+            .and_then(|at| names.get(at))
+            .map(String::as_str),
         None if answer == OTHERS => Some(answer),
         None => settings.get(answer).map(|_| answer),
     };
