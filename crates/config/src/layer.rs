@@ -59,6 +59,9 @@ enum Effect {
 /// A variable, the setting it stands for, and how.
 type Variable = (&'static str, &'static str, Effect);
 
+/// The built-in settings, with what they are for.
+pub(crate) const DEFAULTS: &str = include_str!("defaults.yaml");
+
 /// The variables that are settings.
 const VARIABLES: [Variable; 5] = [
     ("HERMES_INFERENCE_MODEL", "model.default", Effect::Text),
@@ -71,7 +74,7 @@ const VARIABLES: [Variable; 5] = [
 impl Layer {
     /// Returns the built-in values.
     pub(crate) fn defaults() -> Self {
-        let root = yaml::parse(include_str!("defaults.yaml")).ok().flatten();
+        let root = yaml::parse(DEFAULTS).ok().flatten();
         Self {
             source: Source::Defaults,
             root: root.expect("the built-in settings are valid YAML: a test reads them"),

@@ -12,6 +12,7 @@ mod home;
 mod profile;
 
 mod explain;
+mod help;
 mod layer;
 mod origin;
 mod project;
@@ -44,6 +45,7 @@ pub use disk::{ReadError, WriteError};
 pub use dotenv::{DotEnv, DotEnvProblem, VariableError};
 pub use environment::{Environment, load_environment};
 pub use explain::{Explanation, Said, Standing};
+pub use help::help;
 pub use home::{ChosenBy, Home, HomeError};
 pub use key::{Key, KeyError};
 pub use layer::LoadError;

@@ -5,6 +5,7 @@ mod around;
 mod earlier;
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use hermes_core::command::{Command, Verb};
 use hermes_core::history::last_exchanges;
 use hermes_core::{Archive as _, Event, Op, SessionId, UserMessage};
 use hermes_store::SqliteStore;
-use hermes_tui::{BusyInput, FromHost, Leave, Settings, ShowReasoning, ToHost};
+use hermes_tui::{BusyInput, EditMode, FromHost, Leave, Settings, ShowReasoning, ToHost};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -21,9 +22,11 @@ use tokio::time::timeout;
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::chat::gone;
+use crate::clipboard::Clipboard;
 use crate::editor;
 use crate::failure::{Failure, Outcome, code};
 use crate::host::{Here, Host, Then, WhenBusy};
+use crate::image;
 use crate::output::note;
 use crate::quick;
 use crate::signals::Signals;
@@ -59,6 +62,7 @@ pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
         wishes,
         editing: JoinSet::new(),
         running: JoinSet::new(),
+        pasting: JoinSet::new(),
         to_go_on: None,
     };
     let outcome = {
@@ -110,6 +114,7 @@ fn settings(base: &Base) -> Outcome<Settings> {
     Ok(Settings {
         is_coloured: Style::of(&std::io::stdout(), &base.environment).is_coloured(),
         busy_input: busy_input(WhenBusy::of(base)?),
+        edit_mode: edit_mode(base)?,
         reasoning: reasoning(base, settings.bool("display.show_reasoning")?)?,
         shows_cost: settings.bool("display.show_cost")?,
         rings_bell: settings.bool("display.bell_on_complete")?,
@@ -126,6 +131,17 @@ fn busy_input(when_busy: WhenBusy) -> BusyInput {
         WhenBusy::Queue => BusyInput::Queue,
         WhenBusy::Steer => BusyInput::Steer,
         WhenBusy::Interrupt => BusyInput::Interrupt,
+    }
+}
+
+fn edit_mode(base: &Base) -> Outcome<EditMode> {
+    match base.settings.string("display.edit_mode")?.as_str() {
+        "emacs" => Ok(EditMode::Emacs),
+        "vi" => Ok(EditMode::Vi),
+        other => Err(Failure::usage(format!(
+            "`display.edit_mode` is `{other}`, which are no keys to edit with"
+        ))
+        .hint("known: emacs, vi")),
     }
 }
 
@@ -150,6 +166,8 @@ struct Desk<'a, 'b> {
     editing: JoinSet<Outcome<String>>,
     /// Shell commands of the person's own that run.
     running: JoinSet<String>,
+    /// The clipboard, while it is read.
+    pasting: JoinSet<Outcome<PathBuf>>,
     /// The conversation to go on with another time.
     to_go_on: Option<SessionId>,
 }
@@ -229,6 +247,7 @@ impl Desk<'_, '_> {
                     let told = printed.unwrap_or_else(|error| error.to_string());
                     self.tell(FromHost::Told(told)).await;
                 }
+                Some(pasted) = self.pasting.join_next() => self.pasted(pasted).await,
                 around = watch.changed(wired, session) => self.tell(FromHost::Around(around)).await,
                 notice = wired.processes.notice(session), if !talk.is_busy => {
                     self.tell(FromHost::Told(notice.clone())).await;
@@ -298,13 +317,14 @@ impl Desk<'_, '_> {
 
     async fn serve_wish(&mut self, wish: ToHost, talk: &mut Talk) {
         match wish {
-            ToHost::Op(op) => {
-                if matches!(op, Op::Say(_))
-                    && let Some(told) = self.host.follow_settings().await
-                {
-                    self.tell(FromHost::Told(told)).await;
-                }
-                send(talk, op).await;
+            ToHost::Op(op) => self.pass(op, talk).await,
+            ToHost::Illustrated { op, images } => {
+                let op = self.illustrated(op, images).await;
+                self.pass(op, talk).await;
+            }
+            ToHost::Clipboard => {
+                let clipboard = Clipboard::of(self.base);
+                self.pasting.spawn(clipboard.keep_image());
             }
             ToHost::Command { command, arguments } => self.run(command, &arguments, talk).await,
             ToHost::Edit(text) => self.edit(text),
@@ -319,6 +339,37 @@ impl Desk<'_, '_> {
             }
             ToHost::Leave => go(talk, Next::Leave).await,
         }
+    }
+
+    async fn pass(&mut self, op: Op, talk: &mut Talk) {
+        if matches!(op, Op::Say(_))
+            && let Some(told) = self.host.follow_settings().await
+        {
+            self.tell(FromHost::Told(told)).await;
+        }
+        send(talk, op).await;
+    }
+
+    /// Puts images beside the words. One that cannot be read is told of; the words name it all the same.
+    async fn illustrated(&self, mut op: Op, images: Vec<PathBuf>) -> Op {
+        let read = move || -> Vec<_> { images.iter().map(|path| image::read(path)).collect() };
+        let read = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+        for image in read {
+            match (image, &mut op) {
+                (Ok(part), Op::Say(message) | Op::Steer(message)) => message.parts.push(part),
+                (Ok(_), _) => {}
+                (Err(failure), _) => self.tell(FromHost::Warned(failure.to_string())).await,
+            }
+        }
+        op
+    }
+
+    async fn pasted(&self, pasted: Result<Outcome<PathBuf>, tokio::task::JoinError>) {
+        let image = match pasted {
+            Ok(pasted) => pasted.map_err(|failure| failure.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        self.tell(FromHost::Image(image)).await;
     }
 
     async fn run(&mut self, command: &'static Command, arguments: &str, talk: &mut Talk) {

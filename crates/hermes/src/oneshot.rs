@@ -3,11 +3,12 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 
-use hermes_core::{Media, MediaSource, Part, UserMessage};
+use hermes_core::{Part, UserMessage};
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
+use crate::image;
 use crate::output::{note, println};
 use crate::prepare::Prepared;
 use crate::render::{Live, Renderer};
@@ -126,8 +127,8 @@ fn message(question: &Question) -> Outcome<UserMessage> {
             .hint("write what you want: hermes -z \"list the open tasks\""));
     }
     let mut parts = vec![Part::text(prompt)];
-    for image in &question.images {
-        parts.push(read_image(image)?);
+    for path in &question.images {
+        parts.push(image::read(path)?);
     }
     Ok(UserMessage { parts })
 }
@@ -150,98 +151,4 @@ fn read_stdin() -> Outcome<String> {
             .hint("save it to a file, and ask hermes to read the parts it needs"));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Reads an image, told by its first bytes rather than by its name.
-fn read_image(path: &std::path::Path) -> Outcome<Part> {
-    /// What providers take at most, before encoding.
-    const IMAGE_BYTES_MAX: u64 = 20 * 1024 * 1024;
-    let fail = |what: String| {
-        Failure::usage(format!("cannot attach `{}`: {what}", path.display()))
-            .hint("--image takes the path of an image file")
-    };
-    let is_file = path
-        .metadata()
-        .map_err(|error| fail(error.to_string()))?
-        .is_file();
-    if !is_file {
-        return Err(fail("it is not a file".into()));
-    }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| fail(error.to_string()))?;
-    let read = file.take(IMAGE_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| fail(error.to_string()))?;
-    if bytes.len() as u64 > IMAGE_BYTES_MAX {
-        return Err(
-            fail(format!("it has more than {IMAGE_BYTES_MAX} bytes")).hint("make it smaller")
-        );
-    }
-    let mime = match bytes.as_slice() {
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => "image/webp",
-        _ => {
-            return Err(
-                fail("it is not a PNG, JPEG, GIF or WebP image".into()).hint("convert it first")
-            );
-        }
-    };
-    Ok(Part::Image(Media {
-        mime: mime.into(),
-        source: MediaSource::Base64(base64(&bytes)),
-    }))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk
-            .iter()
-            .fold(0_u32, |group, byte| group << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for position in 0..4 {
-            let is_padding = position > chunk.len();
-            let index = (group >> (18 - 6 * position)) as usize & 63;
-            text.push(if is_padding {
-                '='
-            } else {
-                char::from(ALPHABET[index])
-            });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_pads_as_the_standard_says() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-    }
 }

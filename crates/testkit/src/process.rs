@@ -2,9 +2,10 @@
 //! a deadline, plainly or in a terminal. Start at [`Hermes::new`].
 
 mod terminal;
+mod tmux;
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
@@ -18,6 +19,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 pub use terminal::Terminal;
+pub use tmux::Tmux;
 
 /// Long for a command against a scripted model, short for someone waiting for a test.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -174,14 +176,33 @@ impl Hermes {
             .unwrap_or_else(|error| self.cannot_start(&error))
     }
 
+    /// Starts the process in tmux, in a window of 80 columns and 24 rows.
+    ///
+    /// # Panics
+    /// If there is no tmux.
+    pub fn spawn_in_tmux(&self) -> Tmux {
+        let words = [self.program.as_os_str()].into_iter();
+        let words: Vec<_> = words
+            .chain(self.args.iter().map(OsString::as_os_str))
+            .collect();
+        let tmux = self.command_of(OsStr::new("tmux"));
+        Tmux::start(tmux, &words, Arc::clone(&self.folder))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.command_of(self.program.as_os_str());
+        command.args(&self.args);
+        command
+    }
+
+    /// Any program in this home, with its folder and its environment.
     #[expect(
         clippy::disallowed_methods,
         reason = "tests run the program from outside, as a shell would"
     )]
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+    fn command_of(&self, program: &OsStr) -> Command {
+        let mut command = Command::new(program);
         command
-            .args(&self.args)
             .current_dir(
                 self.current_folder
                     .clone()

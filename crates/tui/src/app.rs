@@ -34,6 +34,11 @@ const TYPING: Duration = Duration::from_secs(1);
 pub(crate) enum Input {
     Key(KeyEvent),
     Paste(String),
+    /// A paste that names nothing but images.
+    PastedImages {
+        text: String,
+        images: Vec<PathBuf>,
+    },
     Host(FromHost),
     /// The files of the conversation's folder.
     Files(Vec<String>),
@@ -83,7 +88,8 @@ impl App {
         };
         Self {
             conversation: Conversation::new(settings.reasoning),
-            composer: Composer::new(history, limits, settings.quick_commands.clone()),
+            composer: Composer::new(history, limits, settings.quick_commands.clone())
+                .edited_with(settings.edit_mode),
             picker: None,
             around: Around::default(),
             busy_input: settings.busy_input,
@@ -102,9 +108,15 @@ impl App {
         self.now = now;
         let mut effects = match input {
             Input::Key(key) => self.key(keymap::read(key)),
-            Input::Paste(text) if !self.was_typing() && !self.conversation.forms.is_empty() => {
+            Input::Paste(text) | Input::PastedImages { text, .. }
+                if !self.was_typing() && !self.conversation.forms.is_empty() =>
+            {
                 let form = self.conversation.forms.front_mut();
                 form.into_iter().for_each(|form| form.paste(&text));
+                Vec::new()
+            }
+            Input::PastedImages { images, .. } => {
+                images.iter().for_each(|image| self.composer.attach(image));
                 Vec::new()
             }
             Input::Paste(text) => {
@@ -189,6 +201,13 @@ impl App {
             FromHost::Around(around) => self.around = around,
             FromHost::Edited(Ok(text)) => self.composer.replace(text.trim_end_matches('\n')),
             FromHost::Edited(Err(why)) => self.complain(why),
+            FromHost::Image(image) => {
+                self.hint = None;
+                match image {
+                    Ok(path) => self.composer.attach(&path),
+                    Err(why) => self.complain(why),
+                }
+            }
             FromHost::BusyInput(mode) => self.busy_input = mode,
             FromHost::Reasoning(shown) => self.conversation.reasoning = shown,
             FromHost::Leave => return vec![Effect::Leave],
@@ -312,6 +331,10 @@ impl App {
                 self.composer.key(Key::Edit(Edit::Delete));
             }
             Key::OpenEditor => return vec![Effect::Send(ToHost::Edit(self.draft()))],
+            Key::PasteImage => {
+                self.hint("reading the clipboard");
+                return vec![Effect::Send(ToHost::Clipboard)];
+            }
             Key::Redraw => return vec![Effect::ClearScreen],
             Key::Suspend => return vec![Effect::Suspend],
             Key::ToggleDetails => {
@@ -413,7 +436,16 @@ impl App {
 
     fn say(&mut self, words: &str, busy_input: BusyInput) -> Vec<Effect> {
         let message = UserMessage::text(words);
-        let send = |op| Effect::Send(ToHost::Op(op));
+        let images = self.composer.editor.images();
+        let send = |op| {
+            Effect::Send(match images.is_empty() || op == Op::Interrupt {
+                true => ToHost::Op(op),
+                false => ToHost::Illustrated {
+                    op,
+                    images: images.clone(),
+                },
+            })
+        };
         if !self.conversation.is_busy() {
             self.conversation.say(words, self.now);
             return vec![send(Op::Say(message))];

@@ -1,14 +1,18 @@
 //! The input: an [`Editor`] with history, search in it, and suggestions.
 
+use std::path::{Path, PathBuf};
+
 use hermes_core::quick::QuickCommands;
 use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::completion::{self, Completion};
-use crate::editor::{Edit, Editor};
+use crate::editor::{Chip, Edit, Editor, image_words};
 use crate::history::History;
+use crate::host::EditMode;
 use crate::keymap::Key;
 use crate::screen::Position;
+use crate::vi::{Mode, Took, Vi};
 use crate::{theme, wrap};
 
 /// A text of so many lines is not edited here, but in an editor: it is shown as a chip.
@@ -47,6 +51,10 @@ pub(crate) struct Composer {
     files: Vec<String>,
     limits: PasteLimits,
     quick: QuickCommands,
+    /// None with emacs keys.
+    vi: Option<Vi>,
+    /// Images that were attached, so that a message which comes back has them again.
+    attached: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +75,19 @@ impl Composer {
             files: Vec::new(),
             limits,
             quick,
+            vi: None,
+            attached: Vec::new(),
         }
+    }
+
+    pub(crate) fn edited_with(mut self, mode: EditMode) -> Self {
+        self.vi = (mode == EditMode::Vi).then(Vi::default);
+        self
+    }
+
+    /// The mode of vi keys, where they are used.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        self.vi.as_ref().map(Vi::mode)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -75,9 +95,36 @@ impl Composer {
     }
 
     pub(crate) fn key(&mut self, key: Key) -> Composed {
-        if self.search.is_some() {
-            return self.search_key(key);
+        let composed = match self.search.is_some() {
+            true => self.search_key(key),
+            false => self.vi_key(key),
+        };
+        if let Some(vi) = &self.vi {
+            vi.settle(&mut self.editor);
         }
+        composed
+    }
+
+    /// Gives a key to vi first, where its keys are used.
+    fn vi_key(&mut self, key: Key) -> Composed {
+        let Some(vi) = &mut self.vi else {
+            return self.usual_key(key);
+        };
+        match vi.key(key, &mut self.editor) {
+            Took::Passed => self.usual_key(key),
+            Took::Done => {
+                self.completion = None;
+                self.history.leave();
+                Composed::Done
+            }
+            Took::Means(key, times) => {
+                (0..times).for_each(|_| _ = self.usual_key(key));
+                Composed::Done
+            }
+        }
+    }
+
+    fn usual_key(&mut self, key: Key) -> Composed {
         if let Some(composed) = self.completion_key(key) {
             return composed;
         }
@@ -110,6 +157,15 @@ impl Composer {
         self.suggest()
     }
 
+    /// Attaches an image, as one chip.
+    pub(crate) fn attach(&mut self, path: &Path) {
+        self.completion = None;
+        self.editor.insert_image(path);
+        if !self.attached.iter().any(|known| known == path) {
+            self.attached.push(path.to_owned());
+        }
+    }
+
     /// Puts text before what is typed: it was taken back, or comes from a command.
     pub(crate) fn give_back(&mut self, text: &str) {
         let typed = self.editor.expanded();
@@ -123,12 +179,17 @@ impl Composer {
     /// Replaces everything that is typed.
     pub(crate) fn replace(&mut self, text: &str) {
         self.completion = None;
-        match text.lines().count() > RECALLED_LINES_MAX {
+        let mut attached = self.attached.iter();
+        let has_images = attached.any(|path| text.contains(&image_words(path)));
+        match text.lines().count() > RECALLED_LINES_MAX && !has_images {
             true => {
                 self.editor.clear();
                 self.editor.insert_chip(text);
             }
-            false => self.editor.set(text),
+            false => {
+                self.editor.set(text);
+                self.editor.restore_images(&self.attached);
+            }
         }
     }
 
@@ -139,6 +200,7 @@ impl Composer {
         self.draft = None;
         self.completion = None;
         self.dismissed = None;
+        self.vi.iter_mut().for_each(Vi::reset);
         (!text.trim().is_empty() && self.history.add(&text)).then_some(text)
     }
 
@@ -193,6 +255,10 @@ impl Composer {
     }
 
     fn suggest(&mut self) -> Composed {
+        if self.mode() == Some(Mode::Normal) {
+            self.completion = None;
+            return Composed::Done;
+        }
         let before = &self.editor.text()[..self.editor.cursor()];
         let Some(word) = completion::word(before) else {
             self.completion = None;
@@ -367,17 +433,23 @@ fn push(row: &mut Vec<Span<'static>>, span: Span<'static>) {
 
 fn shown(editor: &Editor, grapheme: &str) -> Span<'static> {
     let mut chars = grapheme.chars();
-    let paste = chars.next().and_then(|c| editor.paste(c));
-    match paste {
-        Some(paste) => Span::styled(chip_label(paste), theme::ACCENT),
+    let chip = chars.next().and_then(|c| editor.chip(c));
+    match chip {
+        Some(chip) => Span::styled(chip_label(chip), theme::ACCENT),
         None => Span::raw(wrap::clean(grapheme)),
     }
 }
 
-fn chip_label(paste: &str) -> String {
-    match paste.lines().count() {
-        0 | 1 => format!("[pasted {} characters]", paste.chars().count()),
-        lines => format!("[pasted {lines} lines]"),
+fn chip_label(chip: &Chip) -> String {
+    match chip {
+        Chip::Image(path) => {
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            format!("[image {}]", wrap::clean(&name.to_string_lossy()))
+        }
+        Chip::Paste(paste) => match paste.lines().count() {
+            0 | 1 => format!("[pasted {} characters]", paste.chars().count()),
+            lines => format!("[pasted {lines} lines]"),
+        },
     }
 }
 
@@ -471,6 +543,29 @@ mod tests {
         assert_eq!((cursor.row, cursor.column), (2, 2));
         assert_eq!(composer.rows(6, 1).0.len(), 1);
         assert_eq!(composer.rows(1, 1).1.column, 0);
+    }
+
+    #[test]
+    fn vi_keys_edit_look_through_the_history_and_begin_anew_after_a_message() {
+        let mut composer = composer(&["first", "second"]).edited_with(EditMode::Vi);
+        type_in(&mut composer, "/st");
+        assert!(!composer.popup(40, 5).is_empty());
+        composer.key(Key::Cancel);
+        assert!(composer.popup(40, 5).is_empty());
+        type_in(&mut composer, "0xA!");
+        assert_eq!(text(&composer), "st!");
+        composer.key(Key::Cancel);
+        type_in(&mut composer, "kk");
+        assert_eq!(text(&composer), "first");
+        type_in(&mut composer, "jj");
+        assert_eq!(text(&composer), "st!");
+        type_in(&mut composer, "/firs");
+        composer.key(Key::Send);
+        assert_eq!(text(&composer), "first");
+        assert_eq!(composer.key(Key::Cancel), Composed::Passed);
+        assert_eq!(composer.key(Key::Send), Composed::Send);
+        composer.take();
+        assert_eq!(composer.mode(), Some(Mode::Insert));
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The text being written: a buffer, a cursor, undo and a kill ring. Knows no keys and no screen.
 //!
-//! A long paste is one character of the buffer, its *chip*, from a private plane of Unicode: the cursor, undo and
-//! deletion treat it like any other. It is spelt out when the text is sent.
+//! A long paste or an image is one character of the buffer, its *chip*, from a private plane of Unicode: the cursor,
+//! undo and deletion treat it like any other. It is spelt out when the text is sent.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// The characters that stand for pastes.
+/// The characters that stand for pastes and images.
 const CHIPS: std::ops::RangeInclusive<char> = '\u{f0000}'..='\u{ffffd}';
 /// Steps back that are kept.
 const UNDO_MAX: usize = 500;
@@ -23,6 +26,7 @@ pub(crate) enum Edit {
     KillToLineStart,
     Yank,
     Undo,
+    Redo,
     Left,
     Right,
     WordLeft,
@@ -33,14 +37,23 @@ pub(crate) enum Edit {
     TextEnd,
 }
 
+/// What a chip stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Chip {
+    Paste(String),
+    Image(PathBuf),
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Editor {
     text: String,
     /// A byte of `text`, always between two characters as a person sees them.
     cursor: usize,
-    pastes: Vec<String>,
+    chips: Vec<Chip>,
     killed: String,
     undo: Vec<(String, usize)>,
+    /// What was undone, until something else is changed.
+    redo: Vec<(String, usize)>,
     /// The last edit, so that a run of typing is undone as one.
     last: Option<Edit>,
 }
@@ -59,22 +72,36 @@ impl Editor {
         self.text.is_empty()
     }
 
-    /// The text with every paste spelt out.
+    /// The text with every paste spelt out, and every image named.
     pub(crate) fn expanded(&self) -> String {
-        let mut text = String::with_capacity(self.text.len());
-        for c in self.text.chars() {
-            match self.paste(c) {
-                Some(paste) => text.push_str(paste),
-                None => text.push(c),
-            }
-        }
-        text
+        self.spelt_out(&self.text)
     }
 
-    /// What a chip stands for.
-    pub(crate) fn paste(&self, c: char) -> Option<&str> {
-        let number = chip_number(c)?;
-        self.pastes.get(number).map(String::as_str)
+    fn spelt_out(&self, text: &str) -> String {
+        let mut spelt = String::with_capacity(text.len());
+        for c in text.chars() {
+            match self.chip(c) {
+                Some(Chip::Paste(paste)) => spelt.push_str(paste),
+                Some(Chip::Image(path)) => spelt.push_str(&image_words(path)),
+                None => spelt.push(c),
+            }
+        }
+        spelt
+    }
+
+    /// What a character stands for, if it is a chip.
+    pub(crate) fn chip(&self, c: char) -> Option<&Chip> {
+        self.chips.get(chip_number(c)?)
+    }
+
+    /// The images in the text, in their order.
+    pub(crate) fn images(&self) -> Vec<PathBuf> {
+        let chips = self.text.chars().filter_map(|c| self.chip(c));
+        let images = chips.filter_map(|chip| match chip {
+            Chip::Image(path) => Some(path.clone()),
+            Chip::Paste(_) => None,
+        });
+        images.collect()
     }
 
     /// Replaces everything; can be undone.
@@ -85,8 +112,10 @@ impl Editor {
     }
 
     pub(crate) fn clear(&mut self) {
+        // Chips are numbered anew.
+        let killed = without_chips(&self.spelt_out(&self.killed));
         *self = Self {
-            killed: std::mem::take(&mut self.killed),
+            killed,
             ..Self::default()
         };
     }
@@ -107,20 +136,50 @@ impl Editor {
     /// Inserts a paste as one chip.
     pub(crate) fn insert_chip(&mut self, paste: &str) {
         self.remember(None);
-        let number = u32::try_from(self.pastes.len()).unwrap_or(u32::MAX);
-        let chip = char::from_u32((*CHIPS.start() as u32).saturating_add(number));
-        match chip.filter(|chip| CHIPS.contains(chip)) {
-            Some(chip) => {
-                self.pastes.push(without_chips(paste));
-                self.insert_raw(chip.encode_utf8(&mut [0; 4]));
-            }
-            None => self.insert_raw(&without_chips(paste)),
+        let paste = without_chips(paste);
+        match self.new_chip(Chip::Paste(paste.clone())) {
+            Some(chip) => self.insert_raw(chip.encode_utf8(&mut [0; 4])),
+            None => self.insert_raw(&paste),
         }
     }
 
+    /// Inserts an image as one chip.
+    pub(crate) fn insert_image(&mut self, path: &Path) {
+        self.remember(None);
+        match self.new_chip(Chip::Image(path.to_owned())) {
+            Some(chip) => self.insert_raw(chip.encode_utf8(&mut [0; 4])),
+            None => self.insert_raw(&image_words(path)),
+        }
+    }
+
+    /// Makes chips again of images that the text names.
+    pub(crate) fn restore_images(&mut self, images: &[PathBuf]) {
+        for path in images {
+            let words = image_words(path);
+            if self.text.contains(&words)
+                && let Some(chip) = self.new_chip(Chip::Image(path.clone()))
+            {
+                self.text = self.text.replace(&words, chip.encode_utf8(&mut [0; 4]));
+                self.cursor = self.text.len();
+            }
+        }
+    }
+
+    /// Returns nothing when all characters for chips are used up.
+    fn new_chip(&mut self, chip: Chip) -> Option<char> {
+        let number = u32::try_from(self.chips.len()).ok()?;
+        let letter = char::from_u32((*CHIPS.start() as u32).checked_add(number)?)?;
+        CHIPS.contains(&letter).then(|| {
+            self.chips.push(chip);
+            letter
+        })
+    }
+
     pub(crate) fn apply(&mut self, edit: Edit) {
-        if edit == Edit::Undo {
-            return self.undo();
+        match edit {
+            Edit::Undo => return self.undo(),
+            Edit::Redo => return self.redo(),
+            _ => {}
         }
         if edit.changes() {
             self.remember(Some(edit));
@@ -137,7 +196,7 @@ impl Editor {
             Edit::KillToLineEnd => self.kill(self.cursor, self.line_end_or_next()),
             Edit::KillToLineStart => self.kill(self.line_start(), self.cursor),
             Edit::Yank => self.insert_raw(&self.killed.clone()),
-            Edit::Undo => {}
+            Edit::Undo | Edit::Redo => {}
             Edit::Left => self.cursor = self.left(),
             Edit::Right => self.cursor = self.right(),
             Edit::WordLeft => self.cursor = self.word_left(),
@@ -152,6 +211,41 @@ impl Editor {
     /// Moves to a byte that is known to be between two characters.
     pub(crate) fn move_to(&mut self, cursor: usize) {
         self.cursor = cursor.min(self.text.len());
+        self.last = None;
+    }
+
+    /// Takes a piece of the text out, and keeps something to put back.
+    pub(crate) fn cut(&mut self, range: Range<usize>, kept: String) {
+        self.remember(None);
+        self.killed = kept;
+        self.remove(range.start, range.end);
+    }
+
+    /// Keeps something to put back.
+    pub(crate) fn keep(&mut self, kept: String) {
+        self.killed = kept;
+    }
+
+    /// What was cut or kept last.
+    pub(crate) fn kept(&self) -> &str {
+        &self.killed
+    }
+
+    /// Puts a piece of this text, chips included, somewhere else; the cursor is behind it.
+    pub(crate) fn put(&mut self, at: usize, text: &str) {
+        self.remember(None);
+        self.cursor = at;
+        self.insert_raw(text);
+    }
+
+    /// How many steps can be undone.
+    pub(crate) fn undo_depth(&self) -> usize {
+        self.undo.len()
+    }
+
+    /// Makes one step of all that were taken since there were so many.
+    pub(crate) fn join_undo(&mut self, depth: usize) {
+        self.undo.truncate(depth + 1);
         self.last = None;
     }
 
@@ -178,6 +272,7 @@ impl Editor {
             (Some(Edit::Insert(c)), Some(Edit::Insert(_))) if c != ' '
         );
         self.last = edit;
+        self.redo.clear();
         if goes_on {
             return;
         }
@@ -189,9 +284,17 @@ impl Editor {
 
     fn undo(&mut self) {
         self.last = None;
-        if let Some((text, cursor)) = self.undo.pop() {
-            self.text = text;
-            self.cursor = cursor;
+        if let Some(before) = self.undo.pop() {
+            self.redo.push((self.text.clone(), self.cursor));
+            (self.text, self.cursor) = before;
+        }
+    }
+
+    fn redo(&mut self) {
+        self.last = None;
+        if let Some(after) = self.redo.pop() {
+            self.undo.push((self.text.clone(), self.cursor));
+            (self.text, self.cursor) = after;
         }
     }
 
@@ -239,6 +342,7 @@ impl Edit {
         !matches!(
             self,
             Self::Undo
+                | Self::Redo
                 | Self::Left
                 | Self::Right
                 | Self::WordLeft
@@ -251,13 +355,18 @@ impl Edit {
     }
 }
 
-fn is_word(c: char) -> bool {
+pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || CHIPS.contains(&c)
 }
 
 fn chip_number(c: char) -> Option<usize> {
     let number = (c as u32).checked_sub(*CHIPS.start() as u32)?;
     CHIPS.contains(&c).then_some(number as usize)
+}
+
+/// An image as it is named in a text.
+pub(crate) fn image_words(path: &Path) -> String {
+    without_chips(&format!("[image: {}]", path.display()))
 }
 
 fn without_chips(text: &str) -> String {
@@ -330,6 +439,34 @@ mod tests {
         assert_eq!(editor.expanded(), "see ");
         editor.apply(Edit::Undo);
         assert_eq!(editor.expanded(), "see a\nb\nc");
+    }
+
+    #[test]
+    fn what_was_cut_with_a_chip_in_it_is_the_same_after_the_text_was_sent() {
+        let mut editor = editor("see ");
+        editor.insert_chip("a\nb");
+        editor.apply(Edit::KillToLineStart);
+        editor.clear();
+        editor.insert_chip("another");
+        editor.apply(Edit::Yank);
+        assert_eq!(editor.expanded(), "anothersee a\nb");
+    }
+
+    #[test]
+    fn an_image_is_a_chip_that_is_named_in_the_text_and_can_be_made_of_it_again() {
+        let mut editor = editor("see ");
+        let images = [PathBuf::from("/a/b.png")];
+        editor.insert_image(&images[0]);
+        assert_eq!(editor.expanded(), "see [image: /a/b.png]");
+        assert_eq!(editor.images(), images);
+        let text = editor.expanded();
+        editor.set(&text);
+        assert!(editor.images().is_empty());
+        editor.restore_images(&images);
+        assert_eq!(editor.images(), images);
+        assert_eq!(editor.expanded(), text);
+        editor.apply(Edit::Backspace);
+        assert!(editor.images().is_empty());
     }
 
     #[test]

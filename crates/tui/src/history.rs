@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// How much of the end of the file is read: more than anybody searches in.
+/// How much of the end of the file is read, and kept of what is sent: more than anybody searches in.
 const BYTES_MAX: u64 = 1024 * 1024;
 
 /// Reads the messages, the oldest first. A file that cannot be read is an empty one: nothing depends on it.
@@ -60,8 +60,20 @@ impl History {
         let is_new = self.entries.last().is_none_or(|last| last != text);
         if is_new {
             self.entries.push(text.to_owned());
+            self.forget_oldest();
         }
         is_new
+    }
+
+    /// Keeps no more than would be read again; the newest always.
+    fn forget_oldest(&mut self) {
+        let mut bytes = 0;
+        let kept = self.entries.iter().rev().take_while(|entry| {
+            bytes += entry.len() as u64;
+            bytes <= BYTES_MAX
+        });
+        let kept = kept.count().max(1);
+        self.entries.drain(..self.entries.len() - kept);
     }
 
     pub(crate) fn is_shown(&self) -> bool {
@@ -126,6 +138,24 @@ mod tests {
         assert_eq!(history.later(), None);
         assert!(!history.is_shown());
         assert!(history.add("c") && !history.add("c"));
+    }
+
+    #[test]
+    fn messages_without_end_do_not_fill_the_memory() {
+        let mut history = History::default();
+        for number in 0..100 {
+            history.add(&format!("{number}{}", " long".repeat(10_000)));
+        }
+        let bytes: usize = history.entries.iter().map(String::len).sum();
+        assert!(bytes as u64 <= BYTES_MAX && history.entries.len() > 10);
+        assert!(
+            history
+                .earlier()
+                .is_some_and(|last| last.starts_with("99 "))
+        );
+        let huge = "x".repeat(2 * 1024 * 1024);
+        history.add(&huge);
+        assert_eq!(history.earlier(), Some(huge.as_str()));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub enum FromHost {
     Around(Around),
     /// What came of [`ToHost::Edit`]: the text as the editor left it, or why there is none.
     Edited(Result<String, String>),
+    /// What came of [`ToHost::Clipboard`]: a file with the image, or why there is none.
+    Image(Result<PathBuf, String>),
     BusyInput(BusyInput),
     Reasoning(ShowReasoning),
     /// The program is done: the interface gives the terminal back.
@@ -45,6 +47,13 @@ pub enum FromHost {
 #[derive(Debug)]
 pub enum ToHost {
     Op(Op),
+    /// Words with images beside them: the program reads the files and adds them to the message.
+    Illustrated {
+        op: Op,
+        images: Vec<PathBuf>,
+    },
+    /// The person wants the image in the clipboard.
+    Clipboard,
     Command {
         command: &'static Command,
         arguments: String,
@@ -124,6 +133,14 @@ pub enum BusyInput {
     Steer,
 }
 
+/// Which keys edit what is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EditMode {
+    #[default]
+    Emacs,
+    Vi,
+}
+
 /// How much of what a model thinks is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ShowReasoning {
@@ -139,6 +156,7 @@ pub enum ShowReasoning {
 pub struct Settings {
     pub is_coloured: bool,
     pub busy_input: BusyInput,
+    pub edit_mode: EditMode,
     pub reasoning: ShowReasoning,
     pub shows_cost: bool,
     pub rings_bell: bool,
@@ -157,6 +175,7 @@ impl Default for Settings {
         Self {
             is_coloured: true,
             busy_input: BusyInput::default(),
+            edit_mode: EditMode::default(),
             reasoning: ShowReasoning::default(),
             shows_cost: true,
             rings_bell: false,

@@ -1,4 +1,4 @@
-//! Which key does what. Emacs keys, as in every shell.
+//! Which key does what. Emacs keys, as in every shell; those of vi are made of them in `vi.rs`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -19,6 +19,8 @@ pub(crate) enum Key {
     End,
     SearchHistory,
     OpenEditor,
+    /// Ctrl-V, or Alt-V where the terminal keeps the other for itself.
+    PasteImage,
     Redraw,
     ToggleDetails,
     Suspend,
@@ -76,6 +78,7 @@ fn with_control(c: char) -> Key {
         'o' => return Key::ToggleDetails,
         'p' => return Key::Up,
         'r' => return Key::SearchHistory,
+        'v' => return Key::PasteImage,
         'z' => return Key::Suspend,
         _ => return Key::Other,
     })
@@ -86,6 +89,7 @@ fn with_alt(c: char) -> Key {
         'b' => Edit::WordLeft,
         'f' => Edit::WordRight,
         'd' => Edit::KillWord,
+        'v' => return Key::PasteImage,
         '<' => Edit::TextStart,
         '>' => Edit::TextEnd,
         _ => return Key::Other,

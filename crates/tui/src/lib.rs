@@ -20,16 +20,18 @@ mod history;
 mod keymap;
 mod picker;
 mod status;
+mod vi;
 
 mod files;
 mod fuzzy;
+mod images;
 mod screen;
 mod terminal;
 mod theme;
 mod wrap;
 
 pub use host::{
-    Around, BusyInput, Choice, Depth, FromHost, Item, Leave, Opened, Settings, ShowReasoning,
-    ToHost,
+    Around, BusyInput, Choice, Depth, EditMode, FromHost, Item, Leave, Opened, Settings,
+    ShowReasoning, ToHost,
 };
 pub use run::{TuiError, run};

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
@@ -15,7 +16,7 @@ use crate::app::{App, Effect, Input};
 use crate::host::{FromHost, Leave, Settings, ToHost};
 use crate::screen::{Screen, View};
 use crate::terminal::{PanicGuard, RawTerminal};
-use crate::{files, history};
+use crate::{files, history, images};
 
 /// At most 60 frames a second: more nobody sees.
 const FRAME: Duration = Duration::from_millis(16);
@@ -147,6 +148,7 @@ impl Rim {
     fn take(&mut self, input: Input) -> Option<Leave> {
         self.is_dirty = true;
         self.is_urgent |= matches!(input, Input::Key(_) | Input::Paste(_));
+        let input = self.recognised(input);
         if matches!(input, Input::Host(FromHost::Edited(_))) && self.retake().is_err() {
             return Some(Leave::Closed);
         }
@@ -157,6 +159,19 @@ impl Rim {
             }
         }
         None
+    }
+
+    /// A paste that names images is one of images.
+    fn recognised(&self, input: Input) -> Input {
+        let Input::Paste(text) = input else {
+            return input;
+        };
+        let home = self.settings.user_home.as_deref();
+        let images = images::pasted(&text, home, Path::is_file);
+        match images.is_empty() {
+            true => Input::Paste(text),
+            false => Input::PastedImages { text, images },
+        }
     }
 
     fn act(&mut self, effect: Effect) -> Option<Leave> {

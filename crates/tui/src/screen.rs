@@ -9,11 +9,13 @@ use ratatui_core::text::Line;
 /// From here on the terminal shows nothing until [`END`]: no half-drawn frame is ever seen.
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l";
 const END: &str = "\x1b[?2026l";
-const CLEAR_BELOW: &str = "\x1b[J";
 /// A row is cleared as a whole before it is written: a row that is cleared in part counts as full when a terminal breaks
 /// its rows anew.
 const CLEAR_ROW: &str = "\x1b[2K";
 const CLEAR_TO_END: &str = "\x1b[K";
+/// Clears the row and what is below it from its second cell on: tmux takes a screen that is cleared from its first cell
+/// for one worth keeping, and puts it into its scrollback.
+const CLEAR_ROWS: &str = "\x1b[2K\x1b[C\x1b[J\r";
 /// Live rows are cut, not wrapped: a character whose width we misjudge must not push the others down.
 const NO_WRAP: &str = "\x1b[?7l";
 const WRAP: &str = "\x1b[?7h";
@@ -99,8 +101,7 @@ impl Screen {
             self.clear_after(out, line);
             out.push_str("\r\n");
         }
-        // Only now: tmux takes a screen that is cleared from its first cell for one worth keeping.
-        out.push_str(CLEAR_BELOW);
+        out.push_str(CLEAR_ROWS);
         self.drawn = View::default();
         self.at_row = 0;
     }
@@ -118,7 +119,7 @@ impl Screen {
         }
         if view.rows.len() < self.drawn.rows.len() {
             self.go_to(out, view.rows.len());
-            out.push_str(CLEAR_BELOW);
+            out.push_str(CLEAR_ROWS);
         }
         out.push_str(WRAP);
     }
@@ -322,6 +323,20 @@ mod tests {
         shown.terminal.screen_mut().set_size(10, 10);
         shown.draw(&[], &["──────────", "> "]);
         assert_eq!(shown.text(), "kept\n──────────\n> ");
+    }
+
+    #[test]
+    fn a_screen_is_never_cleared_from_its_first_cell() {
+        let mut screen = Screen::new(true, 20);
+        let view = |rows: &[&'static str]| View {
+            rows: rows.iter().map(|row| Line::raw(*row)).collect(),
+            cursor: None,
+        };
+        let mut written = screen.draw(&[], view(&["one", "two"]), 20);
+        written.push_str(&screen.draw(&[], view(&["one"]), 20));
+        written.push_str(&screen.draw(&[Line::raw("done")], view(&["one"]), 10));
+        written.push_str(&screen.erase());
+        assert!(!written.contains("\r\x1b[J"), "{written:?}");
     }
 
     #[test]

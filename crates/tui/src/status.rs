@@ -6,6 +6,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::conversation::Conversation;
 use crate::host::Around;
+use crate::vi::Mode;
 use crate::{theme, wrap};
 
 /// A context as full as this is worth a warning, in percent.
@@ -16,6 +17,8 @@ pub(crate) struct Status<'a> {
     pub(crate) around: Around,
     pub(crate) user_home: Option<&'a PathBuf>,
     pub(crate) shows_cost: bool,
+    /// Where vi keys are used.
+    pub(crate) mode: Option<Mode>,
 }
 
 impl Status<'_> {
@@ -37,7 +40,8 @@ impl Status<'_> {
             return Vec::new();
         };
         let dim = |text: String| Span::styled(wrap::clean(&text), theme::DIM);
-        let mut facts = vec![dim(opened.model.clone())];
+        let mut facts: Vec<_> = self.mode().into_iter().collect();
+        facts.push(dim(opened.model.clone()));
         facts.extend(self.context(opened.context_window));
         facts.extend(self.cost().map(dim));
         facts.extend(self.servers());
@@ -49,6 +53,13 @@ impl Status<'_> {
         let title = opened.title.clone();
         facts.push(dim(title.unwrap_or_else(|| opened.id.to_string())));
         facts
+    }
+
+    fn mode(&self) -> Option<Span<'static>> {
+        Some(match self.mode? {
+            Mode::Insert => Span::styled("insert", theme::DIM),
+            Mode::Normal => Span::styled("normal", theme::HEADING),
+        })
     }
 
     fn context(&self, window: u64) -> Option<Span<'static>> {

@@ -2,13 +2,17 @@
 //!
 //! Works before the settings are loaded, so that `edit`, `check` and `path` help when they cannot be.
 
+mod browse;
 mod check;
 mod edit;
+
+use std::io::{self, IsTerminal as _};
 
 use hermes_config::{Changed, Environment, Home, Key, Settings, mask, set, to_yaml, unset};
 use hermes_core::text::nearest;
 use serde_json::Value;
 
+use super::interview::Interview;
 use super::layout::print_json;
 use crate::args::{ConfigArgs, ConfigCommand, JsonFlag, RunFlags};
 use crate::base::Base;
@@ -18,6 +22,12 @@ use crate::output::{note, print, println};
 pub(crate) fn run(profile: Option<&str>, flags: &RunFlags, args: ConfigArgs) -> Outcome<()> {
     let process = Environment::of_process();
     let home = Home::resolve(&process, profile)?;
+    if args.command.is_none()
+        && io::stdout().is_terminal()
+        && let Some(interview) = Interview::begin(&process, "hermes config")
+    {
+        return browse::run(profile, flags, interview);
+    }
     match args.command.unwrap_or(ConfigCommand::Show) {
         ConfigCommand::Path => println(&home.config_yaml().display().to_string()),
         ConfigCommand::EnvPath => println(&home.dot_env().display().to_string()),

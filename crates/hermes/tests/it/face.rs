@@ -109,6 +109,27 @@ async fn a_paste_of_five_thousand_lines_is_one_chip_and_is_sent_whole() {
 }
 
 #[tokio::test]
+async fn vi_keys_edit_the_message_when_they_are_wanted() {
+    let setting = Setting::new(Script::new([Answer::text("fine")])).await;
+    configure(&setting, "display:\n  edit_mode: vi\n");
+    let terminal = open(&setting);
+    terminal.expect_screen("  insert · ", SOON);
+    terminal.send("helo world");
+    terminal.expect_screen("› helo world", SOON);
+    terminal.send("\x1b");
+    terminal.expect_screen("  normal · ", SOON);
+    terminal.send("0flylp");
+    terminal.expect_screen("› hello world", SOON);
+    terminal.send("wcweverybody");
+    terminal.expect_screen("› hello everybody", SOON);
+    terminal.expect_screen("  insert · ", SOON);
+    terminal.send("\r");
+    expect_answer(&terminal, "fine");
+    let body = setting.server.requests()[0].json["messages"].to_string();
+    assert!(body.contains("hello everybody"), "{body}");
+}
+
+#[tokio::test]
 async fn a_terminal_that_is_resized_while_it_streams_stays_whole() {
     let setting = Setting::new(Script::new([slow(60), Answer::text("after")])).await;
     let mut terminal = open(&setting);

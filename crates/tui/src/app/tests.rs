@@ -18,7 +18,7 @@ use ratatui_core::widgets::Widget;
 use serde_json::json;
 
 use super::{App, Effect, Input};
-use crate::host::{BusyInput, Choice, Depth, FromHost, Item, Opened, Settings, ToHost};
+use crate::host::{BusyInput, Choice, Depth, EditMode, FromHost, Item, Opened, Settings, ToHost};
 
 /// An interface, and everything it has printed.
 struct Scene {
@@ -569,6 +569,58 @@ fn a_command_that_has_to_wait_stays_in_the_input() {
     scene.begin("go");
     assert!(scene.send("/model other").is_empty());
     assert_eq!(scene.app.draft(), "/model other");
+}
+
+#[test]
+fn images_are_chips_and_go_beside_the_words() {
+    let mut scene = Scene::new(80, 24);
+    scene.write("see ");
+    let images = vec![PathBuf::from("/tmp/a cat.png")];
+    let text = "/tmp/a\\ cat.png".to_owned();
+    let pasted = Input::PastedImages {
+        text,
+        images: images.clone(),
+    };
+    scene.app.update(pasted, scene.now);
+    insta::assert_snapshot!("image_80x24", scene.screen());
+    let wishes = wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE));
+    match &wishes[..] {
+        [ToHost::Illustrated { op, images: sent }] => {
+            assert_eq!(*op, say("see [image: /tmp/a cat.png]"));
+            assert_eq!(*sent, images);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_clipboard_is_asked_for_and_its_image_attached_or_what_is_wrong_told() {
+    let mut scene = Scene::new(80, 24);
+    let asked = wishes(scene.control('v'));
+    assert!(matches!(asked[..], [ToHost::Clipboard]), "{asked:?}");
+    scene.host(FromHost::Image(Ok("/tmp/clip.png".into())));
+    assert!(scene.screen().contains("› [image clip.png]"));
+    scene.host(FromHost::Image(Err("there is none".into())));
+    assert!(scene.screen().contains("there is none"));
+}
+
+#[test]
+fn the_status_row_names_the_mode_of_vi_keys() {
+    let screen = |columns, rows| {
+        let settings = Settings {
+            edit_mode: EditMode::Vi,
+            ..Settings::default()
+        };
+        let mut scene = Scene::with(settings, columns, rows);
+        scene.write("some words");
+        let insert = scene.screen();
+        scene.press(KeyCode::Esc, KeyModifiers::NONE);
+        scene.write("bD");
+        format!("{insert}\n{}", scene.screen())
+    };
+    insta::assert_snapshot!("vi_80x24", screen(80, 24));
+    insta::assert_snapshot!("vi_120x40", screen(120, 40));
+    insta::assert_snapshot!("vi_40x12", screen(40, 12));
 }
 
 #[test]

@@ -84,6 +84,7 @@ impl App {
             around: self.around,
             user_home: self.settings.user_home.as_ref(),
             shows_cost: self.settings.shows_cost,
+            mode: self.composer.mode(),
         };
         status.row(columns)
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{KEY, contains, json, refused, run, stdout};
 use crate::setting::{bare, write_config};
 
+const SOON: Duration = Duration::from_secs(30);
 const BROKEN: &str = "agent:\n  max_turns: [1\nmodel: x\n";
 
 fn configured() -> Hermes {
@@ -114,6 +115,63 @@ fn a_change_keeps_comments_and_can_be_taken_back() {
         &["not in your settings"],
     );
     contains(&config_text(&hermes), &["# written by hand"]);
+}
+
+#[test]
+fn at_a_terminal_settings_are_looked_for_explained_and_changed_with_the_same_checks() {
+    let hermes = configured();
+    let before = config_text(&hermes);
+    let mut terminal = hermes.clone().args(["config"]).spawn_in_terminal();
+    terminal.expect("words to look for", SOON);
+    terminal.send("requests in one turn\n");
+    terminal.expect("agent.max_turns", SOON);
+    terminal.expect("words to look for", SOON);
+    terminal.send("1\n");
+    terminal.expect("model requests in one turn", SOON);
+    terminal.expect("agent.max_turns = 7", SOON);
+    terminal.expect("built in: 90", SOON);
+    terminal.expect("new value", SOON);
+    terminal.send("many\n");
+    terminal.expect("must be a number", SOON);
+    terminal.expect("new value", SOON);
+    assert_eq!(config_text(&hermes), before);
+    terminal.send("8\n");
+    terminal.expect("saved in", SOON);
+    // The list again, with the new value, and back to where it began.
+    terminal.expect("agent.max_turns", SOON);
+    terminal.expect("8", SOON);
+    terminal.expect("words to look for", SOON);
+    terminal.send("\n");
+    terminal.expect("words to look for", SOON);
+    assert_eq!(
+        config_text(&hermes),
+        before.replace("7 # seven", "8 # seven")
+    );
+    terminal.send("agent.max_turns\n");
+    terminal.expect("new value", SOON);
+    terminal.send("-\n");
+    terminal.expect("saved in", SOON);
+    terminal.expect("words to look for", SOON);
+    terminal.send("q\n");
+    assert_eq!(terminal.wait(SOON), Some(0));
+    assert_eq!(
+        stdout(&hermes, &["config", "get", "agent.max_turns"]),
+        "90\n"
+    );
+}
+
+#[test]
+fn a_secret_is_asked_for_without_showing_it() {
+    let hermes = configured();
+    let mut terminal = hermes.clone().args(["config"]).spawn_in_terminal();
+    terminal.expect("words to look for", SOON);
+    terminal.send("model.api_key\n");
+    terminal.expect("new value", SOON);
+    terminal.send("sk-other-9876543210\n");
+    terminal.expect("saved in", SOON);
+    terminal.expect("words to look for", SOON);
+    assert!(!terminal.output().contains("9876543210"));
+    contains(&config_text(&hermes), &["sk-other-9876543210"]);
 }
 
 #[test]
