@@ -28,6 +28,7 @@ use crate::remote::script::ScriptError;
 use back::Landed;
 pub use credential::{CredentialError, CredentialFile};
 use name::Name;
+use pack::Arrived;
 use plan::Ledger;
 use scan::Found;
 use there::There;
@@ -41,9 +42,6 @@ const FILES_MAX: usize = 5000;
 /// Largest archive, which is held in memory.
 const ARCHIVE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// How often we look whether something changed here.
-const LOOK_INTERVAL: Duration = Duration::from_secs(5);
-
 /// When it did not work, commands are not held up by it again for this long.
 const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -51,6 +49,9 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 const BACK_ATTEMPTS: u32 = 3;
 const BACK_PAUSE: Duration = Duration::from_secs(1);
 const LEAVE_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Files that are asked for at once: their names are arguments of a program there.
+const NAMES_ASKED: usize = 200;
 
 /// Names in one notice; the rest is counted.
 const NAMES_SHOWN: usize = 8;
@@ -71,6 +72,8 @@ pub struct FilesThere {
     /// The folder that stands for it there; `~/.hermes` is below the home there.
     pub folder: String,
     pub credentials: Vec<CredentialFile>,
+    /// How often we look whether something changed here.
+    pub look_interval: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -130,7 +133,7 @@ impl FileSync {
         }
         let brought = self.try_bring(line, &mut state).await;
         let pause = match &brought {
-            Ok(()) => LOOK_INTERVAL,
+            Ok(()) => self.files.look_interval,
             // The command finds out for itself, and the next one may have more luck.
             Err(SyncError::There(ScriptError::Line(_))) => Duration::ZERO,
             Err(_) => RETRY_INTERVAL,
@@ -211,19 +214,30 @@ impl FileSync {
         if names.is_empty() {
             return Ok(Landed::default());
         }
-        let archive = there.get(&names).await?;
-        let asked: BTreeSet<Name> = names.into_iter().collect();
-        let (arrived, refused) = blocking(move || pack::unpack(&archive, &asked)).await??;
-        if refused > 0 {
-            self.tell(format!(
-                "{refused} things that are no files of skills, or too large, were not brought back"
-            ));
+        let mut arrived = Vec::new();
+        for names in names.chunks(NAMES_ASKED) {
+            arrived.extend(self.fetch(&there, names).await?);
         }
         let lock = back::lock(&self.files.home).await?;
         let (home, ledger) = (self.files.home.clone(), ledger.clone());
         let landed = blocking(move || back::land(&home, arrived, &ledger)).await?;
         drop(lock);
         Ok(landed)
+    }
+
+    async fn fetch(&self, there: &There<'_>, names: &[Name]) -> Result<Vec<Arrived>, SyncError> {
+        let archive = there.get(names).await?;
+        let asked: BTreeSet<Name> = names.iter().cloned().collect();
+        let (arrived, refused) = blocking(move || pack::unpack(&archive, &asked)).await??;
+        if refused > 0 {
+            self.tell(format!(
+                "{refused} things that are no files of skills, or too large, were not brought back"
+            ));
+        }
+        match names.len().saturating_sub(arrived.len() + refused) {
+            0 => Ok(arrived),
+            missing => Err(io::Error::other(format!("{missing} files did not arrive")).into()),
+        }
     }
 
     async fn remove_credentials(&self, line: &dyn Line, ledger: &Ledger) {

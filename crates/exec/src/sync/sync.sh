@@ -70,7 +70,9 @@ put() {
 # Prints an archive of the files whose names are the input.
 get() {
     cd "$folder" && mkdir -p "$incoming" && head -c "$bytes" >"$incoming/names" || fail "cannot write to \`$folder\`"
-    tar -cf - -T "$incoming/names" 2>/dev/null
+    set --
+    while IFS= read -r name; do set -- "$@" "$name"; done <"$incoming/names"
+    tar -cf - "$@" 2>/dev/null
     end 0
 }
 

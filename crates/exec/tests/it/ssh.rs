@@ -1,11 +1,12 @@
 //! Commands on another host, over a real `sshd`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{Terminal, TerminalError};
 use hermes_exec::{Background, ProcessFolder, Ssh, SshSettings};
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::{processes, terminal};
+use hermes_testkit::contract::{luggage, processes, terminal};
 use hermes_testkit::peers::{Sshd, is_there, program};
 
 use crate::{command, environment, is_alive, pid_in, wait_until};
@@ -31,6 +32,16 @@ async fn another_host_keeps_the_contract() {
     }
     let sshd = Sshd::start();
     terminal::check(&Ssh::new(settings(&sshd)), sshd.folder.path()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_goes_along_to_another_host_keeps_the_contract() {
+    if !is_there("sshd") {
+        return;
+    }
+    let sshd = Sshd::start();
+    let open = |home: &Path| Ssh::new(settings(&sshd)).carrying(crate::luggage(home));
+    luggage::check(open, sshd.folder.path()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,6 @@
 //! What every implementation of a port must do, one suite per port.
 
+pub mod luggage;
 pub mod model;
 pub mod processes;
 pub mod store;
