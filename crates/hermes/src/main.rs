@@ -20,6 +20,7 @@ mod host;
 mod key_ledger;
 mod keyboard;
 mod logging;
+mod luggage;
 mod mcp;
 mod mixture;
 mod model_settings;

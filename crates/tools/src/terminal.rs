@@ -168,7 +168,10 @@ impl TerminalTool {
             Ok(output) if cx.reader == Reader::Program && output.exit == CommandExit::Code(0) => {
                 Ok(ToolOutput::text(output.text))
             }
-            Ok(output) => present(&arguments.command, timeout, &output),
+            Ok(mut output) => {
+                output.text = with_notices(&output.text, &self.terminal.notices());
+                present(&arguments.command, timeout, &output)
+            }
             Err(error) => Err(ToolError::Answer(error.to_string())),
         }
     }
@@ -269,6 +272,15 @@ fn present(line: &str, timeout: Duration, output: &CommandOutput) -> Result<Tool
             ),
         ))),
     }
+}
+
+/// Puts what the place has to say before what the command printed.
+fn with_notices(text: &str, notices: &[String]) -> String {
+    let lines: String = notices
+        .iter()
+        .map(|notice| format!("[{notice}]\n"))
+        .collect();
+    lines + text
 }
 
 fn with_note(output: &CommandOutput, note: &str) -> String {

@@ -128,3 +128,30 @@ async fn a_shell_may_begin_in_the_home_over_there() {
     let output = Ssh::new(at_home).run(elsewhere).await.unwrap();
     assert_eq!(output.text, "home\n");
 }
+
+#[tokio::test]
+async fn files_that_cannot_be_brought_hold_up_no_command_and_are_told_once() {
+    if !is_there("sshd") {
+        return;
+    }
+    let sshd = Sshd::start();
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("skills")).unwrap();
+    std::fs::write(home.path().join("skills/a"), "a").unwrap();
+    // A file where the folder should be.
+    std::fs::write(sshd.path(".hermes"), "").unwrap();
+    let ssh = Ssh::new(settings(&sshd)).carrying(crate::luggage(home.path()));
+    for _ in 0..2 {
+        let output = ssh.run(command("echo ran")).await.unwrap();
+        assert_eq!(output.text, "ran\n");
+    }
+    let notices = ssh.notices();
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(
+        notices[0].contains("were not brought along: mkdir: "),
+        "{notices:?}"
+    );
+    assert!(ssh.notices().is_empty());
+    ssh.leave().await;
+    assert!(ssh.notices().is_empty());
+}

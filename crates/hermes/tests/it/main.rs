@@ -18,6 +18,7 @@ mod demo;
 mod execute_code;
 mod face;
 mod golden;
+mod luggage;
 mod mcp;
 mod mcp_login;
 mod oneshot;

@@ -34,6 +34,7 @@ pub async fn check<T: Terminal>(open: impl Fn(&Path) -> T, cwd: impl Into<PathBu
     changes_here_are_seen_by_the_next_command(&trip, &place).await;
     changes_there_come_back_and_credentials_go(&trip, &place).await;
     a_second_start_sends_only_what_changed(&trip, &open(trip.home)).await;
+    credentials_stay_for_whoever_is_still_there(&trip, &open(trip.home), &open(trip.home)).await;
     another_home_is_left_alone(&trip, &open(trip.home)).await;
 }
 
@@ -167,6 +168,26 @@ async fn a_second_start_sends_only_what_changed(trip: &Trip<'_>, place: &dyn Ter
         !trip.home.join("skills/demo/made").exists(),
         "what is gone here stays gone"
     );
+}
+
+async fn credentials_stay_for_whoever_is_still_there(
+    trip: &Trip<'_>,
+    first: &dyn Terminal,
+    second: &dyn Terminal,
+) {
+    let look = format!("cat ~/.hermes/{CREDENTIAL} 2>/dev/null || echo none");
+    for place in [first, second] {
+        assert_eq!(trip.say(place, &look).await, "{\"token\": 1}");
+    }
+    first.leave().await;
+    assert_eq!(trip.say(second, &look).await, "{\"token\": 1}");
+    second.leave().await;
+    // Without the file here, nobody brings it again.
+    let aside = trip.home.join("aside");
+    fs::rename(trip.home.join(CREDENTIAL), &aside).unwrap();
+    assert_eq!(trip.say(second, &look).await, "none\n");
+    second.leave().await;
+    fs::rename(aside, trip.home.join(CREDENTIAL)).unwrap();
 }
 
 async fn another_home_is_left_alone(trip: &Trip<'_>, place: &dyn Terminal) {
