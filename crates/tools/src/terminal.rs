@@ -353,6 +353,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_the_place_has_to_say_stands_before_the_output() {
+        let notices = ["no `tar` there".to_owned()];
+        assert_eq!(with_notices("out\n", &notices), "[no `tar` there]\nout\n");
+        assert_eq!(with_notices("out\n", &[]), "out\n");
+    }
+
     /// Shows a result as `ok`, `answer` or `stopped` and its text.
     fn shown(line: &str, text: &str, exit: CommandExit) -> (&'static str, String) {
         match present(line, Duration::from_secs(180), &output(text, exit)) {
