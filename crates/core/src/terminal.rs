@@ -22,6 +22,17 @@ pub trait Terminal: Send + Sync {
     fn folder_here(&self, _session: &SessionId, _cwd: &Path) -> Option<PathBuf> {
         None
     }
+
+    /// Returns what somebody should know about the place that no command printed. Each thing is told once.
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Ends our stay, when no command runs any more: brings back what belongs here and removes what must not stay there.
+    /// What came of it is among the notices.
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 
 use crate::program::{ProgramOutput, find, output};
 use crate::remote::{Line, OpenLine, Remote, child};
+use crate::sync::Luggage;
 
 /// What the program is called, newest first. They take the same words.
 const PROGRAMS: &[&str] = &["apptainer", "singularity"];
@@ -61,11 +62,25 @@ impl Apptainer {
         };
         Self(Remote::new(instance, folder, Vec::new()))
     }
+
+    /// Takes something along for commands.
+    pub fn carrying(mut self, luggage: Luggage) -> Self {
+        self.0.carry(luggage);
+        self
+    }
 }
 
 impl Terminal for Apptainer {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         self.0.run(command)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.0.notices()
+    }
+
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        self.0.leave()
     }
 }
 

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::remote::calls::{self, Calls};
 use crate::remote::{Line, OpenLine, Remote};
+use crate::sync::Luggage;
 
 /// Longest answer of the API. A call to the toolbox waits for output, but not for this long.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
@@ -71,11 +72,25 @@ impl Daytona {
         };
         Self(Remote::new(line, folder, Vec::new()))
     }
+
+    /// Takes something along for commands.
+    pub fn carrying(mut self, luggage: Luggage) -> Self {
+        self.0.carry(luggage);
+        self
+    }
 }
 
 impl Terminal for Daytona {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         self.0.run(command)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.0.notices()
+    }
+
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        self.0.leave()
     }
 }
 

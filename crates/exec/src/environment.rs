@@ -7,6 +7,9 @@ const ALLOWED: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TERM", "TZ", "SHELL", "TMPDIR", "PWD",
 ];
 
+/// What another machine has of its own.
+const OF_THIS_MACHINE: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PWD"];
+
 const ALLOWED_PREFIXES: &[&str] = &["LC_"];
 
 /// Words that make a variable a secret when they are one of the words of its name.
@@ -54,10 +57,35 @@ fn is_passed(name: &OsStr, passthrough: &[String]) -> bool {
             .iter()
             .any(|prefix| name.starts_with(prefix))
         || passthrough.iter().any(|wanted| wanted == name);
-    is_wanted && !looks_secret(name)
+    is_wanted && !is_secret_name(name)
 }
 
-fn looks_secret(name: &str) -> bool {
+/// Chooses the variables that go along to another machine: those the user named, without secrets and without what describes
+/// this machine.
+pub fn named_variables<'a>(
+    all: impl Iterator<Item = (&'a str, &'a str)>,
+    passthrough: &[String],
+) -> Vec<(String, String)> {
+    let is_named = |name: &str| passthrough.iter().any(|wanted| wanted == name);
+    let is_passed = |name: &str| {
+        is_named(name)
+            && is_shell_name(name)
+            && !OF_THIS_MACHINE.contains(&name)
+            && !is_secret_name(name)
+    };
+    all.filter(|(name, _)| is_passed(name))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// Returns whether a shell can set it.
+fn is_shell_name(name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(is_word)
+}
+
+/// Returns whether a variable of this name is never passed on, whoever asks for it: the key of a provider, or another one.
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     SECRET_PREFIXES
         .iter()
@@ -124,6 +152,22 @@ mod tests {
             "LC_API_KEY",
         ];
         assert!(passed(&secrets, &secrets).is_empty());
+    }
+
+    #[test]
+    fn only_named_variables_go_to_another_machine_and_never_a_secret() {
+        let all = [
+            ("PATH", "/bin"),
+            ("LANG", "de"),
+            ("GREETING", "it's"),
+            ("OPENAI_API_KEY", "k"),
+            ("BASH_FUNC_x%%", "() { :; }"),
+        ];
+        let named = all.map(|(name, _)| name.to_owned());
+        let passed = named_variables(all.into_iter(), &named);
+        let names: Vec<&str> = passed.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["LANG", "GREETING"]);
+        assert!(named_variables(all.into_iter(), &[]).is_empty());
     }
 
     #[test]

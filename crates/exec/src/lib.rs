@@ -1,8 +1,9 @@
 //! Where commands run. The only crate that starts child processes.
 //!
 //! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine; [`Ssh`] does on another host, [`Docker`]
-//! and [`Apptainer`] do in a container, [`Daytona`] and [`Modal`] in a cloud, over `remote`, which is for every place that is reached by
-//! a line. `shell` is what all of them run, and [`Background`] stands on any of them. Every command is a process group of
+//! and [`Apptainer`] do in a container, [`Daytona`] and [`Modal`] in a cloud, over `remote`, which is for every place that
+//! is reached by a line; `sync` brings skills and credential files there and back. `shell` is what all of them run, and
+//! [`Background`] stands on any of them. Every command is a process group of
 //! its own, so that stopping it stops everything it started; a `watchdog` does the same should this process be killed
 //! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes: an
 //! editor, a browser, `git`. [`CheckpointStore`] keeps copies of projects, with git as its store.
@@ -20,6 +21,7 @@ mod docker;
 mod modal;
 mod remote;
 mod ssh;
+mod sync;
 
 mod background;
 
@@ -40,10 +42,11 @@ pub use checkpoints::{
 };
 pub use daytona::{Daytona, DaytonaSettings};
 pub use docker::{Docker, DockerSettings, TmpfsSizes};
-pub use environment::child_environment;
+pub use environment::{child_environment, is_secret_name, named_variables};
 pub use fence::{Fence, FenceMeans, FencePlaces, Network, NotFenced};
 pub use local::Local;
 pub use modal::{Modal, ModalSettings};
 pub use program::{ProgramOutput, interactive, launch, output};
 pub use shell::START_FILES;
 pub use ssh::{Ssh, SshSettings};
+pub use sync::{CredentialError, CredentialFile, FilesThere, Luggage};

@@ -6,6 +6,7 @@
 pub(crate) mod calls;
 pub(crate) mod child;
 mod output;
+pub(crate) mod script;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,7 +21,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::capture::Capture;
 use crate::mark::new_mark;
-use crate::shell::{Left, file_name, invocation, missing_folder};
+use crate::shell::{Left, file_name, invocation, missing_folder, quoted};
+use crate::sync::{FileSync, Luggage};
 use output::{EndOfOutput, Heard};
 
 /// How long the other side may take to kill a command and say so.
@@ -62,6 +64,9 @@ pub(crate) struct Remote<L> {
     start_files: Vec<String>,
     known: Mutex<HashSet<SessionId>>,
     random: Random,
+    /// Lines of a script that set the variables which go along.
+    exports: String,
+    files: Option<FileSync>,
 }
 
 impl<L: Line> Remote<L> {
@@ -72,7 +77,16 @@ impl<L: Line> Remote<L> {
             start_files,
             known: Mutex::default(),
             random: Random::from_system(),
+            exports: String::new(),
+            files: None,
         }
+    }
+
+    pub(crate) fn carry(&mut self, luggage: Luggage) {
+        let export =
+            |(name, value): &(String, String)| format!("export {name}={}\n", quoted(value));
+        self.exports = luggage.variables.iter().map(export).collect();
+        self.files = luggage.files.map(FileSync::new);
     }
 
     pub(crate) fn line(&self) -> &L {
@@ -80,6 +94,13 @@ impl<L: Line> Remote<L> {
     }
 
     async fn run(&self, mut command: ShellCommand) -> Result<CommandOutput, TerminalError> {
+        if let Some(files) = &self.files {
+            // A stopped command is dealt with below.
+            tokio::select! {
+                () = files.bring(&self.line) => {}
+                () = command.stop.cancelled() => {}
+            }
+        }
         let started = Instant::now();
         if let Some(folder) = &self.folder {
             command.cwd.clone_from(folder);
@@ -136,7 +157,7 @@ impl<L: Line> Remote<L> {
         let shell = invocation(command, "", left, mark, &self.start_files)?;
         let how = if command.pty { "pty" } else { "plain" };
         let mut args = vec![
-            include_str!("lifeline.sh").to_owned(),
+            self.exports.clone() + include_str!("lifeline.sh"),
             "hermes".to_owned(),
             file_name(&command.session),
             shell.args[SHELL_ARGUMENTS - 2].clone(),
@@ -157,6 +178,19 @@ impl<L: Line> Remote<L> {
 impl<L: Line> Terminal for Remote<L> {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         Box::pin(self.run(command))
+    }
+
+    fn notices(&self) -> Vec<String> {
+        let files = self.files.as_ref();
+        files.map_or_else(Vec::new, FileSync::take_notices)
+    }
+
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if let Some(files) = &self.files {
+                files.leave(&self.line).await;
+            }
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use hermes_core::{BoxFuture, CommandOutput, ShellCommand, Terminal, TerminalErro
 
 use crate::remote::{Line, OpenLine, Remote, child};
 use crate::shell::quoted;
+use crate::sync::Luggage;
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT_S: u32 = 10;
@@ -54,11 +55,25 @@ impl Ssh {
         let (folder, start_files) = (settings.folder.clone(), settings.start_files.clone());
         Self(Remote::new(SshLine { settings }, folder, start_files))
     }
+
+    /// Takes something along for commands.
+    pub fn carrying(mut self, luggage: Luggage) -> Self {
+        self.0.carry(luggage);
+        self
+    }
 }
 
 impl Terminal for Ssh {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         self.0.run(command)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.0.notices()
+    }
+
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        self.0.leave()
     }
 }
 

@@ -22,6 +22,7 @@ mod image;
 mod key_ledger;
 mod keyboard;
 mod logging;
+mod luggage;
 mod mcp;
 mod mixture;
 mod model_settings;

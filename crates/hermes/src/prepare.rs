@@ -7,6 +7,7 @@ use crate::args::RunFlags;
 use crate::base::Base;
 use crate::choose_session::{Chosen, choose};
 use crate::failure::Outcome;
+use crate::output::note;
 use crate::personality::Personalities;
 use crate::wiring::{Audience, Wired, open_store};
 use crate::worktree::Worktree;
@@ -77,7 +78,9 @@ impl Prepared {
 
     /// Cleans up, whatever became of the conversation.
     pub async fn leave(self, base: &Base) {
-        self.wired.stop().await;
+        for notice in self.wired.stop().await {
+            note(&notice);
+        }
         leave(self.worktree, base).await;
     }
 }

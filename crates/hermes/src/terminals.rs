@@ -9,13 +9,14 @@ use std::sync::Arc;
 use hermes_core::{Processes, Terminal};
 use hermes_exec::{
     Apptainer, ApptainerSettings, Background, Daytona, DaytonaSettings, Docker, DockerSettings,
-    Fence, FencePlaces, Local, Network, ProcessFolder, START_FILES, Ssh, SshSettings, TmpfsSizes,
-    child_environment,
+    Fence, FencePlaces, Local, Luggage, Network, ProcessFolder, START_FILES, Ssh, SshSettings,
+    TmpfsSizes, child_environment,
 };
 use hermes_tools::{CodeMode, CodePlace, CodeSettings};
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
+use crate::luggage;
 use crate::wiring::SystemClock;
 
 /// A place for commands, the processes in its background, and how scripts run there.
@@ -27,7 +28,16 @@ pub struct Terminals {
 
 impl Terminals {
     pub fn chosen(base: &Base) -> Outcome<Self> {
-        let (terminal, folder) = backend(base)?;
+        Self::carrying(base, luggage::packed(base)?)
+    }
+
+    /// The same, for a look at whether commands run there: nothing goes along, and nothing is left there.
+    pub fn to_try(base: &Base) -> Outcome<Self> {
+        Self::carrying(base, Luggage::default())
+    }
+
+    fn carrying(base: &Base, luggage: Luggage) -> Outcome<Self> {
+        let (terminal, folder) = backend(base, luggage)?;
         let code = code_settings(base, &folder)?;
         let processes = Background::new(
             Arc::clone(&terminal),
@@ -79,17 +89,29 @@ fn code_settings(base: &Base, folder: &ProcessFolder) -> Outcome<CodeSettings> {
     })
 }
 
-fn backend(base: &Base) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
+fn backend(base: &Base, luggage: Luggage) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
     match base.settings.string("terminal.backend")?.as_str() {
         "local" => Ok((
             Arc::new(local(base)?),
             ProcessFolder::Here(base.home.processes()),
         )),
-        "ssh" => Ok((Arc::new(ssh(base)?), ProcessFolder::Cache)),
-        "docker" => Ok((Arc::new(docker(base)?), ProcessFolder::Cache)),
-        "singularity" | "apptainer" => Ok((Arc::new(apptainer(base)?), ProcessFolder::Cache)),
-        "daytona" => Ok((Arc::new(daytona(base)?), ProcessFolder::Cache)),
-        "modal" => Ok((Arc::new(modal::modal(base)?), ProcessFolder::Cache)),
+        "ssh" => Ok((Arc::new(ssh(base)?.carrying(luggage)), ProcessFolder::Cache)),
+        "docker" => Ok((
+            Arc::new(docker(base)?.carrying(luggage)),
+            ProcessFolder::Cache,
+        )),
+        "singularity" | "apptainer" => Ok((
+            Arc::new(apptainer(base)?.carrying(luggage)),
+            ProcessFolder::Cache,
+        )),
+        "daytona" => Ok((
+            Arc::new(daytona(base)?.carrying(luggage)),
+            ProcessFolder::Cache,
+        )),
+        "modal" => Ok((
+            Arc::new(modal::modal(base)?.carrying(luggage)),
+            ProcessFolder::Cache,
+        )),
         other => Err(Failure::usage(format!(
             "`terminal.backend` is `{other}`, which this version cannot run commands on"
         ))

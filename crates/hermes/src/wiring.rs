@@ -19,6 +19,7 @@ use crate::checkpoints;
 use crate::delegation;
 use crate::failure::Outcome;
 use crate::key_ledger::AuthLedger;
+use crate::luggage;
 use crate::mcp::{Company, Servers};
 use crate::mixture;
 use crate::model_settings::model_settings;
@@ -98,6 +99,7 @@ impl Wired {
         notes.extend(terminals::note(base)?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
+        warnings.extend(luggage::warnings(base)?);
         warnings.extend(servers.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = agent_settings(base, flags, audience, cwd)?;
@@ -131,12 +133,14 @@ impl Wired {
         })
     }
 
-    /// Ends what runs beside the session.
-    pub async fn stop(&self) {
+    /// Ends what runs beside the session. Returns what the user should know of it.
+    pub async fn stop(&self) -> Vec<String> {
         if !self.processes_run_on {
             self.processes.leave().await;
         }
+        self.terminal.leave().await;
         self.servers.stop().await;
+        self.terminal.notices()
     }
 
     /// Reads the settings of the MCP servers again. Sessions that run keep their tools; see [`Wired::refresh_tools`].

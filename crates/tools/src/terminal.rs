@@ -171,7 +171,10 @@ impl TerminalTool {
             Ok(output) if cx.reader == Reader::Program && output.exit == CommandExit::Code(0) => {
                 Ok(ToolOutput::text(output.text))
             }
-            Ok(output) => present(&arguments.command, timeout, &output),
+            Ok(mut output) => {
+                output.text = with_notices(&output.text, &self.terminal.notices());
+                present(&arguments.command, timeout, &output)
+            }
             Err(error) => Err(ToolError::Answer(error.to_string())),
         }
     }
@@ -277,6 +280,15 @@ fn present(line: &str, timeout: Duration, output: &CommandOutput) -> Result<Tool
     }
 }
 
+/// Puts what the place has to say before what the command printed.
+fn with_notices(text: &str, notices: &[String]) -> String {
+    let lines: String = notices
+        .iter()
+        .map(|notice| format!("[{notice}]\n"))
+        .collect();
+    lines + text
+}
+
 fn with_note(output: &CommandOutput, note: &str) -> String {
     match output.text.trim_end() {
         "" => note.to_owned(),
@@ -345,6 +357,13 @@ mod tests {
             exit,
             elapsed: Duration::from_millis(1240),
         }
+    }
+
+    #[test]
+    fn what_the_place_has_to_say_stands_before_the_output() {
+        let notices = ["no `tar` there".to_owned()];
+        assert_eq!(with_notices("out\n", &notices), "[no `tar` there]\nout\n");
+        assert_eq!(with_notices("out\n", &[]), "out\n");
     }
 
     /// Shows a result as `ok`, `answer` or `stopped` and its text.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::remote::{Line, OpenLine, Remote};
+use crate::sync::Luggage;
 use engine::{Engine, EngineError};
 use frames::Frames;
 
@@ -83,11 +84,25 @@ impl Docker {
         };
         Self(Remote::new(container, folder, start_files))
     }
+
+    /// Takes something along for commands.
+    pub fn carrying(mut self, luggage: Luggage) -> Self {
+        self.0.carry(luggage);
+        self
+    }
 }
 
 impl Terminal for Docker {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         self.0.run(command)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.0.notices()
+    }
+
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        self.0.leave()
     }
 }
 

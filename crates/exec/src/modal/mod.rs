@@ -20,6 +20,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::remote::{Line, OpenLine, Remote};
+use crate::sync::Luggage;
 use cloud::{Cloud, CloudError, Sandbox};
 use line::Exec;
 use snapshots::Snapshots;
@@ -71,11 +72,25 @@ impl Modal {
         };
         Self(Remote::new(line, folder, Vec::new()))
     }
+
+    /// Takes something along for commands.
+    pub fn carrying(mut self, luggage: Luggage) -> Self {
+        self.0.carry(luggage);
+        self
+    }
 }
 
 impl Terminal for Modal {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         self.0.run(command)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.0.notices()
+    }
+
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        self.0.leave()
     }
 }
 

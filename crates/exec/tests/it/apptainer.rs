@@ -1,12 +1,12 @@
 //! Commands in a container of Apptainer, whose program a script of the test kit stands in for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::Terminal;
 use hermes_exec::{Apptainer, ApptainerSettings, Background, ProcessFolder};
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::{processes, terminal};
+use hermes_testkit::contract::{luggage, processes, terminal};
 
 use crate::command;
 use hermes_testkit::peers::{is_there, program};
@@ -65,6 +65,16 @@ async fn an_instance_keeps_the_contract() {
     }
     let host = Host::new();
     terminal::check(&Apptainer::new(host.settings()), "/tmp").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_goes_along_to_an_instance_keeps_the_contract() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let open = |home: &Path| Apptainer::new(host.settings()).carrying(crate::luggage(home));
+    luggage::check(open, "/tmp").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

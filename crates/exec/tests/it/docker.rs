@@ -1,11 +1,12 @@
 //! Commands in a container, over podman's real engine.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::Terminal;
 use hermes_exec::{Background, Docker, DockerSettings, ProcessFolder, TmpfsSizes};
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::{processes, terminal};
+use hermes_testkit::contract::{luggage, processes, terminal};
 use hermes_testkit::peers::{Podman, is_there};
 
 use crate::command;
@@ -43,6 +44,16 @@ async fn a_container_keeps_the_contract() {
     }
     let podman = Podman::start();
     terminal::check(&Docker::new(settings(&podman)), "/tmp").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_goes_along_to_a_container_keeps_the_contract() {
+    if !can_run() {
+        return;
+    }
+    let podman = Podman::start();
+    let open = |home: &Path| Docker::new(settings(&podman)).carrying(crate::luggage(home));
+    luggage::check(open, "/tmp").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -24,7 +24,8 @@ use std::time::{Duration, Instant};
 use hermes_core::{
     BoxFuture, CancellationToken, CommandOutput, Progress, ShellCommand, Terminal, TerminalError,
 };
-use hermes_exec::Local;
+use hermes_exec::{CredentialFile, FilesThere, Local, Luggage};
+use hermes_testkit::contract::luggage::{CREDENTIAL, VARIABLE};
 
 /// Long enough that a test which waits for it has failed.
 const NEVER: Duration = Duration::from_secs(60);
@@ -45,6 +46,20 @@ fn command(line: &str) -> ShellCommand {
         output_bytes_max: 10_000,
         stop: CancellationToken::new(),
         progress: Progress::default(),
+    }
+}
+
+/// What the contract wants to go along from a home of Hermes.
+fn luggage(home: &Path) -> Luggage {
+    let (name, value) = VARIABLE;
+    Luggage {
+        variables: vec![(name.to_owned(), value.to_owned())],
+        files: Some(FilesThere {
+            home: home.to_owned(),
+            folder: "~/.hermes".to_owned(),
+            credentials: vec![CredentialFile::new(CREDENTIAL).unwrap()],
+            look_interval: Duration::ZERO,
+        }),
     }
 }
 

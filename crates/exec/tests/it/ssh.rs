@@ -1,11 +1,12 @@
 //! Commands on another host, over a real `sshd`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{Terminal, TerminalError};
 use hermes_exec::{Background, ProcessFolder, Ssh, SshSettings};
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::{processes, terminal};
+use hermes_testkit::contract::{luggage, processes, terminal};
 use hermes_testkit::peers::{Sshd, is_there, program};
 
 use crate::{command, environment, is_alive, pid_in, wait_until};
@@ -31,6 +32,16 @@ async fn another_host_keeps_the_contract() {
     }
     let sshd = Sshd::start();
     terminal::check(&Ssh::new(settings(&sshd)), sshd.folder.path()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_goes_along_to_another_host_keeps_the_contract() {
+    if !is_there("sshd") {
+        return;
+    }
+    let sshd = Sshd::start();
+    let open = |home: &Path| Ssh::new(settings(&sshd)).carrying(crate::luggage(home));
+    luggage::check(open, sshd.folder.path()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -116,4 +127,31 @@ async fn a_shell_may_begin_in_the_home_over_there() {
     elsewhere.cwd = "/a/folder/of/this/machine".into();
     let output = Ssh::new(at_home).run(elsewhere).await.unwrap();
     assert_eq!(output.text, "home\n");
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_brought_hold_up_no_command_and_are_told_once() {
+    if !is_there("sshd") {
+        return;
+    }
+    let sshd = Sshd::start();
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("skills")).unwrap();
+    std::fs::write(home.path().join("skills/a"), "a").unwrap();
+    // A file where the folder should be.
+    std::fs::write(sshd.path(".hermes"), "").unwrap();
+    let ssh = Ssh::new(settings(&sshd)).carrying(crate::luggage(home.path()));
+    for _ in 0..2 {
+        let output = ssh.run(command("echo ran")).await.unwrap();
+        assert_eq!(output.text, "ran\n");
+    }
+    let notices = ssh.notices();
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(
+        notices[0].contains("were not brought along: mkdir: "),
+        "{notices:?}"
+    );
+    assert!(ssh.notices().is_empty());
+    ssh.leave().await;
+    assert!(ssh.notices().is_empty());
 }

@@ -24,7 +24,7 @@ pub(super) struct Answered {
 /// Tries the terminal of the settings. A failure comes with what to do about it.
 pub(super) async fn try_terminal(base: &Base, deadline: Duration) -> Outcome<Answered> {
     let backend = base.settings.string("terminal.backend")?;
-    let terminals = Terminals::chosen(base)?;
+    let terminals = Terminals::to_try(base)?;
     let (elapsed, system) = ask(base, terminals.terminal.as_ref(), WHO, deadline)
         .await
         .map_err(|problem| Failure::new(problem).hint(advice(&backend)))?;

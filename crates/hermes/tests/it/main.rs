@@ -20,6 +20,7 @@ mod face;
 mod files;
 mod golden;
 mod images;
+mod luggage;
 mod mcp;
 mod mcp_login;
 mod oneshot;

@@ -1,6 +1,7 @@
 //! What every implementation of a port must do, one suite per port.
 
 pub mod files;
+pub mod luggage;
 pub mod model;
 pub mod processes;
 pub mod store;

@@ -27,7 +27,7 @@ pub(super) async fn checks(base: &Base, offline: bool) -> Vec<Check> {
         Err(error) => return vec![Check::broken(NAME, error.to_string(), FIX)],
     };
     if offline && backend != LOCAL {
-        return match Terminals::chosen(base) {
+        return match Terminals::to_try(base) {
             Ok(_) => vec![Check::good(
                 NAME,
                 format!("run over {backend}; not tried, as asked"),
@@ -72,7 +72,7 @@ fn broken(name: &'static str, failure: Failure) -> Check {
 async fn python(base: &Base, backend: &str) -> Check {
     const NAME: &str = "python3";
     const INSTALL: &str = "install Python 3.8 or newer there, or do without execute_code";
-    let terminals = match Terminals::chosen(base) {
+    let terminals = match Terminals::to_try(base) {
         Ok(terminals) => terminals,
         Err(failure) => return broken(NAME, failure),
     };
