@@ -72,7 +72,7 @@ async fn what_goes_along_to_a_sandbox_of_modal_keeps_the_contract() {
     let (server, folder) = cloud();
     let open =
         |home: &Path| Modal::new(settings(&server, folder.path())).carrying(crate::luggage(home));
-    luggage::check(open, server.home()).await;
+    luggage::check_alone(open, server.home()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
