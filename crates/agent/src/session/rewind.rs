@@ -1,0 +1,58 @@
+//! Takes turns back.
+
+use hermes_core::{Entry, Event, Message, Notice, Part, StoreError, UserMessage};
+
+use super::task::SessionTask;
+
+impl SessionTask {
+    /// Takes the last turns back, and returns what the user had said in the first of them.
+    pub(super) async fn rewind(&mut self, turns: u32) -> Option<UserMessage> {
+        let refusal = match self.try_rewind(turns).await {
+            Ok(Some((turns, message))) => {
+                let said = Message::from(message.clone()).text();
+                self.tell(Event::Rewound { turns, said }).await;
+                return Some(message);
+            }
+            Ok(None) => "there is nothing to take back".into(),
+            Err(error) => format!("{error}; {}", error.hint()),
+        };
+        let notice = Notice::NotTaken { reason: refusal };
+        self.tell(Event::Notice { notice }).await;
+        None
+    }
+
+    /// Rewinds in the store first: what is on disk is what happened.
+    async fn try_rewind(&mut self, turns: u32) -> Result<Option<(u32, UserMessage)>, StoreError> {
+        if self.is_stale {
+            self.reload().await?;
+        }
+        let Some((turns, rest)) = self.history.before_last(turns) else {
+            return Ok(None);
+        };
+        match &mut self.unwritten {
+            Some(unwritten) => {
+                let kept = unwritten.inherited.len() - turns as usize;
+                unwritten.inherited.truncate(kept);
+            }
+            None => {
+                self.recorder.add(Entry::Rewound { turns });
+                if let Err(error) = self.recorder.commit().await {
+                    self.is_stale = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Some((turns, as_said(self.history.cut(rest)))))
+    }
+}
+
+/// Returns a message without the files that its references brought along: they are read anew.
+fn as_said(message: Message) -> UserMessage {
+    let mut has_words = false;
+    let mut parts = message.parts;
+    parts.retain(|part| match part {
+        Part::Text { .. } => !std::mem::replace(&mut has_words, true),
+        _ => true,
+    });
+    UserMessage { parts }
+}

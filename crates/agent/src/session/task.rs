@@ -1,0 +1,143 @@
+//! The task behind a session: takes ops one after the other, and owns everything the conversation needs.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hermes_core::{Claim, Event, Op, OpenTurn, Person, Prefix, SessionId, UserMessage};
+use tokio::sync::{Semaphore, mpsc};
+
+use super::beginning::Unwritten;
+use super::{AgentSettings, Ports};
+use crate::approvals::Questions;
+use crate::calls::Kept;
+use crate::delegation::{Background, Crew, Report};
+use crate::enquiries::Enquiries;
+use crate::history::History;
+use crate::nested::NestedContext;
+use crate::record::Recorder;
+use crate::steering::Steering;
+
+pub(super) struct SessionTask {
+    pub(super) ports: Ports,
+    pub(super) settings: AgentSettings,
+    pub(super) events: mpsc::Sender<Event>,
+    pub(super) recorder: Recorder,
+    pub(super) history: History,
+    /// What to write with the first message.
+    pub(super) unwritten: Option<Unwritten>,
+    pub(super) claim: Option<Claim>,
+    pub(super) open_turn: Option<OpenTurn>,
+    pub(super) queue: VecDeque<UserMessage>,
+    pub(super) steering: Steering,
+    pub(super) questions: Questions,
+    pub(super) enquiries: Enquiries,
+    pub(super) nested: NestedContext,
+    pub(super) kept: Kept,
+    /// Room for subagents.
+    pub(super) permits: Arc<Semaphore>,
+    pub(super) background: Background,
+    /// The store refused something: what is in memory may be ahead of it.
+    pub(super) is_stale: bool,
+}
+
+/// What a turn begins with.
+pub(super) enum Input {
+    Said(UserMessage),
+    /// What subagents found that ran in the background.
+    Reported(Report),
+}
+
+impl SessionTask {
+    pub(super) fn new(ports: Ports, settings: AgentSettings, events: mpsc::Sender<Event>) -> Self {
+        let id = SessionId::generate(ports.clock.now(), &ports.random);
+        Self {
+            recorder: Recorder::new(ports.store.clone(), ports.clock.clone(), id),
+            nested: NestedContext::below(&settings.cwd, settings.nested_context),
+            history: History::new(Prefix::default(), Vec::new()),
+            unwritten: None,
+            claim: None,
+            open_turn: None,
+            queue: VecDeque::new(),
+            steering: Steering::default(),
+            questions: Questions::default(),
+            enquiries: Enquiries::default(),
+            kept: Kept::default(),
+            permits: Arc::new(Semaphore::new(settings.delegation.subagents_max)),
+            background: Background::default(),
+            is_stale: false,
+            ports,
+            settings,
+            events,
+        }
+    }
+
+    /// Takes ops until every door is closed and the work is done.
+    pub(super) async fn run(mut self, mut ops: mpsc::Receiver<Op>) {
+        self.take_up_background();
+        loop {
+            if let Some(open) = self.open_turn.take() {
+                self.take_up(open, &mut ops).await;
+                continue;
+            }
+            let Some(input) = self.next_input(&mut ops).await else {
+                return self.background.close().await;
+            };
+            self.begin_turn(input, &mut ops).await;
+        }
+    }
+
+    /// Goes on waiting for subagents that this conversation sent out before it was closed, where a person follows it.
+    fn take_up_background(&mut self) {
+        if !self.settings.is_attended {
+            return;
+        }
+        let crew = |call| Crew {
+            parent: self.recorder.session().clone(),
+            ports: self.ports.clone(),
+            settings: self.settings.clone(),
+            permits: Arc::clone(&self.permits),
+            events: self.events.clone(),
+            call,
+            person: Person::default(),
+        };
+        self.background.take_up(crew, self.history.messages());
+    }
+
+    /// Returns what to begin a turn with, or nothing when every door is closed.
+    async fn next_input(&mut self, ops: &mut mpsc::Receiver<Op>) -> Option<Input> {
+        loop {
+            if let Some(message) = self.queue.pop_front() {
+                return Some(Input::Said(message));
+            }
+            if let Some(report) = self.background.next_report() {
+                return Some(Input::Reported(report));
+            }
+            let op = match ops.try_recv() {
+                Ok(op) => op,
+                Err(_) => {
+                    self.tell(Event::Idle).await;
+                    tokio::select! {
+                        op = ops.recv() => op?,
+                        () = self.background.reported() => continue,
+                    }
+                }
+            };
+            match op {
+                Op::Say(message) | Op::Steer(message) => self.queue.push_back(message),
+                Op::Rewind { turns } => {
+                    self.rewind(turns).await;
+                }
+                Op::Retry => {
+                    let again = self.rewind(1).await;
+                    self.queue.extend(again);
+                }
+                Op::Interrupt => self.background.interrupt(),
+                Op::Answer { .. } | Op::Respond { .. } => {}
+            }
+        }
+    }
+
+    pub(super) async fn tell(&self, event: Event) {
+        let _ = self.events.send(event).await;
+    }
+}

@@ -1,0 +1,306 @@
+//! Turns in their session: each begins durably, goes on while ops keep coming in, and ends visibly, also after a crash.
+
+use std::collections::VecDeque;
+
+use hermes_core::{
+    CancellationToken, Entry, Event, Message, Notice, Op, OpenTurn, Part, ResultStatus, StoreError,
+    ToolResult, TurnEnd, TurnId, UserMessage,
+};
+use tokio::sync::mpsc;
+
+use super::beginning::Unwritten;
+use super::task::{Input, SessionTask};
+use crate::history::History;
+use crate::references;
+use crate::steering::Steering;
+use crate::turn::{TurnContext, TurnStart, run_turn};
+
+/// Messages that may wait for the turn before them. More is a script run wild; the rest is refused visibly.
+const SAYS_WAITING_MAX: usize = 32;
+/// A turn that was running this often when the process died is not tried again.
+const CRASHES_MAX: u32 = 3;
+
+impl SessionTask {
+    pub(super) async fn begin_turn(&mut self, input: Input, ops: &mut mpsc::Receiver<Op>) {
+        let turn = TurnId::generate(self.ports.clock.now(), &self.ports.random);
+        if self.is_stale {
+            if let Err(error) = self.reload().await {
+                return self.tell_broken(turn, &error).await;
+            }
+            if self.open_turn.is_some() {
+                return self.put_back(input);
+            }
+        }
+        let message = self.message_of(input).await;
+        if let Err(error) = self.record_start(&turn, &message).await {
+            return self.tell_broken(turn, &error).await;
+        }
+        self.history.push(message);
+        self.tell(Event::TurnStarted { turn: turn.clone() }).await;
+        self.finish_turn(turn, TurnStart::default(), ops).await;
+    }
+
+    fn put_back(&mut self, input: Input) {
+        match input {
+            Input::Said(message) => self.queue.push_front(message),
+            Input::Reported(report) => self.background.put_back(report),
+        }
+    }
+
+    async fn message_of(&self, input: Input) -> Message {
+        match input {
+            // What a model wrote is taken by the letter.
+            Input::Said(message) if self.settings.delegation.depth > 0 => message.into(),
+            Input::Said(message) => self.with_references(message).await,
+            Input::Reported(report) => {
+                let subagents = report.subagents();
+                let notice = Notice::SubagentsDone { subagents };
+                self.tell(Event::Notice { notice }).await;
+                report.message().into()
+            }
+        }
+    }
+
+    /// Makes the user's message durable; the first one with its session.
+    async fn record_start(&mut self, turn: &TurnId, message: &Message) -> Result<(), StoreError> {
+        let started = Entry::TurnStarted {
+            turn: turn.clone(),
+            message: message.clone(),
+        };
+        let Some(Unwritten { row, inherited }) = &self.unwritten else {
+            self.recorder.add(started);
+            return self.recorder.commit().await;
+        };
+        if self.claim.is_none() {
+            self.claim = Some(self.ports.store.claim(&row.id).await?);
+        }
+        let entries = inherited.iter().cloned().chain([started]).collect();
+        self.ports.store.create(row.clone(), entries).await?;
+        self.unwritten = None;
+        Ok(())
+    }
+
+    /// Goes on with a turn that a crash cut short, unless it was the turn that crashed us.
+    pub(super) async fn take_up(&mut self, open: OpenTurn, ops: &mut mpsc::Receiver<Op>) {
+        let turn = open.turn;
+        let crashes = open.resumed + 1;
+        if crashes >= CRASHES_MAX {
+            self.answer_lost_calls(&turn);
+            return self.end_turn(turn, TurnEnd::Abandoned { crashes }).await;
+        }
+        self.recorder.add(Entry::TurnResumed { turn: turn.clone() });
+        self.tell(Event::TurnResumed {
+            turn: turn.clone(),
+            attempt: crashes,
+        })
+        .await;
+        let lost = open
+            .intents
+            .into_iter()
+            .map(|intent| (intent.call, intent.effect))
+            .collect();
+        self.finish_turn(
+            turn,
+            TurnStart {
+                steps_used: open.steps,
+                lost,
+            },
+            ops,
+        )
+        .await;
+    }
+
+    async fn finish_turn(&mut self, turn: TurnId, start: TurnStart, ops: &mut mpsc::Receiver<Op>) {
+        match self.drive_turn(&turn, start, ops).await {
+            Ok(end) => self.end_turn(turn, end).await,
+            Err(error) => self.tell_broken(turn, &error).await,
+        }
+    }
+
+    /// Runs a turn to its end while ops keep coming in.
+    async fn drive_turn(
+        &mut self,
+        turn: &TurnId,
+        start: TurnStart,
+        ops: &mut mpsc::Receiver<Op>,
+    ) -> Result<TurnEnd, StoreError> {
+        let stop = CancellationToken::new();
+        let cx = TurnContext {
+            ports: &self.ports,
+            settings: &self.settings,
+            recorder: &self.recorder,
+            turn: turn.clone(),
+            stop: stop.clone(),
+            events: &self.events,
+            steering: &self.steering,
+            questions: &self.questions,
+            enquiries: &self.enquiries,
+            nested: &self.nested,
+            kept: &self.kept,
+            permits: &self.permits,
+            launcher: self.background.launcher(),
+        };
+        let running = run_turn(&cx, &mut self.history, start);
+        tokio::pin!(running);
+        let mut doors_open = true;
+        loop {
+            let op = tokio::select! {
+                biased;
+                op = ops.recv(), if doors_open => op,
+                () = self.background.tend() => continue,
+                end = &mut running => return end,
+            };
+            let answer = match op {
+                Some(Op::Interrupt) => {
+                    stop.cancel(); // the turn still ends by itself, with results for its calls
+                    forget(&mut self.queue, &self.steering)
+                }
+                Some(Op::Say(message)) => wait_in_line(&mut self.queue, message),
+                Some(Op::Steer(message)) => self.steering.push(message),
+                Some(Op::Rewind { .. } | Op::Retry) => Some(Notice::NotTaken {
+                    reason: "a turn runs; stop it first".into(),
+                }),
+                Some(Op::Answer { approval, verdict }) => {
+                    let taken = self.questions.answer(&approval, verdict);
+                    taken.err().map(|reason| Notice::NotTaken { reason })
+                }
+                Some(Op::Respond { enquiry, response }) => {
+                    let taken = self.enquiries.respond(&enquiry, response);
+                    taken.err().map(|reason| Notice::NotTaken { reason })
+                }
+                None => {
+                    doors_open = false;
+                    None
+                }
+            };
+            if let Some(notice) = answer {
+                let _ = self.events.send(Event::Notice { notice }).await;
+            }
+        }
+    }
+
+    async fn end_turn(&mut self, turn: TurnId, end: TurnEnd) {
+        let closing = (!self.history.is_closed()).then(|| Message::assistant(closing_words(&end)));
+        self.recorder.add(Entry::TurnEnded {
+            turn: turn.clone(),
+            end: end.clone(),
+            closing: closing.clone(),
+        });
+        if let Err(error) = self.recorder.commit().await {
+            return self.tell_broken(turn, &error).await;
+        }
+        if let Some(closing) = closing {
+            self.history.push(closing);
+        }
+        let late = self.steering.take();
+        if !late.is_empty() {
+            self.tell(Event::Notice {
+                notice: Notice::SteeringQueued,
+            })
+            .await;
+            late.into_iter()
+                .rev()
+                .for_each(|message| self.queue.push_front(message));
+        }
+        self.tell(Event::TurnEnded { turn, end }).await;
+    }
+
+    async fn tell_broken(&mut self, turn: TurnId, error: &StoreError) {
+        self.is_stale = true;
+        let end = TurnEnd::Broken {
+            error: error.to_string(),
+            hint: error.hint(),
+        };
+        self.tell(Event::TurnEnded { turn, end }).await;
+    }
+
+    /// Goes back to what the store has: what is in memory may be ahead of it.
+    pub(super) async fn reload(&mut self) -> Result<(), StoreError> {
+        if self.unwritten.is_none() {
+            let loaded = self.ports.store.load(self.recorder.session()).await?;
+            self.history = History::new(loaded.prefix, loaded.messages);
+            self.open_turn = loaded.open_turn;
+        }
+        self.recorder = self.recorder_of(self.recorder.session().clone());
+        self.is_stale = false;
+        Ok(())
+    }
+
+    /// Gives calls of an abandoned turn their result, so that the history can go on.
+    fn answer_lost_calls(&mut self, turn: &TurnId) {
+        let text = "outcome_unknown: the program crashed again and again in this turn.";
+        let results: Vec<ToolResult> = self
+            .history
+            .unanswered_calls()
+            .iter()
+            .map(|call| ToolResult::new(call, ResultStatus::OutcomeUnknown, text))
+            .collect();
+        for result in &results {
+            self.recorder.add(Entry::CallFinished {
+                turn: turn.clone(),
+                result: result.clone(),
+            });
+        }
+        self.history.push_results(results);
+    }
+
+    async fn with_references(&self, message: UserMessage) -> Message {
+        let mut message = Message::from(message);
+        let text = message.text();
+        if !text.contains('@') {
+            return message;
+        }
+        let cwd = self.settings.cwd.clone();
+        let attaching = tokio::task::spawn_blocking(move || references::attach(&text, &cwd));
+        let attached = attaching
+            .await
+            .unwrap_or_else(|error| references::Attached {
+                text: String::new(),
+                warnings: vec![format!("the references could not be read: {error}")],
+            });
+        for text in attached.warnings {
+            self.tell(Event::Notice {
+                notice: Notice::Context { text },
+            })
+            .await;
+        }
+        if !attached.text.is_empty() {
+            message
+                .parts
+                .push(Part::text(format!("\n\n{}", attached.text)));
+        }
+        message
+    }
+}
+
+/// Puts a message behind those that wait already, unless there are too many.
+fn wait_in_line(queue: &mut VecDeque<UserMessage>, message: UserMessage) -> Option<Notice> {
+    if queue.len() < SAYS_WAITING_MAX {
+        queue.push_back(message);
+        return None;
+    }
+    let reason = format!("{SAYS_WAITING_MAX} messages wait already");
+    Some(Notice::NotTaken { reason })
+}
+
+/// Forgets everything that waits: who stops the agent does not want it to go on with the next thing.
+fn forget(queue: &mut VecDeque<UserMessage>, steering: &Steering) -> Option<Notice> {
+    let messages = queue.len() + steering.take().len();
+    queue.clear();
+    (messages > 0).then_some(Notice::Forgotten { messages })
+}
+
+/// The assistant's last word in a turn that ended without one.
+fn closing_words(end: &TurnEnd) -> String {
+    match end {
+        TurnEnd::Finished => "[Done.]".into(),
+        TurnEnd::Interrupted => "[Interrupted by the user.]".into(),
+        TurnEnd::OutOfSteps { steps } => format!("[Stopped after {steps} steps.]"),
+        TurnEnd::Stuck { reason } => format!("[Stopped: {reason}.]"),
+        TurnEnd::Failed { error } => format!("[No answer: {error}.]"),
+        TurnEnd::Broken { error, .. } => format!("[Stopped: {error}.]"),
+        TurnEnd::Abandoned { crashes } => {
+            format!("[Given up: the program crashed {crashes} times in this turn.]")
+        }
+    }
+}
