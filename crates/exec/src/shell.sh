@@ -12,6 +12,8 @@
 __hermes_keep() {
     [ -z "$__hermes_kept" ] || return
     __hermes_kept=1
+    # Not to be written down themselves.
+    unset -f __hermes_start __hermes_keep
     [ -z "$__hermes_back" ] || PWD=$__hermes_back
     if [ -n "${BASH_VERSION-}" ]; then
         unset BASH_EXECUTION_STRING
@@ -27,6 +29,8 @@ __hermes_keep() {
     else
         export -p
     fi >"$__hermes_left" && echo '# complete' >>"$__hermes_left"
+    # Whoever leaves by `exit` comes here twice.
+    __hermes_keep() { :; }
 }
 
 __hermes_start() {
