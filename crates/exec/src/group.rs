@@ -7,7 +7,7 @@ use tokio::process::Child;
 use tokio::time::{Instant, sleep};
 
 use crate::mark::signal_marked;
-use crate::watchdog::Watchdog;
+use crate::watchdog::Watched;
 
 /// How often we look whether a group that was asked to end is gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -16,7 +16,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct ProcessGroup<'a> {
     id: Pid,
-    watchdog: Option<&'a Watchdog>,
+    /// Forgotten once everything else is done.
+    _watched: Option<Watched<'a>>,
     /// What is in the environment of its processes, to find those that left the group.
     mark: Option<String>,
     kill_on_drop: bool,
@@ -24,14 +25,14 @@ pub(crate) struct ProcessGroup<'a> {
 
 impl<'a> ProcessGroup<'a> {
     /// Takes charge of the group that `leader` leads. Returns `None` when the leader was already waited for.
-    pub(crate) fn led_by(leader: &Child, watchdog: Option<&'a Watchdog>) -> Option<Self> {
+    pub(crate) fn led_by(leader: &Child, mut watched: Option<Watched<'a>>) -> Option<Self> {
         let id = Pid::from_raw(leader.id()?.try_into().ok()?)?;
-        if let Some(watchdog) = watchdog {
-            watchdog.watch(id);
+        if let Some(watched) = &mut watched {
+            watched.add_group(id);
         }
         Some(Self {
             id,
-            watchdog,
+            _watched: watched,
             mark: None,
             kill_on_drop: true,
         })
@@ -75,9 +76,6 @@ impl Drop for ProcessGroup<'_> {
             if let Some(mark) = &self.mark {
                 signal_marked(mark, Signal::KILL);
             }
-        }
-        if let Some(watchdog) = self.watchdog {
-            watchdog.forget(self.id);
         }
     }
 }

@@ -115,9 +115,9 @@ impl Local {
         };
         let state = shell.file.to_string_lossy();
         let invocation = invocation(&command, &state, left, &shell.mark, &self.start_files)?;
-        self.watchdog.wake();
+        let watched = self.watchdog.watch(&shell.mark);
         let (mut child, mut output) = self.start(&command, &invocation)?;
-        let group = ProcessGroup::led_by(&child, Some(&self.watchdog))
+        let group = ProcessGroup::led_by(&child, Some(watched))
             .ok_or_else(|| lost("the shell has no process id"))?
             .marked(&shell.mark);
 

@@ -1,11 +1,12 @@
 //! Kills the commands that are running should this process die without a chance to do it.
 //!
-//! A small shell process reads the ids of running process groups from a pipe. The kernel closes the pipe when we die,
-//! however we die; the watchdog then kills the groups it was not told to forget, and ends. It is started with the first
-//! command, and ends with the [`Watchdog`].
+//! A small shell process reads from a pipe what is running. The kernel closes the pipe when we die, however we die; the
+//! watchdog then kills what it was not told to forget, and ends. It is started with the first command, and ends with the
+//! [`Watchdog`].
 //!
-//! Out of reach are a process that leaves its group (`setsid`), as for every other way of stopping it, and a command
-//! that was started in the very moment we die, before the watchdog was told.
+//! A command is known to it by its mark before it is started, so that there is no moment in which nobody knows of it: a
+//! child holds our pipe until it is the command. By the mark it finds also what left the group (`setsid`). Where there is no
+//! `/proc`, only the group is left to go by, which is known a moment after the start.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -14,19 +15,31 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::Pid;
 
-/// Keeps a list of groups with a space on both sides of each. At the end of input it kills those that are left.
+/// Keeps a list of names with a space on both sides of each: a group with its minus, or a mark. At the end of input it
+/// kills those that are left.
 ///
 /// Signals that a terminal or a service manager sends to everyone are ignored: it is needed until its parent is gone.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
-groups=' '
-while read -r action group; do
-    case "$action:$groups" in
-        watch:*) groups="$groups$group " ;;
-        forget:*" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;;
+watched=' '
+while read -r action name; do
+    case "$action:$watched" in
+        watch:*) watched="$watched$name " ;;
+        forget:*" $name "*) watched="${watched%% $name *} ${watched#* $name }" ;;
     esac
 done
-for group in $groups; do kill -s KILL -- "-$group"; done
+for name in $watched; do
+    case $name in
+        -*) kill -s KILL -- "$name" ;;
+        *)
+            for found in $(grep -lsa -e "$name" /proc/[0-9]*/cmdline /proc/[0-9]*/environ); do
+                found=${found#/proc/}
+                found=${found%%/*}
+                kill -s KILL -- "-$found" "$found"
+            done
+            ;;
+    esac
+done
 "#;
 
 #[derive(Debug, Default)]
@@ -42,10 +55,20 @@ struct Process {
 }
 
 impl Watchdog {
-    /// Makes sure that it runs, so that the group of the next command can be told to it in no time.
+    /// Watches over a command that is about to start, by its mark.
     ///
     /// Best effort: a machine without `/bin/sh` still runs commands, unguarded.
-    pub(crate) fn wake(&self) {
+    pub(crate) fn watch(&self, mark: &str) -> Watched<'_> {
+        self.wake();
+        let mut watched = Watched {
+            watchdog: self,
+            names: Vec::new(),
+        };
+        watched.add(mark.to_owned());
+        watched
+    }
+
+    fn wake(&self) {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let is_running = |process: &mut Process| matches!(process.child.try_wait(), Ok(None));
         if !process.as_mut().is_some_and(is_running) {
@@ -53,22 +76,41 @@ impl Watchdog {
         }
     }
 
-    pub(crate) fn watch(&self, group: Pid) {
-        self.tell("watch", group);
-    }
-
-    pub(crate) fn forget(&self, group: Pid) {
-        self.tell("forget", group);
-    }
-
-    fn tell(&self, action: &str, group: Pid) {
+    fn tell(&self, action: &str, name: &str) {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = process
             .as_mut()
             .and_then(|process| process.entries.as_mut());
         if let Some(entries) = entries {
             // One that somebody killed is started again for the next command.
-            let _ = entries.write_all(format!("{action} {group}\n").as_bytes());
+            let _ = entries.write_all(format!("{action} {name}\n").as_bytes());
+        }
+    }
+}
+
+/// A command that is watched over until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Watched<'a> {
+    watchdog: &'a Watchdog,
+    names: Vec<String>,
+}
+
+impl Watched<'_> {
+    /// Tells also the group of the command.
+    pub(crate) fn add_group(&mut self, group: Pid) {
+        self.add(format!("-{group}"));
+    }
+
+    fn add(&mut self, name: String) {
+        self.watchdog.tell("watch", &name);
+        self.names.push(name);
+    }
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        for name in &self.names {
+            self.watchdog.tell("forget", name);
         }
     }
 }

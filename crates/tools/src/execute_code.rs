@@ -192,7 +192,8 @@ impl ExecuteCode {
         door: &Door,
         cx: &ToolContext,
     ) -> Result<Result<CommandOutput, TerminalError>, ToolError> {
-        let socket = socket::Socket::bind(sockets).map_err(ToolError::Answer)?;
+        let socket = socket::Socket::bind(sockets).await;
+        let socket = socket.map_err(ToolError::Answer)?;
         let command = self.command(code, json!({"socket": socket.path()}), door, cx);
         tokio::select! {
             output = self.terminal.run(command) => Ok(output),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use hermes_core::{CancellationToken, Parallel, ToolContext};
 
-use crate::guard::Guard;
+use crate::guard::{Guard, PinnedGuard};
 use crate::ledger::Stamp;
 use crate::lines::{Page, PageText};
 use crate::{ToolPorts, paths};
@@ -57,7 +57,8 @@ pub(crate) trait Files: Send + Sync {
     /// Makes a path of a call absolute.
     fn absolute(&self, path: &str, cwd: &Path) -> io::Result<PathBuf>;
 
-    fn guard(&self) -> io::Result<Guard>;
+    /// Finds out where the guarded files are just now. That takes dozens of system calls: once for each call.
+    fn guard(&self) -> io::Result<PinnedGuard>;
 
     /// Finds the file that a write to a path would change: follows links, also dangling ones. The file and the last
     /// folders on the way to it need not exist.

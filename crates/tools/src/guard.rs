@@ -120,17 +120,7 @@ impl Guard {
         }
     }
 
-    /// Says why a file must not be read, if so.
-    pub(crate) fn refuse_read(&self, path: &Path) -> Option<String> {
-        self.pinned().refuse_read(path)
-    }
-
-    /// Says why a file must not be written, if so.
-    pub(crate) fn refuse_write(&self, path: &Path) -> Option<String> {
-        self.pinned().refuse_write(path)
-    }
-
-    /// Finds out where the guarded files are just now, for whoever asks about many.
+    /// Finds out where the guarded files are just now, by their names and without links.
     pub(crate) fn pinned(&self) -> PinnedGuard {
         let spellings: fn(&[PathBuf]) -> Vec<PathBuf> = match self.place {
             Place::Here => both_spellings,
@@ -155,6 +145,7 @@ pub(crate) struct PinnedGuard {
 }
 
 impl PinnedGuard {
+    /// Says why a file must not be read, if so.
     pub(crate) fn refuse_read(&self, path: &Path) -> Option<String> {
         let reason = if contains(&self.secret, path) {
             "it holds Hermes' own keys"
@@ -173,7 +164,8 @@ impl PinnedGuard {
         ))
     }
 
-    fn refuse_write(&self, path: &Path) -> Option<String> {
+    /// Says why a file must not be written, if so.
+    pub(crate) fn refuse_write(&self, path: &Path) -> Option<String> {
         let reason = if contains(&self.secret, path) || contains(&self.protected, path) {
             "Hermes looks after it itself"
         } else if self.is_below_home(path, HOME_WRITE_DENIED) {
@@ -229,13 +221,14 @@ fn contains(guarded: &[PathBuf], path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn guard() -> Guard {
-        Guard {
+    fn guard() -> PinnedGuard {
+        let guard = Guard {
             place: Place::Here,
             homes: vec!["/home/me".into()],
             secret: vec!["/home/me/.hermes/auth.json".into()],
             protected: vec!["/home/me/.hermes/config.yaml".into()],
-        }
+        };
+        guard.pinned()
     }
 
     #[test]
@@ -255,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_same_places_are_guarded_on_another_machine() {
-        let guard = Guard::there(vec!["/root".into()]);
+        let guard = Guard::there(vec!["/root".into()]).pinned();
         for path in ["/root/.ssh/id_ed25519", "/srv/.env", "/proc/1/environ"] {
             assert!(guard.refuse_read(Path::new(path)).is_some(), "{path}");
         }

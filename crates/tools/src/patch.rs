@@ -235,7 +235,7 @@ impl Patching {
     /// The diff and the answers show parts of a file, so what is not read is not patched.
     fn refuse_showing(&self, target: &Target) -> Option<String> {
         let guard = match self.files.guard() {
-            Ok(guard) => guard.pinned(),
+            Ok(guard) => guard,
             Err(error) => return Some(error.to_string()),
         };
         let refusal = guard.refuse_read(target.asked());

@@ -211,7 +211,7 @@ impl Reading {
         let opened = opened.map_err(|error| self.explain(&error))?;
         let (target, meta) = (opened.target, opened.meta);
         let guard = self.files.guard();
-        let guard = guard.map_err(|error| self.explain(&error))?.pinned();
+        let guard = guard.map_err(|error| self.explain(&error))?;
         let refusal = guard.refuse_read(&self.path);
         if let Some(refusal) = refusal.or_else(|| guard.refuse_read(&target)) {
             return Err(refusal);

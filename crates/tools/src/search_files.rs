@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::files::here::Here;
 use crate::files::there::There;
 use crate::files::{FileSystem, FileSystems, Files};
-use crate::guard::Guard;
+use crate::guard::PinnedGuard;
 use crate::{ToolPorts, arguments, blocking, neighbours};
 
 mod content;
@@ -208,7 +208,7 @@ impl Searching {
         let watch = Watch::new(self.stop.clone(), TIME_MAX);
         let answer = match wanted {
             Wanted::Files => self.present_files(&place.find_files(self.end(), &watch)),
-            wanted => self.find_lines(wanted, &place, &guard, &watch)?,
+            wanted => self.find_lines(wanted, &place, guard, &watch)?,
         };
         Ok(match watch.has_timed_out() {
             false => answer,
@@ -277,7 +277,7 @@ impl Searching {
     }
 
     /// Returns where to search, without links.
-    fn root(&self, here: &Here, guard: &Guard) -> Result<PathBuf, String> {
+    fn root(&self, here: &Here, guard: &PinnedGuard) -> Result<PathBuf, String> {
         let shown = self.path.display();
         let root = self
             .path
@@ -319,7 +319,7 @@ impl Searching {
         &self,
         wanted: Wanted,
         place: &Place,
-        guard: &Guard,
+        guard: PinnedGuard,
         watch: &Watch,
     ) -> Result<String, String> {
         let matcher = content::matcher(&self.arguments.pattern)?;
@@ -327,7 +327,7 @@ impl Searching {
         let search = LineSearch {
             matcher,
             context,
-            guard: guard.pinned(),
+            guard,
             watch,
         };
         let (answer, left_out) = if wanted == Wanted::Lines {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hermes_core::TerminalError;
 
 use crate::files::{Files, Followed, Kind, Meta, Staged};
-use crate::guard::Guard;
+use crate::guard::PinnedGuard;
 use crate::ledger::Stamp;
 
 const ANY_WRITE_BIT: u32 = 0o222;
@@ -46,7 +46,11 @@ impl Target {
     }
 
     /// Finds the file that a write to `path` changes. An error is written for the model.
-    pub(crate) fn find(files: &Arc<dyn Files>, path: &Path, guard: &Guard) -> Result<Self, String> {
+    pub(crate) fn find(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        guard: &PinnedGuard,
+    ) -> Result<Self, String> {
         let shown = path.display();
         if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             return Err(format!("`{shown}` names a folder; add a file name"));
@@ -176,6 +180,7 @@ fn is_lost(error: &io::Error) -> bool {
 mod tests {
     use super::*;
     use crate::files::here::Here;
+    use crate::guard::Guard;
 
     #[test]
     fn a_full_disk_is_said_plainly() {
@@ -207,7 +212,7 @@ mod tests {
         std::fs::create_dir(root.join("secret")).unwrap();
         let files: Arc<dyn Files> = Arc::new(Here::new(None, Guard::default()));
         let path = root.join("open/a.txt");
-        let target = Target::find(&files, &path, &Guard::default()).unwrap();
+        let target = Target::find(&files, &path, &Guard::default().pinned()).unwrap();
         std::fs::remove_dir(root.join("open")).unwrap();
         std::os::unix::fs::symlink("secret", root.join("open")).unwrap();
         assert!(target.write(b"x", None).is_err());

@@ -64,13 +64,19 @@ signal() {
     done
 }
 
+# Whether anybody in the group $1 lives. The dead whom nobody has buried yet, as where init is slow, do not count.
+lives() {
+    kill -0 -- "-$1" 2>/dev/null || return 1
+    [ ! -r /proc/self/stat ] || grep -qsE "^[0-9]+ \(.*\) [^ZX] [0-9]+ $1 " /proc/[0-9]*/stat
+}
+
 end() {
     group=''
     was_running=''
     if is_running "$1"; then was_running=1; else group=''; fi
     signal "$1" TERM
     [ -z "$was_running" ] || for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        kill -0 -- "-$group" 2>/dev/null || break
+        lives "$group" || break
         sleep 0.1
     done
     signal "$1" KILL

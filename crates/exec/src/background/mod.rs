@@ -382,6 +382,8 @@ impl Processes for Background {
     }
 
     fn notice<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, String> {
+        // Also when nobody waits for it after all: a conversation that goes on has its processes back.
+        self.served().insert(session.clone());
         Box::pin(self.next_notice(session))
     }
 

@@ -23,7 +23,7 @@ const VICTIM: &str = "HERMES_EXEC_TEST_VICTIM";
 async fn a_killed_hermes_takes_its_commands_with_it() {
     if let Some(file) = std::env::var_os(VICTIM) {
         let line = format!(
-            "trap '' TERM HUP; sleep 0.2; echo $$ > {}; sleep 100; true",
+            "trap '' TERM HUP; echo $$ > {0}; setsid sh -c 'echo $$ > {0}.apart; sleep 100; true' & sleep 100; true",
             file.display()
         );
         let _ = Terminal::run(&Machine::new(environment()), command(&line)).await;
@@ -39,11 +39,13 @@ async fn a_killed_hermes_takes_its_commands_with_it() {
         .env(VICTIM, &file)
         .spawn()
         .unwrap();
-    let shell = pid_in(&file);
-    assert!(is_alive(&shell));
+    let pids = [pid_in(&file), pid_in(&folder.path().join("pid.apart"))];
+    assert!(pids.iter().all(|pid| is_alive(pid)));
     victim.kill().unwrap();
     victim.wait().unwrap();
-    wait_until("the command is gone", || !is_alive(&shell));
+    wait_until("the command and what left its group are gone", || {
+        !pids.iter().any(|pid| is_alive(pid))
+    });
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod chat;
 mod checkpoints;
 mod clarify;
 mod commands;
+mod crash;
 mod delegation;
 mod demo;
 mod execute_code;

@@ -38,6 +38,8 @@ pub async fn check(tools: &[Arc<dyn Tool>], terminal: &dyn Terminal, root: &Path
     guarded_files_stay_so(&place).await;
     searching(&place).await;
     finding_files(&place).await;
+    odd_names_are_only_names(&place).await;
+    new_files_have_the_usual_mode(&place).await;
     a_stopped_call_changes_nothing(&place).await;
 }
 
@@ -448,6 +450,49 @@ async fn finding_files(place: &Place<'_>) {
     has(&place.call("search_files", find).await, "f/it's.txt");
     let find = json!({"pattern": ".hidden", "target": "files", "path": "f"});
     has(&place.call("search_files", find).await, "f/.hidden");
+}
+
+async fn odd_names_are_only_names(place: &Place<'_>) {
+    let names = ["-n", "--help", "it's $(touch was-run) \"x\"", "*", "a b"];
+    for name in names {
+        let path = format!("strange/{name}");
+        place.write(&path, "needle\n").await;
+        has(&place.read(&path).await, "1|needle");
+    }
+    for arguments in [
+        json!({"pattern": "needle", "path": "strange"}),
+        json!({"pattern": "needle", "path": "strange", "output_mode": "count"}),
+        json!({"pattern": "*", "path": "strange", "target": "files"}),
+    ] {
+        let text = place.call("search_files", arguments).await;
+        for name in names {
+            has(&text, &format!("strange/{name}"));
+        }
+    }
+    let one = json!({"pattern": "needle", "path": "strange/--help"});
+    has(&place.call("search_files", one).await, "1: needle");
+    let none = json!({"pattern": "needle", "path": "strange", "file_glob": "*.nothing"});
+    has(&place.call("search_files", none).await, "no matches");
+    // A folder whose name ends with a line break is not the one without.
+    place.sh("mkdir strange/folder 'strange/folder\n'").await;
+    place.write("strange/folder\n/x", "there\n").await;
+    has(&place.read("strange/folder\n/x").await, "1|there");
+    assert_eq!(
+        place.sh("ls strange/folder; find . -name was-run").await,
+        ""
+    );
+}
+
+async fn new_files_have_the_usual_mode(place: &Place<'_>) {
+    place.write("mode/new", "x\n").await;
+    place.sh("umask 077; echo x > mode/private").await;
+    place.write("mode/private", "y\n").await;
+    let modes = "umask 022; : > mode/usual; stat -c %a mode/new mode/usual mode/private";
+    let modes = place.sh(modes).await;
+    let [new, usual, private] = modes.lines().collect::<Vec<_>>()[..] else {
+        panic!("three modes: {modes}");
+    };
+    assert_eq!((new, private), (usual, "600"));
 }
 
 async fn a_search_leaves_out(place: &Place<'_>) {

@@ -46,13 +46,18 @@ is_regular() {
     [ -f "$1" ] && [ ! -L "$1" ]
 }
 
+break='
+'
+
 # Sets `target` to where $1 leads: links are followed, also dangling ones, and what is missing is appended.
 follow() {
     target=$1 links=0
     while [ -L "$target" ]; do
         links=$((links + 1))
         [ "$links" -le 40 ] || fail 'Too many levels of symbolic links'
-        link=$(readlink "$target")
+        # The end of the text is marked: a name may end with line breaks.
+        link=$(readlink "$target" && echo .)
+        link=${link%"$break".}
         case $link in
         /*) target=$link ;;
         *) target=${target%/*}/$link ;;
@@ -63,7 +68,8 @@ follow() {
         rest=/${folder##*/}$rest
         folder=${folder%/*}
     done
-    folder=$(cd -P -- "${folder:-/}" 2>/dev/null && pwd -P) || fail 'Permission denied'
+    folder=$(cd -P -- "${folder:-/}" 2>/dev/null && pwd -P && echo .) || fail 'Permission denied'
+    folder=${folder%"$break".}
     target=${folder%/}$rest
     target=${target:-/}
 }

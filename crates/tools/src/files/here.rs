@@ -10,7 +10,7 @@ use hermes_core::CancellationToken;
 use super::{Bytes, Entry, Files, Followed, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged};
 use crate::atomic::{self, StagedFile};
 use crate::folder::Folder;
-use crate::guard::Guard;
+use crate::guard::{Guard, PinnedGuard};
 use crate::lines::{Page, PageText, read_page};
 use crate::paths;
 
@@ -34,8 +34,8 @@ impl Files for Here {
         Ok(paths::joined(path, cwd, self.home()))
     }
 
-    fn guard(&self) -> io::Result<Guard> {
-        Ok(self.guard.clone())
+    fn guard(&self) -> io::Result<PinnedGuard> {
+        Ok(self.guard.pinned())
     }
 
     fn follow(&self, path: &Path) -> io::Result<Followed> {

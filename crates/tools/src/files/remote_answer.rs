@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hermes_core::text::shorten;
 use rustix::io::Errno;
 
 use super::{Kind, MODE_BITS, Meta};
@@ -15,6 +16,9 @@ use crate::ledger::Stamp;
 /// The line before the answer, and the one at its end.
 const BEGIN: &str = "hermes-files";
 const END: &str = "done";
+
+/// Of what is not an answer, enough to see what it is.
+const FOREIGN_CHARS_MAX: usize = 500;
 
 /// What programs say of a system call that failed, in the words of several C libraries and shells.
 const COMPLAINTS: &[(&str, Errno)] = &[
@@ -49,7 +53,7 @@ impl Answer {
         if lines.next().is_none() {
             return Err(io::Error::other(format!(
                 "no answer from the shell over there, but: {}",
-                text.trim()
+                shorten(text.trim(), FOREIGN_CHARS_MAX)
             )));
         }
         let mut answer = Self {
@@ -110,7 +114,7 @@ pub(crate) fn complaint(words: &str) -> io::Error {
     let known = COMPLAINTS.iter().find(|(said, _)| words.contains(said));
     match known {
         Some((_, errno)) => (*errno).into(),
-        None => io::Error::other(words.trim().to_owned()),
+        None => io::Error::other(shorten(words.trim(), FOREIGN_CHARS_MAX)),
     }
 }
 
@@ -121,7 +125,8 @@ fn path(bytes: Vec<u8>) -> PathBuf {
 /// Decodes base64 of which the end may be missing.
 fn decoded(text: &str) -> io::Result<Vec<u8>> {
     let whole = text.len() - text.len() % 4;
-    STANDARD.decode(&text[..whole]).map_err(io::Error::other)
+    let whole = &text.as_bytes()[..whole];
+    STANDARD.decode(whole).map_err(io::Error::other)
 }
 
 fn incomplete(word: &str) -> io::Error {
@@ -175,6 +180,19 @@ mod tests {
         assert!(Answer::read("hermes-files\nlink\n").unwrap().is_cut);
         let error = Answer::read("sh: not found").unwrap_err();
         assert!(error.to_string().contains("sh: not found"), "{error}");
+    }
+
+    #[test]
+    fn nonsense_is_an_error_of_a_few_words() {
+        let answer = Answer::read("hermes-files\ntarget abcé\nseen x\ndone\n").unwrap();
+        assert!(answer.path("target").is_err() && answer.meta().is_err());
+        for nonsense in [
+            "é".repeat(100_000),
+            format!("hermes-files\nerror {}", "é".repeat(100_000)),
+        ] {
+            let error = Answer::read(&nonsense).unwrap_err().to_string();
+            assert!(error.len() < 2000, "{} bytes", error.len());
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 
 use super::remote_answer::{Answer, complaint};
 use super::{Bytes, Entry, Files, Followed, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged};
-use crate::guard::Guard;
+use crate::guard::{Guard, PinnedGuard};
 use crate::lines::{Page, PageText, read_page_after};
 use crate::paths;
 
@@ -203,10 +203,10 @@ impl Files for There {
         })
     }
 
-    fn guard(&self) -> io::Result<Guard> {
+    fn guard(&self) -> io::Result<PinnedGuard> {
         let bearings = self.bearings()?;
         let homes = vec![bearings.home.clone(), bearings.real_home.clone()];
-        Ok(Guard::there(homes))
+        Ok(Guard::there(homes).pinned())
     }
 
     fn follow(&self, path: &Path) -> io::Result<Followed> {
@@ -245,7 +245,9 @@ impl Files for There {
                 target: target.clone(),
                 sample: answer.bytes("sample")?,
                 page: answer.bytes("page")?,
-                lines: answer.number("breaks")? + usize::from(answer.has("unended")),
+                lines: answer
+                    .number("breaks")?
+                    .saturating_add(answer.has("unended").into()),
             })),
             _ => None,
         };

@@ -16,7 +16,8 @@ $missing"
     said=$(mkdir -p -- "$folder" 2>&1) || give_up "$said"
     number=0
     while temp=${folder%/}/.hermes-write-$$-$number; do
-        said=$( (set -C; : >"$temp") 2>&1) && break
+        # Nobody else reads what may be a secret before it has its mode.
+        said=$( (umask 077; set -C; : >"$temp") 2>&1) && break
         [ -e "$temp" ] && [ "$number" -lt 1000 ] || { temp=''; give_up "$said"; }
         number=$((number + 1))
     done
@@ -27,6 +28,9 @@ $missing"
         # Only the superuser may give files away.
         chown "$4" "$temp" 2>/dev/null
         said=$(chmod "$3" "$temp" 2>&1) || give_up "$said"
+    else
+        # Whatever the mask allows.
+        said=$(chmod =rw "$temp" 2>&1) || give_up "$said"
     fi
     each_folder "$outer_first" | while IFS= read -r made; do printf %s "$made" | say made; done
 }

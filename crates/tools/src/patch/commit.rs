@@ -107,7 +107,7 @@ mod tests {
     fn planned(path: &Path, after: Option<&str>) -> Planned {
         let name = path.display().to_string();
         let files: Arc<dyn Files> = Arc::new(Here::new(None, Guard::default()));
-        let target = Target::find(&files, path, &Guard::default()).unwrap();
+        let target = Target::find(&files, path, &Guard::default().pinned()).unwrap();
         let mut plan = Plan::read(&[(name, target)]).unwrap();
         let mut file = plan.files.remove(0);
         file.after = after.map(|after| after.as_bytes().to_vec());

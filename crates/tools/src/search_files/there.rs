@@ -97,6 +97,13 @@ impl ThereSearch<'_> {
         if self.glob.is_some() {
             let (files, are_all) = self.list()?;
             is_complete = are_all;
+            if files.is_empty() {
+                // A program that is given no names would search everything.
+                return Ok(Found {
+                    found: (Page::new(wanted), LeftOut::default()),
+                    is_complete,
+                });
+            }
             given = Some(files);
         }
         let answer = self.ask(what, Some(lines), given.as_deref())?;
@@ -106,7 +113,7 @@ impl ThereSearch<'_> {
             .map_err(|error| self.explain(&error))?;
         is_complete &= !answer.is_cut && found.len() < FOUND_BYTES_MAX;
         let guard = self.there.guard();
-        let guard = guard.map_err(|error| self.explain(&error))?.pinned();
+        let guard = guard.map_err(|error| self.explain(&error))?;
         let mut page = Page::new(wanted);
         let mut left_out = LeftOut {
             binary: answer.has("binary"),
@@ -139,7 +146,8 @@ impl ThereSearch<'_> {
             let space = line.iter().position(|byte| *byte == b' ')?;
             let seconds = std::str::from_utf8(&line[..space]).ok()?.parse().ok()?;
             let path = root.base().join(OsStr::from_bytes(&line[space + 1..]));
-            Some((path, SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)))
+            let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
+            Some((path, modified))
         });
         let is_meant = |path: &Path| {
             let glob = self.glob.filter(|_| root.is_folder);
@@ -190,7 +198,7 @@ impl ThereSearch<'_> {
         let path = answer.path("target").map_err(explain)?;
         let meta = answer.meta().map_err(explain)?;
         let meta = meta.ok_or_else(|| neighbours::describe_missing(self.there, self.path))?;
-        let guard = self.there.guard().map_err(explain)?.pinned();
+        let guard = self.there.guard().map_err(explain)?;
         let refusal = guard.refuse_read(self.path);
         if let Some(refusal) = refusal.or_else(|| guard.refuse_read(&path)) {
             return Err(refusal);
@@ -253,7 +261,7 @@ fn by_file(found: &[u8]) -> Vec<(&[u8], Vec<&[u8]>)> {
 fn file_matches(text: &[&[u8]], matcher: &RegexMatcher, context: usize) -> FileMatches {
     let mut found = FileMatches::default();
     let mut before = Vec::new();
-    let mut matched = None;
+    let mut matched: Option<u64> = None;
     for line in text {
         let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let number = std::str::from_utf8(&line[..digits]).unwrap_or_default();
@@ -270,7 +278,8 @@ fn file_matches(text: &[&[u8]], matcher: &RegexMatcher, context: usize) -> FileM
             },
             is_match,
         };
-        let is_after = matched.is_some_and(|matched| number <= matched + context as u64);
+        let is_after =
+            matched.is_some_and(|matched| number <= matched.saturating_add(context as u64));
         match found.matches.last_mut() {
             _ if is_match => {
                 let mut lines = std::mem::take(&mut before);

@@ -30,21 +30,22 @@ else
     fail 'without the program rg over there this pattern cannot be searched for; make it simpler'
 fi
 
-# Lists the files below this folder, without hidden ones and those that git ignores, as far as that can be known.
+# Lists the files below this folder, without hidden ones and those that git ignores, as far as that can be known. Names
+# begin with `./`, so that no program takes one for an option.
 list() {
     if [ "$program" = rg ]; then
         set -- --no-config --files --glob '!.git'
         [ "$hidden" != hidden ] || set -- "$@" --hidden
-        rg "$@" 2>/dev/null
+        rg "$@" ./ 2>/dev/null
     elif has git && git rev-parse --is-inside-work-tree >/dev/null 2>&1 && ! git check-ignore -q . 2>/dev/null; then
         git -c core.quotePath=false ls-files -co --exclude-standard | visible | while IFS= read -r file; do
-            ! is_regular "$file" || printf '%s\n' "$file"
+            ! is_regular "$file" || printf './%s\n' "$file"
         done
     elif [ "$hidden" = hidden ]; then
         find . -name .git -prune -o -type f -print 2>/dev/null
     else
         find . -name '.?*' -prune -o -type f -print 2>/dev/null
-    fi | sed 's,^\./,,'
+    fi
 }
 
 visible() {
@@ -53,7 +54,7 @@ visible() {
 
 candidates() {
     if [ -n "$name" ]; then
-        printf '%s\n' "$name"
+        printf './%s\n' "$name"
     elif [ "$source" = given ]; then
         cat
     else
@@ -104,12 +105,12 @@ is_text() {
 }
 
 if [ "$what" = names ]; then
-    candidates | with_times | head -c "$bytes_max" | say found
+    candidates | with_times | sed 's,^\([0-9]*\) \./,\1 ,' | head -c "$bytes_max" | say found
 else
-    [ -z "$name" ] || is_text "$name" || echo binary
+    [ -z "$name" ] || is_text "./$name" || echo binary
     candidates | matching | while IFS= read -r file; do
         if is_text "$file"; then
-            printf '\036%s\n' "$file"
+            printf '\036%s\n' "${file#./}"
             search "$file" </dev/null
         fi
     done | head -c "$bytes_max" | say found
