@@ -22,7 +22,7 @@ async fn asked_for(url: String, settings: &str) -> Setting {
     setting
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_reaches_the_model_and_a_long_one_is_kept_in_the_home() {
     let lines: String = (0..3000)
         .map(|line| format!("<p>line {line}</p>"))
@@ -44,7 +44,7 @@ async fn a_page_reaches_the_model_and_a_long_one_is_kept_in_the_home() {
     assert!(name.starts_with("127.0.0.1-") && content.contains(name));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn servers_of_this_machine_are_not_asked_unless_the_user_allows_it() {
     let site = Site::open(|_| Reaction::html("secret")).await;
     let setting = asked_for(site.url("/"), "").await;
@@ -53,7 +53,7 @@ async fn servers_of_this_machine_are_not_asked_unless_the_user_allows_it() {
     assert!(site.requests().is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_blocklist_of_the_settings_counts() {
     let site = Site::open(|_| Reaction::html("secret")).await;
     let settings = "security:\n  allow_private_urls: true\n  website_blocklist:\n    enabled: true\n    \

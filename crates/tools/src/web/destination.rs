@@ -43,8 +43,8 @@ pub(crate) enum Refusal {
     #[error("`{host}` is a metadata service, which hands out keys; it is never asked")]
     Metadata { host: String },
     #[error(
-        "`{host}` is {sort} ({address}), which is not asked unless the user sets `security.allow_private_urls`; use a \
-         command if the user wants this server"
+        "`{host}` is {sort} ({address}), which is not asked unless the user sets `security.allow_private_urls`; tell \
+         them if the task needs this server"
     )]
     Private {
         host: String,

@@ -103,7 +103,7 @@ fn error(result: &Value) -> &str {
 }
 
 fn packed(bytes: &[u8]) -> Vec<u8> {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
     packer.write_all(bytes).unwrap();
     packer.finish().unwrap()
 }
@@ -264,8 +264,8 @@ async fn redirects_are_followed_and_every_one_is_judged() {
 
 #[tokio::test]
 async fn a_bomb_fills_no_memory_and_a_packed_page_is_unpacked() {
-    let bomb = packed(&vec![b'a'; 32 * 1024 * 1024]);
-    assert!(bomb.len() < 64 * 1024);
+    let bomb = packed(&vec![b'a'; 2 * 1024 * 1024]);
+    assert!(bomb.len() < 32 * 1024, "{}", bomb.len());
     let small = packed("<p>größe".as_bytes());
     let gzip = |body: &[u8]| {
         let headers = [
@@ -282,7 +282,7 @@ async fn a_bomb_fills_no_memory_and_a_packed_page_is_unpacked() {
     })
     .await;
     let place = Place::new();
-    let tool = tool(&place, |web| web.page_bytes_max = 256 * 1024);
+    let tool = tool(&place, |web| web.page_bytes_max = 64 * 1024);
     let result = page(&tool, &place, &site.url("/bomb")).await;
     let content = result["content"].as_str().unwrap();
     assert!(
