@@ -335,6 +335,11 @@ impl Home {
         self.directory.join("cache").join("media")
     }
 
+    /// Returns the folder of web pages too long for a prompt; who keeps one makes it.
+    pub fn web_pages(&self) -> PathBuf {
+        self.directory.join("cache").join("web")
+    }
+
     /// Returns the folder of what the shells of sessions were left with; who runs commands makes it.
     pub fn shells(&self) -> PathBuf {
         self.directory.join("shells")

@@ -48,6 +48,33 @@ pub fn redact(text: &str) -> String {
     clean
 }
 
+/// The shortest run of letters and digits in a random key.
+const RANDOM_RUN_MIN: usize = 16;
+
+/// Returns whether a text holds what has the shape of a key, also inside a longer word. Stricter than [`redact`]: it
+/// refuses things, and names of pages begin like keys too (`xai-grok-3-release-notes`).
+pub fn holds_token(text: &str) -> bool {
+    let words = pieces(text).filter_map(|piece| match piece {
+        Piece::Word(word) => Some(word),
+        Piece::Between(_) => None,
+    });
+    words.flat_map(endings).any(|word| {
+        let mut runs = word.split(|c: char| !c.is_ascii_alphanumeric());
+        let begins_as = |prefixes: &[(&str, usize)]| {
+            prefixes.iter().any(|(prefix, _)| word.starts_with(prefix))
+        };
+        is_token(word)
+            && (begins_as(CERTAIN_PREFIXES) || runs.any(|run| run.len() >= RANDOM_RUN_MIN))
+    })
+}
+
+/// The word, and what of it follows each of its marks.
+fn endings(word: &str) -> impl Iterator<Item = &str> {
+    let after_marks = word.match_indices(['-', '_', '.']);
+    let starts = after_marks.map(|(at, mark)| at + mark.len());
+    std::iter::once(0).chain(starts).map(|start| &word[start..])
+}
+
 enum Piece<'a> {
     Word(&'a str),
     Between(&'a str),
@@ -128,6 +155,20 @@ mod tests {
         ] {
             let text = format!("Incorrect API key provided: {prefix}abcdefghijklmnopqrstuv.");
             assert_eq!(redact(&text), "Incorrect API key provided: ***");
+        }
+    }
+
+    #[test]
+    fn keys_are_found_inside_words_and_names_are_not_taken_for_keys() {
+        for text in [
+            "https://x.example/a.sk-ant-abcdefghijklmnop",
+            "x_ghp_abcdefghijklmnopqrst0123456789",
+            "nvapi-abcdefghijklmnopqrst",
+        ] {
+            assert!(holds_token(text), "{text}");
+        }
+        for text in ["xai-grok-3-release-notes-2025", "task-list", "sk-", ""] {
+            assert!(!holds_token(text), "{text}");
         }
     }
 

@@ -13,7 +13,9 @@ use hermes_core::{Terminal, Tool};
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::tool::context;
-use hermes_tools::{CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts};
+use hermes_tools::{
+    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
+};
 use serde_json::{Value, json};
 
 const FOLDERS: usize = 600;
@@ -84,6 +86,7 @@ fn search_tool(home: &Path) -> Arc<dyn Tool> {
         file_place: FilePlace::here(),
         files: FileLedger::default(),
         commands: Arc::default(),
+        web: WebSettings::new(home.join("web")),
     });
     let mut tools = tools.into_iter();
     tools

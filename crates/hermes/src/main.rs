@@ -42,6 +42,7 @@ mod token_store;
 mod toolsets;
 mod turn;
 mod usage_file;
+mod web;
 mod wiring;
 mod worktree;
 

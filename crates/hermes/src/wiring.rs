@@ -28,6 +28,7 @@ use crate::safety;
 use crate::terminals::{self, Terminals};
 use crate::token_store::AuthTokens;
 use crate::toolsets::Toolsets;
+use crate::web;
 
 /// The system's clock.
 pub struct SystemClock;
@@ -299,7 +300,9 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
     let home = &base.home;
     let file_place = match code.place {
         CodePlace::Here { .. } => FilePlace::here(),
-        CodePlace::Elsewhere => FilePlace::where_commands_run(home.results()),
+        CodePlace::Elsewhere => {
+            FilePlace::where_commands_run(vec![home.results(), home.web_pages()])
+        }
     };
     Ok(ToolPorts {
         terminal,
@@ -321,6 +324,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         commands: Arc::new(safety::command_lists(base)?),
         file_place,
         files: FileLedger::default(),
+        web: web::settings(base)?,
     })
 }
 

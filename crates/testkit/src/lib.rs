@@ -15,6 +15,7 @@ pub mod oauth;
 pub mod peers;
 pub mod process;
 pub mod server;
+pub mod site;
 
 mod clock;
 mod memory_store;

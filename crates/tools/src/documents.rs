@@ -61,6 +61,11 @@ pub(crate) fn extract(path: &Path, source: &mut dyn Source) -> Result<Option<Ext
     }
 }
 
+/// Returns the text of a PDF document; `None` if it is none. An error says why it has no text: it `is …`.
+pub(crate) fn pdf_text(file: &mut dyn Bytes) -> Option<Result<String, String>> {
+    pdf::text(file)
+}
+
 /// An office document: parts in an archive.
 struct Package<'a> {
     archive: ZipArchive<BufReader<&'a mut dyn Bytes>>,

@@ -33,6 +33,7 @@ const ALLOWED: &[&str] = &[
     "read_file",
     "search_files",
     "terminal",
+    "web_extract",
     "write_file",
 ];
 

@@ -39,9 +39,9 @@ impl FilePlace {
         Self(None)
     }
 
-    /// Where commands run, which is not this machine. Only what Hermes itself keeps in the folder `results`, and tells
+    /// Where commands run, which is not this machine. Only what Hermes itself keeps in the folders `results`, and tells
     /// the model of, is read on this machine.
-    pub fn where_commands_run(results: PathBuf) -> Self {
+    pub fn where_commands_run(results: Vec<PathBuf>) -> Self {
         Self(Some(ThereSettings::new(results)))
     }
 

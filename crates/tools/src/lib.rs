@@ -5,7 +5,7 @@
 //! many to list. File tools share `files` (those of this machine, or those where commands run), `paths` (what a path
 //! means), `guard` (which files are out of bounds), `ledger` (what a session has read, who writes), `target`, `folder` and
 //! `atomic` (how a file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
-//! `shell` makes of them.
+//! `shell` makes of them; `web` judges addresses, and fetches what they name.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ mod search_files;
 mod terminal;
 mod todo;
 mod tool_search;
+mod web_extract;
 mod write_file;
 
 mod toolset;
@@ -42,6 +43,7 @@ pub mod policy;
 mod shell;
 mod syntax;
 mod target;
+mod web;
 
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use files::FilePlace;
@@ -49,6 +51,7 @@ pub use ledger::FileLedger;
 pub use policy::CommandLists;
 pub use tool_search::{SearchLimits, tool_search};
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
+pub use web::{Blocklist, Names, PrivateUrls, SystemNames, WebSettings};
 
 /// Makes one tool out of what the binary gives it.
 type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
@@ -64,6 +67,7 @@ pub const BUILT_IN: &[(&str, Make)] = &[
     ("search_files", search_files::make),
     ("terminal", terminal::make),
     ("todo", todo::make),
+    ("web_extract", web_extract::make),
     ("write_file", write_file::make),
 ];
 
@@ -91,6 +95,7 @@ pub struct ToolPorts {
     pub file_place: FilePlace,
     /// What sessions know of files; one for all sessions of a process.
     pub files: FileLedger,
+    pub web: WebSettings,
 }
 
 /// How much one call may take and return.

@@ -20,7 +20,7 @@ mod read_only;
 mod rules;
 mod runs;
 mod script;
-mod wildcard;
+pub(crate) mod wildcard;
 mod wrappers;
 
 pub use lists::CommandLists;

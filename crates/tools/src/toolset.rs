@@ -60,11 +60,18 @@ pub const TOOLSETS: &[Toolset] = &[
         includes: &[],
     },
     Toolset {
+        name: "web",
+        legacy_name: Some("web_tools"),
+        purpose: "read web pages",
+        tools: &["web_extract"],
+        includes: &[],
+    },
+    Toolset {
         name: "debugging",
         legacy_name: None,
-        purpose: "look for a fault: commands and files",
+        purpose: "look for a fault: commands, files and web pages",
         tools: &[],
-        includes: &["terminal", "file"],
+        includes: &["terminal", "file", "web"],
     },
 ];
 
@@ -92,7 +99,6 @@ const ELSEWHERE: &[&str] = &[
     "video",
     "video_gen",
     "vision",
-    "web",
     "x_search",
     "yuanbao",
 ];
@@ -181,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_toolset_can_be_made_of_others() {
-        let parts = selected(&["terminal", "file"]);
+        let parts = selected(&["terminal", "file", "web"]);
         assert_eq!(selected(&["debugging"]), parts);
     }
 
@@ -216,8 +222,8 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, terminal, todo, debugging, \
-             hermes-cli, all, *"
+            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, terminal, todo, web, \
+             debugging, hermes-cli, all, *"
         );
     }
 }

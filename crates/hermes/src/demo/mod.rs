@@ -22,7 +22,9 @@ use hermes_exec::{
     child_environment,
 };
 use hermes_store::SqliteStore;
-use hermes_tools::{CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts};
+use hermes_tools::{
+    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
+};
 use tokio::task::JoinSet;
 
 use crate::args::DemoArgs;
@@ -364,6 +366,7 @@ impl Stage {
             commands: Arc::default(),
             file_place: FilePlace::here(),
             files: FileLedger::default(),
+            web: WebSettings::new(self.home.join("cache/web")),
         };
         let ports = Ports {
             model: Arc::new(DemoModel { pause: self.pause }),

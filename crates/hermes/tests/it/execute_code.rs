@@ -16,7 +16,9 @@ use hermes_agent::{
 use hermes_core::{Event, Prefix, ResultStatus, Terminal};
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::{Step, World};
-use hermes_tools::{CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts};
+use hermes_tools::{
+    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
+};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -144,10 +146,11 @@ impl Stage {
             protected: Vec::new(),
             file_place: match self.settings.place {
                 CodePlace::Here { .. } => FilePlace::here(),
-                CodePlace::Elsewhere => FilePlace::where_commands_run(self.path(".results")),
+                CodePlace::Elsewhere => FilePlace::where_commands_run(vec![self.path(".results")]),
             },
             files: FileLedger::default(),
             commands: Arc::default(),
+            web: WebSettings::new(self.path(".web")),
         });
         let prefix = Prefix {
             system: "You are under test.".into(),

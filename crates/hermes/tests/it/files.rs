@@ -14,7 +14,7 @@ use hermes_testkit::contract::files;
 use hermes_testkit::peers::{Podman, Sshd, is_there};
 use hermes_testkit::server::{Answer, Script};
 use hermes_tools::{
-    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, built_in,
+    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings, built_in,
 };
 use serde_json::json;
 
@@ -38,8 +38,9 @@ fn tools(terminal: &Arc<dyn Terminal>, here: &Path) -> Vec<Arc<dyn Tool>> {
         secret: Vec::new(),
         protected: Vec::new(),
         commands: Arc::default(),
-        file_place: FilePlace::where_commands_run(here.join("results")),
+        file_place: FilePlace::where_commands_run(vec![here.join("results")]),
         files: FileLedger::default(),
+        web: WebSettings::new(here.join("web")),
     })
 }
 

@@ -31,4 +31,5 @@ mod setting;
 mod slash;
 mod star;
 mod tmux;
+mod web;
 mod worktree;

@@ -39,7 +39,7 @@ const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// What all calls know of the place.
 #[derive(Debug, Clone)]
 pub(super) struct ThereSettings {
-    results: PathBuf,
+    results: Vec<PathBuf>,
     /// Whose shell runs the scripts, apart from everybody's own: it stays where shells begin. New in each process, since
     /// the settings may name another folder by then.
     session: SessionId,
@@ -47,7 +47,7 @@ pub(super) struct ThereSettings {
 }
 
 impl ThereSettings {
-    pub(super) fn new(results: PathBuf) -> Self {
+    pub(super) fn new(results: Vec<PathBuf>) -> Self {
         let number = Random::from_system().next_u64();
         Self {
             results,
@@ -100,10 +100,11 @@ impl There {
         })
     }
 
-    /// Returns whether a path names a result that was too long for the conversation; those are on this machine.
+    /// Returns whether a path names something that was too long for the conversation; that is on this machine.
     pub(super) fn is_result(&self, path: &str) -> bool {
         let path = paths::absolute(path, Path::new("/"), None);
-        path.starts_with(&self.settings.results)
+        let mut results = self.settings.results.iter();
+        results.any(|folder| path.starts_with(folder))
     }
 
     /// Returns what a path means, once that is known.

@@ -1,7 +1,7 @@
 //! Patterns with `*`, `?` and `[…]`, as in the lists of the settings and in paths. `*` also stands for slashes.
 
 /// Returns whether a text is what a pattern describes. Takes at most as many steps as both are long, multiplied.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);

@@ -1,6 +1,7 @@
 //! Every built-in tool keeps the contract, and the list of them is in order.
 
 use hermes_testkit::contract::tool;
+use hermes_testkit::site::{Reaction, Site};
 use hermes_tools::{BUILT_IN, built_in};
 use serde_json::json;
 
@@ -8,6 +9,7 @@ use crate::Place;
 
 #[tokio::test]
 async fn every_tool_keeps_the_contract() {
+    let site = Site::open(|_| Reaction::html("<p>hello</p>")).await;
     for (name, _) in BUILT_IN {
         let place = Place::new();
         place.write("a.txt", "hello\n");
@@ -19,6 +21,7 @@ async fn every_tool_keeps_the_contract() {
             "process" => json!({"action": "list"}),
             "read_file" => json!({"path": "a.txt"}),
             "search_files" => json!({"pattern": "hello"}),
+            "web_extract" => json!({"urls": [site.url("/")]}),
             "write_file" => json!({"path": "b.txt", "content": "hello\n"}),
             "terminal" => json!({"command": "echo hello"}),
             "todo" => json!({"todos": [{"id": "1", "content": "x", "status": "pending"}]}),

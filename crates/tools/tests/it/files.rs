@@ -86,7 +86,7 @@ fn run(
 fn tools_over(place: &Place, shell: Shell) -> Vec<Arc<dyn Tool>> {
     built_in(&ToolPorts {
         terminal: Arc::new(shell),
-        file_place: FilePlace::where_commands_run(place.path("results")),
+        file_place: FilePlace::where_commands_run(vec![place.path("results")]),
         ..place.ports()
     })
 }
@@ -165,7 +165,7 @@ async fn files_elsewhere_concern_neither_checkpoints_nor_context_files_of_this_m
 async fn a_folder_for_one_command_elsewhere_is_not_looked_for_in_the_one_here() {
     let place = Place::new();
     let tools = built_in(&ToolPorts {
-        file_place: FilePlace::where_commands_run(place.path("results")),
+        file_place: FilePlace::where_commands_run(vec![place.path("results")]),
         ..place.ports()
     });
     let terminal = tools.iter().find(|tool| tool.spec().name == "terminal");

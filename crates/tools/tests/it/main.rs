@@ -18,6 +18,7 @@ mod reversal;
 mod search_files;
 mod terminal;
 mod tool_search;
+mod web_extract;
 mod write_file;
 
 use std::path::{Path, PathBuf};
@@ -29,7 +30,8 @@ use hermes_core::{
 };
 use hermes_testkit::contract::tool::context;
 use hermes_tools::{
-    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, built_in,
+    CodePlace, CodeSettings, FileLedger, FilePlace, PrivateUrls, ToolLimits, ToolPorts,
+    WebSettings, built_in,
 };
 use serde_json::Value;
 
@@ -106,6 +108,10 @@ impl Place {
             commands: Arc::default(),
             file_place: FilePlace::here(),
             files: self.files.clone(),
+            web: WebSettings {
+                private_urls: PrivateUrls::Allowed,
+                ..WebSettings::new(self.path("cache/web"))
+            },
         }
     }
 

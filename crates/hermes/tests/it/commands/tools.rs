@@ -58,7 +58,7 @@ async fn settings_written_for_more_toolsets_than_there_are_keep_them() {
         "config",
         "set",
         "platform_toolsets.cli",
-        "[web, file, browser]",
+        "[vision, file, browser]",
     ]);
     let output = setting.run(&["-z", "hi"]);
     assert_eq!(
@@ -75,7 +75,7 @@ async fn settings_written_for_more_toolsets_than_there_are_keep_them() {
         .run(&["config", "get", "platform_toolsets.cli"])
         .stdout;
     assert!(
-        names.contains("web") && names.contains("browser") && !names.contains("file"),
+        names.contains("vision") && names.contains("browser") && !names.contains("file"),
         "{names}"
     );
 }
