@@ -146,7 +146,8 @@ impl AuthFile {
     /// Adds a key behind the others of its provider, under a label of its own, and returns how it is kept.
     pub fn add(&mut self, provider: &str, secret: &Secret, label: Option<&str>) -> StoredKey {
         let there: Vec<StoredKey> = self.keys_of(provider).collect();
-        let priority = there.iter().map(|key| key.priority + 1).max().unwrap_or(0);
+        let last = there.iter().map(|key| key.priority).max();
+        let priority = last.map_or(0, |last| last.saturating_add(1));
         let label = match label {
             Some(label) => label.to_owned(),
             None => entry::free_label(&there),

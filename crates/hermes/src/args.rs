@@ -137,7 +137,7 @@ pub enum Command {
     Setup(SetupArgs),
     /// Show or choose the model
     Model(ModelArgs),
-    /// Keep several API keys of a provider, which take turns
+    /// Keys of providers, which take turns, and logins
     Auth(AuthArgs),
     /// Look at past sessions
     Sessions(SessionsArgs),

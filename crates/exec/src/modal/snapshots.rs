@@ -34,7 +34,10 @@ impl Snapshots {
     fn change<T>(&self, change: impl FnOnce(&mut Map<String, Value>) -> T) -> io::Result<()> {
         let mut records = read(&self.file);
         change(&mut records);
-        let draft = self.file.with_extension("json.new");
+        // Each process has its own: two may leave at once.
+        let draft = self
+            .file
+            .with_extension(format!("{}.new", std::process::id()));
         fs::write(&draft, Value::from(records).to_string())?;
         fs::rename(draft, &self.file)
     }

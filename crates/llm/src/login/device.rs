@@ -91,7 +91,9 @@ impl DeviceFlow {
             device_code: Secret::new(authorization.device_code),
             server,
             pace,
-            interval: interval.unwrap_or(INTERVAL).max(pace.interval_min),
+            interval: interval
+                .map_or(INTERVAL, |interval| interval.min(INTERVAL_MAX))
+                .max(pace.interval_min),
             lifetime: lifetime.min(CODE_LIFETIME_MAX),
             begun: Instant::now(),
         })

@@ -7,8 +7,8 @@ use hermes_core::redact::redact;
 use hermes_core::text::shorten;
 use hermes_core::{LoginTokens, Secret, Timestamp};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -69,6 +69,7 @@ impl Refusal {
 /// A grant of tokens. Has no `Debug`: its texts are secrets.
 #[derive(Deserialize)]
 pub(super) struct Grant {
+    #[serde(deserialize_with = "not_empty")]
     access_token: String,
     refresh_token: Option<String>,
     expires_in: Option<Value>,
@@ -91,6 +92,15 @@ impl Grant {
                 .or_else(|| before.map(|before| before.scope.clone()))
                 .unwrap_or_default(),
         }
+    }
+}
+
+/// An empty token is no token: it would be saved, and every request refused.
+fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text.is_empty() {
+        true => Err(D::Error::custom("empty")),
+        false => Ok(text),
     }
 }
 
@@ -205,5 +215,17 @@ async fn send(
             "no answer came within {} s",
             REQUEST_TIMEOUT.as_secs()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_token_is_not_a_grant() {
+        let read = serde_json::from_str::<Grant>;
+        assert!(read(r#"{"access_token":"t","expires_in":"3600"}"#).is_ok());
+        assert!(read(r#"{"access_token":""}"#).is_err());
     }
 }
