@@ -53,6 +53,6 @@ pub use mask::mask;
 pub use origin::{Origin, Problem, Source};
 pub use permissions::{PermissionProblem, check_permissions};
 pub use profile::{is_profile_name, take_profile};
-pub use settings::{Settings, Sources, UserConfig, managed_directory, to_yaml};
+pub use settings::{Settings, Sources, UserConfig, from_yaml, managed_directory, to_yaml};
 pub use typed::ValueError;
 pub use yaml::Position;

@@ -177,6 +177,12 @@ pub fn to_yaml(value: &Value) -> String {
     yaml::to_yaml(value, 0, "\n") + "\n"
 }
 
+/// Reads YAML that is no settings file, such as the front matter of a document. The error says where and what is wrong.
+pub fn from_yaml(text: &str) -> Result<Value, String> {
+    let node = yaml::parse(text).map_err(|error| error.to_string())?;
+    Ok(node.map_or(Value::Null, |node| node.to_value()))
+}
+
 /// Returns the folder with the administrator's `config.yaml` and `.env`.
 pub fn managed_directory(environment: &Environment) -> PathBuf {
     let directory = environment.path("HERMES_MANAGED_DIR");

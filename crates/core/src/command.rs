@@ -1,7 +1,11 @@
 //! Slash commands: one table for every surface. What a command does is the surface's business; what it is called, where
 //! it may be used and what help says about it is here.
 
+use crate::skill::SkillNames;
 use crate::text::nearest;
+
+/// Skills that one line may name: more would crowd out what is to be done with them.
+const SKILLS_MAX: usize = 5;
 
 /// What a person can ask for with a slash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,11 +33,15 @@ pub enum Verb {
     Toolsets,
     Mcp,
     ReloadMcp,
+    Skills,
+    Image,
+    Paste,
     Status,
     Usage,
     Insights,
     Config,
     Profile,
+    Platforms,
     Version,
     Help,
     Quit,
@@ -104,38 +112,63 @@ pub enum Line<'a> {
         command: &'static Command,
         arguments: &'a str,
     },
+    /// For the model, with skills beside it.
+    Skills {
+        names: Vec<&'a str>,
+        /// The whole line, names and all.
+        words: &'a str,
+    },
     Unknown {
         name: &'a str,
         /// Names that look like it, the likeliest first.
-        near: Vec<&'static str>,
+        near: Vec<&'a str>,
     },
     /// The beginning of several names.
-    Ambiguous {
-        name: &'a str,
-        names: Vec<&'static str>,
-    },
+    Ambiguous { name: &'a str, names: Vec<&'a str> },
 }
 
 /// Reads a line. Only a first word with a single slash, at its start, is a command: paths are words.
-pub fn read(line: &str, surface: Surface) -> Line<'_> {
+///
+/// The names of commands go before those of skills, so that no skill takes one away.
+pub fn read<'a>(line: &'a str, surface: Surface, skills: &'a SkillNames) -> Line<'a> {
     let line = line.trim();
     let first = line.split_whitespace().next().unwrap_or_default();
-    let Some(name) = first
-        .strip_prefix('/')
-        .filter(|name| !name.is_empty() && !name.contains('/'))
-    else {
+    let Some(name) = slashed(first) else {
         return Line::Words(line);
     };
     let arguments = line[first.len()..].trim();
-    let lower = name.to_lowercase();
-    match find(&lower, surface) {
-        Found::One(command) => Line::Command { command, arguments },
-        Found::Several(names) => Line::Ambiguous { name, names },
-        Found::None => Line::Unknown {
-            name,
-            near: nearest(&lower, names(surface)),
+    match find(&name.to_lowercase(), surface, skills) {
+        Found::Command(command) => Line::Command { command, arguments },
+        Found::Skill(skill) => Line::Skills {
+            names: with_others(skill, arguments, skills),
+            words: line,
         },
+        Found::Several(names) => Line::Ambiguous { name, names },
+        Found::None => {
+            let skills = skills.iter().map(|(name, _)| name);
+            let all: Vec<&str> = names(surface).chain(skills).collect();
+            let near = nearest(&name.to_lowercase(), all);
+            Line::Unknown { name, near }
+        }
     }
+}
+
+fn slashed(word: &str) -> Option<&str> {
+    let name = word.strip_prefix('/')?;
+    (!name.is_empty() && !name.contains('/')).then_some(name)
+}
+
+/// Several skills may be named one after the other, the others in full.
+fn with_others<'a>(first: &'a str, arguments: &str, skills: &'a SkillNames) -> Vec<&'a str> {
+    let words = arguments.split_whitespace();
+    let others = words.map_while(|word| skills.find(&slashed(word)?.to_lowercase()));
+    let mut names = vec![first];
+    for other in others {
+        if names.len() < SKILLS_MAX && !names.contains(&other) {
+            names.push(other);
+        }
+    }
+    names
 }
 
 /// Whether a command is called exactly this.
@@ -163,30 +196,49 @@ impl Command {
     }
 }
 
-enum Found {
-    One(&'static Command),
-    Several(Vec<&'static str>),
+enum Found<'a> {
+    Command(&'static Command),
+    Skill(&'a str),
+    Several(Vec<&'a str>),
     None,
 }
 
-/// An exact name or alias first; then the beginning of one name. Of several the single shortest wins.
-fn find(name: &str, surface: Surface) -> Found {
+/// Exact names first, then beginnings: of a command, or else of a skill.
+fn find<'a>(name: &str, surface: Surface, skills: &'a SkillNames) -> Found<'a> {
     if let Some(command) = of(surface).find(|command| command.answers_to(name)) {
-        return Found::One(command);
+        return Found::Command(command);
     }
-    let mut fitting: Vec<_> = of(surface)
-        .filter(|command| command.name.starts_with(name))
-        .collect();
-    fitting.sort_by_key(|command| command.name.len());
-    match fitting.as_slice() {
-        [] => Found::None,
-        [one] => Found::One(one),
-        [shortest, next, ..] if shortest.name.len() < next.name.len() => Found::One(shortest),
-        several => Found::Several(several.iter().map(|command| command.name).collect()),
+    if let Some(skill) = skills.find(name) {
+        return Found::Skill(skill);
+    }
+    let commands = of(surface).map(|command| (command.name, Found::Command(command)));
+    match begun(name, commands) {
+        Found::None => begun(
+            name,
+            skills.iter().map(|(skill, _)| (skill, Found::Skill(skill))),
+        ),
+        found => found,
     }
 }
 
-fn names(surface: Surface) -> impl Iterator<Item = &'static str> {
+/// The only one whose name begins so. Of several the single shortest wins.
+fn begun<'a>(name: &str, named: impl Iterator<Item = (&'a str, Found<'a>)>) -> Found<'a> {
+    let mut fitting: Vec<_> = named.filter(|(full, _)| full.starts_with(name)).collect();
+    fitting.sort_by_key(|(full, _)| full.len());
+    let is_clear = match fitting.as_slice() {
+        [(shortest, _), (next, _), ..] => shortest.len() < next.len(),
+        _ => true,
+    };
+    match is_clear {
+        true => fitting
+            .into_iter()
+            .next()
+            .map_or(Found::None, |(_, one)| one),
+        false => Found::Several(fitting.into_iter().map(|(full, _)| full).collect()),
+    }
+}
+
+fn names<'a>(surface: Surface) -> impl Iterator<Item = &'a str> {
     of(surface)
         .flat_map(|command| std::iter::once(command.name).chain(command.aliases.iter().copied()))
 }
@@ -256,12 +308,16 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Toolsets, "toolsets", Tools, "list the toolsets, and which of them are on").any_time(),
     command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are, or connect one anew").takes("[reconnect NAME|all]").any_time(),
     command(Verb::ReloadMcp, "reload-mcp", Tools, "read the MCP servers of the settings again").any_time(),
+    command(Verb::Skills, "skills", Tools, "list the skills, or those with these words; /NAME [TEXT] uses one").also(&["reload-skills"]).takes("[WORDS]").any_time(),
+    command(Verb::Image, "image", Tools, "attach an image").takes("PATH [TEXT]").in_terminals().any_time(),
+    command(Verb::Paste, "paste", Tools, "attach the image in the clipboard").in_terminals().any_time(),
 
     command(Verb::Status, "status", Information, "show this conversation, its model and its folder").any_time(),
     command(Verb::Usage, "usage", Information, "show the tokens and the cost so far").any_time(),
     command(Verb::Insights, "insights", Information, "show what was used in the last days").takes("[--days N]").any_time(),
     command(Verb::Config, "config", Information, "show where the settings are").in_terminals().any_time(),
     command(Verb::Profile, "profile", Information, "show the profile and its home").any_time(),
+    command(Verb::Platforms, "platforms", Information, "show the chat platforms that are connected").also(&["gateway"]).in_terminals().any_time(),
     command(Verb::Version, "version", Information, "show the version").also(&["v"]).any_time(),
     command(Verb::Help, "help", Information, "show this list").also(&["commands"]).any_time(),
     command(Verb::Quit, "quit", Information, "leave").also(&["exit"]).in_terminals().any_time(),
@@ -273,8 +329,13 @@ mod tests {
 
     use super::*;
 
-    fn verb(line: &str) -> Option<(Verb, &str)> {
-        match read(line, Surface::Terminal) {
+    fn line(text: &str) -> Line<'_> {
+        static NONE: SkillNames = SkillNames::NONE;
+        read(text, Surface::Terminal, &NONE)
+    }
+
+    fn verb(text: &str) -> Option<(Verb, &str)> {
+        match line(text) {
             Line::Command { command, arguments } => Some((command.verb, arguments)),
             _ => None,
         }
@@ -291,7 +352,7 @@ mod tests {
 
     #[test]
     fn the_beginning_of_names_of_one_length_is_not_guessed() {
-        let Line::Ambiguous { names, .. } = read("/t", Surface::Terminal) else {
+        let Line::Ambiguous { names, .. } = line("/t") else {
             panic!("/t was guessed");
         };
         assert_eq!(names, ["title", "tools", "toolsets"]);
@@ -300,13 +361,13 @@ mod tests {
     #[test]
     fn paths_and_words_are_words() {
         for words in ["/etc/hosts has what?", "hello /new", "", "/", "//"] {
-            assert!(matches!(read(words, Surface::Terminal), Line::Words(said) if said == words));
+            assert!(matches!(line(words), Line::Words(said) if said == words));
         }
     }
 
     #[test]
     fn an_unknown_name_gets_the_nearest_one() {
-        let Line::Unknown { name, near } = read("/hlep me", Surface::Terminal) else {
+        let Line::Unknown { name, near } = line("/hlep me") else {
             panic!("/hlep is known");
         };
         assert_eq!((name, near), ("hlep", vec!["help"]));
@@ -314,8 +375,10 @@ mod tests {
 
     #[test]
     fn a_chat_has_no_commands_of_the_terminal() {
-        assert!(matches!(read("/quit", Surface::Chat), Line::Unknown { .. }));
-        assert!(matches!(read("/new", Surface::Chat), Line::Command { .. }));
+        let none = SkillNames::default();
+        let in_chat = |line| read(line, Surface::Chat, &none);
+        assert!(matches!(in_chat("/quit"), Line::Unknown { .. }));
+        assert!(matches!(in_chat("/new"), Line::Command { .. }));
     }
 
     #[test]
@@ -324,5 +387,75 @@ mod tests {
         assert!(names(Surface::Terminal).all(|name| known.insert(name)));
         let mut verbs = HashSet::new();
         assert!(COMMANDS.iter().all(|command| verbs.insert(command.verb)));
+    }
+
+    fn with_skills<'a>(line: &'a str, skills: &'a SkillNames) -> Line<'a> {
+        read(line, Surface::Terminal, skills)
+    }
+
+    fn skills() -> SkillNames {
+        let names = [
+            "review",
+            "release",
+            "releases",
+            "model",
+            "modest",
+            "reviews-all",
+        ];
+        SkillNames::new(names.map(|name| (name.to_owned(), String::new())))
+    }
+
+    fn skills_in(line: &str) -> Vec<String> {
+        let skills = skills();
+        match with_skills(line, &skills) {
+            Line::Skills { names, words } => {
+                assert_eq!(words, line.trim());
+                names.into_iter().map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_skill_is_named_in_full_or_by_its_beginning() {
+        assert_eq!(skills_in(" /review the last commit "), ["review"]);
+        assert_eq!(skills_in("/Review"), ["review"]);
+        assert_eq!(skills_in("/rele now"), ["release"]);
+        assert_eq!(skills_in("/revi"), ["review"]);
+        assert!(skills_in("review it").is_empty());
+    }
+
+    #[test]
+    fn no_skill_takes_the_name_of_a_command_or_its_beginning_away() {
+        let skills = skills();
+        for line in ["/model x", "/mod x", "/re"] {
+            let read = with_skills(line, &skills);
+            assert!(!matches!(read, Line::Skills { .. }), "{line}: {read:?}");
+        }
+        assert_eq!(skills_in("/modest"), ["modest"]);
+    }
+
+    #[test]
+    fn several_skills_can_be_named_one_after_the_other() {
+        assert_eq!(skills_in("/review /release it"), ["review", "release"]);
+        assert_eq!(skills_in("/review /review"), ["review"]);
+        assert_eq!(skills_in("/review and /release"), ["review"]);
+        assert_eq!(skills_in("/review /etc/hosts"), ["review"]);
+        let many: Vec<String> = (0..9).map(|n| format!("s{n}")).collect();
+        let skills = SkillNames::new(many.iter().map(|name| (name.clone(), String::new())));
+        let line = format!("/{}", many.join(" /"));
+        let Line::Skills { names, .. } = with_skills(&line, &skills) else {
+            panic!("{line}");
+        };
+        assert_eq!(names.len(), SKILLS_MAX);
+    }
+
+    #[test]
+    fn skills_are_among_the_nearest_names() {
+        let skills = skills();
+        let Line::Unknown { near, .. } = with_skills("/reveiw", &skills) else {
+            panic!("/reveiw is known");
+        };
+        assert_eq!(near, ["review"]);
     }
 }

@@ -34,6 +34,7 @@ pub mod redact;
 pub mod reply;
 mod safety;
 pub mod secret;
+pub mod skill;
 pub mod text;
 pub mod wording;
 

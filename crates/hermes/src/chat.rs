@@ -2,13 +2,17 @@
 
 use std::collections::VecDeque;
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use hermes_agent::{Opened, Session, SessionStart};
 use hermes_core::command::{self, Line, Surface, Verb};
 use hermes_core::interview::{Heard, Interview};
 use hermes_core::quick::{Own, QuickCommands};
+use hermes_core::skill::{self, SkillNames};
 use hermes_core::text::{self, escaped, printable};
-use hermes_core::{Event, Message, Op, Question, Response, Role, UserMessage, Verdict, wording};
+use hermes_core::{
+    Event, Message, Op, Part, Question, Response, Role, UserMessage, Verdict, wording,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -17,6 +21,7 @@ use crate::base::Base;
 use crate::face;
 use crate::failure::{Failure, Outcome, code};
 use crate::host::{Here, Host, Then, WhenBusy};
+use crate::image;
 use crate::keyboard::{Keyboard, Typed};
 use crate::output::{note, print};
 use crate::prepare::Prepared;
@@ -246,9 +251,14 @@ impl<'a, 'b> Chat<'a, 'b> {
                 return None;
             }
         };
-        let done = match command::read(&line, Surface::Terminal) {
+        let skills = match line.trim_start().starts_with('/') {
+            true => self.host.skill_names().await,
+            false => SkillNames::NONE,
+        };
+        let done = match command::read(&line, Surface::Terminal, &skills) {
             Line::Words("") => return None,
-            Line::Words(text) => return Some(self.said(text, here.is_busy)),
+            Line::Words(text) => return Some(self.said(UserMessage::text(text), here.is_busy)),
+            Line::Skills { names, words } => return self.with_skills(words, &names, here).await,
             Line::Command { command, arguments } => self.host.run(command, arguments, &here).await,
             Line::Unknown { name, near } => {
                 self.unknown(name, &near);
@@ -267,6 +277,7 @@ impl<'a, 'b> Chat<'a, 'b> {
             Then::Send(op) => Some(Next::Do(op)),
             Then::Open(start) => Some(Next::Open(start)),
             Then::Leave => Some(Next::Leave),
+            Then::Attach { image, words } => self.with_image(&image, &words, here.is_busy),
             Then::ShowReasoning(shows) => {
                 if let Renderer::Live(live) = &mut self.renderer {
                     live.show_reasoning(shows);
@@ -280,8 +291,41 @@ impl<'a, 'b> Chat<'a, 'b> {
         }
     }
 
-    fn said(&self, text: &str, is_busy: bool) -> Next {
-        let message = UserMessage::text(text);
+    /// Words with skills behind them, if all of those can be read.
+    async fn with_skills(&self, words: &str, names: &[&str], here: Here) -> Option<Next> {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let told = self.host.skills(names, here.session).await;
+        let told: Outcome<Vec<String>> = told.and_then(|told| told.into_iter().collect());
+        let skills = match told {
+            Ok(skills) => skills,
+            Err(failure) => {
+                note(&printable(&failure.to_string()));
+                return None;
+            }
+        };
+        let mut message = UserMessage::text(words);
+        let skills = skills
+            .iter()
+            .map(|text| Part::text(skill::behind_words(text)));
+        message.parts.extend(skills);
+        Some(self.said(message, here.is_busy))
+    }
+
+    fn with_image(&self, path: &Path, words: &str, is_busy: bool) -> Option<Next> {
+        let image = match image::read(path) {
+            Ok(image) => image,
+            Err(failure) => {
+                note(&printable(&failure.to_string()));
+                return None;
+            }
+        };
+        let words = format!("{words} [image: {}]", path.display());
+        let mut message = UserMessage::text(words.trim_start());
+        message.parts.push(image);
+        Some(self.said(message, is_busy))
+    }
+
+    fn said(&self, message: UserMessage, is_busy: bool) -> Next {
         Next::Do(match self.when_busy {
             WhenBusy::Steer if is_busy => Op::Steer(message),
             _ => Op::Say(message),
@@ -400,8 +444,11 @@ impl<'a, 'b> Chat<'a, 'b> {
         let (Typed::Text(line), Some(interview)) = (&typed, pending.interviews.front_mut()) else {
             return Ok(Some(typed));
         };
-        let heard = match command::read(line, Surface::Terminal) {
-            Line::Words(_) | Line::Unknown { .. } | Line::Ambiguous { .. } => interview.hear(line),
+        let heard = match command::read(line, Surface::Terminal, &SkillNames::NONE) {
+            Line::Words(_)
+            | Line::Skills { .. }
+            | Line::Unknown { .. }
+            | Line::Ambiguous { .. } => interview.hear(line),
             Line::Command { command, .. } if command.verb == Verb::Decline => {
                 Heard::Done(Response::Declined { reason: None })
             }
@@ -527,7 +574,8 @@ impl<'a, 'b> Chat<'a, 'b> {
             } else {
                 "hermes"
             };
-            let words = text::shorten(&printable(message.text().trim()), 400);
+            let words = message.text();
+            let words = text::shorten(&printable(skill::as_typed(words.trim())), 400);
             note(&self.err.dim(format!("{who}: {words}")));
         }
     }
@@ -553,7 +601,7 @@ pub fn gone(session: &Session) -> Failure {
 
 /// What a line says about a command that waits for consent. Other commands than `/decline` say nothing.
 fn verdict_in(line: &str, choices: &[Verdict]) -> Option<Verdict> {
-    match command::read(line, Surface::Terminal) {
+    match command::read(line, Surface::Terminal, &SkillNames::NONE) {
         Line::Words(words) => Some(verdict(words, choices)),
         Line::Command { command, .. } if command.verb == Verb::Decline => Some(Verdict::Deny),
         _ => None,

@@ -12,7 +12,8 @@ use std::time::Duration;
 use hermes_agent::{Opened, Resumed, Session, SessionStart};
 use hermes_core::command::{Command, Verb};
 use hermes_core::history::last_exchanges;
-use hermes_core::{Archive as _, Event, Op, SessionId, UserMessage};
+use hermes_core::skill::{self, SkillNames};
+use hermes_core::{Archive as _, Event, Op, Part, SessionId, UserMessage};
 use hermes_store::SqliteStore;
 use hermes_tui::{BusyInput, EditMode, FromHost, Leave, Settings, ShowReasoning, ToHost};
 use tokio::sync::mpsc;
@@ -63,6 +64,7 @@ pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
         editing: JoinSet::new(),
         running: JoinSet::new(),
         pasting: JoinSet::new(),
+        looking: JoinSet::new(),
         to_go_on: None,
     };
     let outcome = {
@@ -168,6 +170,8 @@ struct Desk<'a, 'b> {
     running: JoinSet<String>,
     /// The clipboard, while it is read.
     pasting: JoinSet<Outcome<PathBuf>>,
+    /// The skills, while they are looked for.
+    looking: JoinSet<SkillNames>,
     /// The conversation to go on with another time.
     to_go_on: Option<SessionId>,
 }
@@ -217,6 +221,7 @@ impl Desk<'_, '_> {
     /// Talks in one session until the person wants another one or none.
     async fn one_session(&mut self, mut opened: Opened) -> Outcome<Next> {
         self.introduce(&mut opened).await;
+        self.looking.spawn(self.host.skill_names());
         let mut tasks = JoinSet::new();
         tasks.spawn(opened.task);
         let mut events = opened.events;
@@ -248,6 +253,7 @@ impl Desk<'_, '_> {
                     self.tell(FromHost::Told(told)).await;
                 }
                 Some(pasted) = self.pasting.join_next() => self.pasted(pasted).await,
+                Some(Ok(skills)) = self.looking.join_next() => self.tell(FromHost::Skills(skills)).await,
                 around = watch.changed(wired, session) => self.tell(FromHost::Around(around)).await,
                 notice = wired.processes.notice(session), if !talk.is_busy => {
                     self.tell(FromHost::Told(notice.clone())).await;
@@ -318,7 +324,8 @@ impl Desk<'_, '_> {
     async fn serve_wish(&mut self, wish: ToHost, talk: &mut Talk) {
         match wish {
             ToHost::Op(op) => self.pass(op, talk).await,
-            ToHost::Illustrated { op, images } => {
+            ToHost::Accompanied { op, images, skills } => {
+                let op = self.with_skills(op, skills, talk.session.id()).await;
                 let op = self.illustrated(op, images).await;
                 self.pass(op, talk).await;
             }
@@ -364,6 +371,28 @@ impl Desk<'_, '_> {
         op
     }
 
+    /// Puts skills behind the words. One that cannot be read is told of, to the model too: its name stands there.
+    async fn with_skills(&self, mut op: Op, names: Vec<String>, session: &SessionId) -> Op {
+        let (Op::Say(message) | Op::Steer(message)) = &mut op else {
+            return op;
+        };
+        let told = match self.host.skills(names, session.clone()).await {
+            Ok(told) => told,
+            Err(failure) => vec![Err(failure)],
+        };
+        for skill in told {
+            let text = match skill {
+                Ok(text) => text,
+                Err(failure) => {
+                    self.tell(FromHost::Warned(failure.to_string())).await;
+                    format!("(it is not here: {})", failure.message)
+                }
+            };
+            message.parts.push(Part::text(skill::behind_words(&text)));
+        }
+        op
+    }
+
     async fn pasted(&self, pasted: Result<Outcome<PathBuf>, tokio::task::JoinError>) {
         let image = match pasted {
             Ok(pasted) => pasted.map_err(|failure| failure.to_string()),
@@ -381,6 +410,9 @@ impl Desk<'_, '_> {
             session: talk.session.id().clone(),
             is_busy: talk.is_busy,
         };
+        if command.verb == Verb::Skills {
+            self.looking.spawn(self.host.skill_names());
+        }
         let done = self.host.run(command, arguments, &here).await;
         if let Some(told) = done.told {
             self.tell(FromHost::Told(told)).await;
@@ -390,6 +422,12 @@ impl Desk<'_, '_> {
             Then::Send(op) => send(talk, op).await,
             Then::Open(start) => go(talk, Next::Open(start)).await,
             Then::Leave => go(talk, Next::Leave).await,
+            Then::Attach { image, words } => {
+                if !words.is_empty() {
+                    self.tell(FromHost::Fill(format!("{words} "))).await;
+                }
+                self.tell(FromHost::Image(Ok(image))).await;
+            }
             Then::ShowReasoning(is_shown) => {
                 let reasoning = reasoning(self.base, is_shown).unwrap_or_default();
                 self.tell(FromHost::Reasoning(reasoning)).await;

@@ -2,14 +2,16 @@
 //!
 //! Surfaces show things and read keys; everything a command means beyond that happens here, once for all of them.
 
+mod attach;
 mod describe;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{ConsentPolicy, Opened, Session, SessionStart};
 use hermes_core::command::{Command, Surface, Verb};
+use hermes_core::skill::SkillNames;
 use hermes_core::{Archive as _, Op, SessionId, SessionRecord, StoreError, UserMessage};
 use hermes_store::SqliteStore;
 
@@ -21,6 +23,7 @@ use crate::failure::{Failure, Outcome};
 use crate::personality::{self, Personalities};
 use crate::prepare::Prepared;
 use crate::quick;
+use crate::skills::{Library, Sources};
 use crate::toolsets::{TERMINAL, Toolsets};
 use crate::wiring;
 
@@ -29,6 +32,10 @@ const UNDO_MAX: u32 = 1_000;
 
 const NOTHING_TO_COMPRESS: &str =
     "there is nothing to compress: this conversation is sent as it is; /new starts an empty one";
+
+const NO_PLATFORMS: &str = "\
+no chat platform is connected: this version talks in terminals and to programs (`hermes -z`), and has no gateway yet, which is \
+what Telegram, Discord and the like would need";
 
 pub struct Host<'a> {
     base: &'a Base,
@@ -58,6 +65,11 @@ pub enum Then {
     /// Leave this session and open another, or the same one anew.
     Open(SessionStart),
     Leave,
+    /// Take an image into the next message, behind these words.
+    Attach {
+        image: PathBuf,
+        words: String,
+    },
     ShowReasoning(bool),
     WhenBusy(WhenBusy),
 }
@@ -158,6 +170,10 @@ impl<'a> Host<'a> {
             )?),
             Verb::Mcp => Done::told(self.servers(arguments).await?),
             Verb::ReloadMcp => Done::told(self.reload_servers().await?),
+            Verb::Skills => Done::told(self.library().await?.list(search_words(arguments))),
+            Verb::Image => self.attach(arguments).await?,
+            Verb::Paste => self.paste(arguments).await?,
+            Verb::Platforms => Done::told(NO_PLATFORMS),
             Verb::Status => Done::told(self.status(here).await?),
             Verb::Usage => Done::told(self.usage(here).await?),
             Verb::Insights => {
@@ -429,6 +445,43 @@ impl<'a> Host<'a> {
         )
     }
 
+    /// The slash names of the skills there are now; none if they cannot be looked for, and `/skills` tells why. The future
+    /// stands alone.
+    pub fn skill_names(&self) -> impl Future<Output = SkillNames> + Send + use<> {
+        let sources = self.skill_sources();
+        async move {
+            let Ok(sources) = sources else {
+                return SkillNames::NONE;
+            };
+            let library = blocking(move || sources.library()).await;
+            library.map(|library| library.names()).unwrap_or_default()
+        }
+    }
+
+    /// The skills of these slash names as words for the model, each or why not.
+    pub async fn skills(
+        &self,
+        names: Vec<String>,
+        session: SessionId,
+    ) -> Outcome<Vec<Outcome<String>>> {
+        let sources = self.skill_sources()?;
+        blocking(move || {
+            let told = names.iter().map(|name| sources.told(name, &session));
+            told.collect()
+        })
+        .await
+    }
+
+    async fn library(&self) -> Outcome<Library> {
+        let sources = self.skill_sources()?;
+        blocking(move || sources.library()).await
+    }
+
+    /// As the settings say now, not as they did at the start.
+    fn skill_sources(&self) -> Outcome<Sources> {
+        Sources::of(&self.base.with_flags(&self.flags)?)
+    }
+
     async fn status(&self, here: &Here) -> Outcome<String> {
         let record = self.record(here).await?;
         Ok(describe::status(
@@ -580,6 +633,21 @@ fn days(arguments: &str) -> Outcome<u32> {
             _ => Err(no_such("/insights", number, "a number of days")),
         },
     }
+}
+
+/// `/skills review`, `/skills search review`; `/skills list` lists all.
+fn search_words(arguments: &str) -> &str {
+    match arguments.split_once(char::is_whitespace) {
+        Some(("search", words)) => words.trim(),
+        _ if arguments == "list" => "",
+        _ => arguments,
+    }
+}
+
+/// Does what would keep others waiting: reads files.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Outcome<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Failure::new(error.to_string()))
 }
 
 fn said(arguments: &str, example: &str) -> Outcome<UserMessage> {

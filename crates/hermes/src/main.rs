@@ -35,6 +35,7 @@ mod quick;
 mod render;
 mod safety;
 mod signals;
+mod skills;
 mod style;
 mod terminals;
 mod tirith;

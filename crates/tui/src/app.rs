@@ -208,6 +208,7 @@ impl App {
                     Err(why) => self.complain(why),
                 }
             }
+            FromHost::Skills(skills) => self.composer.skills = skills,
             FromHost::BusyInput(mode) => self.busy_input = mode,
             FromHost::Reasoning(shown) => self.conversation.reasoning = shown,
             FromHost::Leave => return vec![Effect::Leave],
@@ -331,10 +332,7 @@ impl App {
                 self.composer.key(Key::Edit(Edit::Delete));
             }
             Key::OpenEditor => return vec![Effect::Send(ToHost::Edit(self.draft()))],
-            Key::PasteImage => {
-                self.hint("reading the clipboard");
-                return vec![Effect::Send(ToHost::Clipboard)];
-            }
+            Key::PasteImage => return self.paste_image(),
             Key::Redraw => return vec![Effect::ClearScreen],
             Key::Suspend => return vec![Effect::Suspend],
             Key::ToggleDetails => {
@@ -348,6 +346,11 @@ impl App {
             _ => {}
         }
         Vec::new()
+    }
+
+    fn paste_image(&mut self) -> Vec<Effect> {
+        self.hint("reading the clipboard");
+        vec![Effect::Send(ToHost::Clipboard)]
     }
 
     fn ctrl_c(&mut self) -> Vec<Effect> {
@@ -414,8 +417,10 @@ impl App {
                 return effects;
             }
         };
-        let effects = match command::read(&line, Surface::Terminal) {
-            Said::Words(words) => Some(self.say(words, self.busy_input)),
+        let skills = self.composer.skills.clone();
+        let effects = match command::read(&line, Surface::Terminal, &skills) {
+            Said::Words(words) => Some(self.say(words, &[], self.busy_input)),
+            Said::Skills { names, words } => Some(self.say(words, &names, self.busy_input)),
             Said::Command { command, arguments } => self.command(command, arguments),
             Said::Unknown { name, near } => {
                 self.complain(unknown(name, &near));
@@ -434,15 +439,17 @@ impl App {
         effects
     }
 
-    fn say(&mut self, words: &str, busy_input: BusyInput) -> Vec<Effect> {
+    fn say(&mut self, words: &str, skills: &[&str], busy_input: BusyInput) -> Vec<Effect> {
         let message = UserMessage::text(words);
         let images = self.composer.editor.images();
+        let is_alone = images.is_empty() && skills.is_empty();
         let send = |op| {
-            Effect::Send(match images.is_empty() || op == Op::Interrupt {
+            Effect::Send(match is_alone || op == Op::Interrupt {
                 true => ToHost::Op(op),
-                false => ToHost::Illustrated {
+                false => ToHost::Accompanied {
                     op,
                     images: images.clone(),
+                    skills: skills.iter().map(|name| (*name).to_owned()).collect(),
                 },
             })
         };
@@ -484,8 +491,9 @@ impl App {
                 ));
                 return None;
             }
-            Verb::Steer => self.say(arguments, BusyInput::Steer),
-            Verb::Queue => self.say(arguments, BusyInput::Queue),
+            Verb::Steer => self.say(arguments, &[], BusyInput::Steer),
+            Verb::Queue => self.say(arguments, &[], BusyInput::Queue),
+            Verb::Paste => self.paste_image(),
             Verb::Stop if self.conversation.is_busy() => self.interrupt(),
             Verb::Stop => {
                 self.hint("nothing runs");

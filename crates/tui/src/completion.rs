@@ -2,6 +2,7 @@
 
 use hermes_core::command::{self, Surface};
 use hermes_core::quick::{Quick, QuickCommands};
+use hermes_core::skill::SkillNames;
 use ratatui_core::text::{Line, Span};
 
 use crate::{fuzzy, theme, wrap};
@@ -64,11 +65,12 @@ pub(crate) fn suggestions(
     word: Word<'_>,
     files: &[String],
     quick: &QuickCommands,
+    skills: &SkillNames,
 ) -> Vec<Suggestion> {
     match word.kind {
         Kind::Command => {
             let mut found = own_commands(word.letters, quick);
-            found.extend(commands(word.letters));
+            found.extend(named(word.letters, skills));
             found
         }
         Kind::File => paths(word.letters, files),
@@ -92,27 +94,40 @@ fn own_commands(letters: &str, quick: &QuickCommands) -> Vec<Suggestion> {
     fitting.map(suggestion).collect()
 }
 
-fn commands(letters: &str) -> Vec<Suggestion> {
-    let all: Vec<_> = command::of(Surface::Terminal).collect();
-    let mut fitting: Vec<_> = all
-        .iter()
-        .filter(|command| {
-            let mut names = std::iter::once(&command.name).chain(command.aliases);
-            names.any(|name| name.starts_with(letters))
-        })
-        .collect();
+/// Commands and then skills: those that begin so, or else those that are like it.
+fn named(letters: &str, skills: &SkillNames) -> Vec<Suggestion> {
+    let commands = command::of(Surface::Terminal).map(|command| {
+        let names = std::iter::once(command.name).chain(command.aliases.iter().copied());
+        (names.collect::<Vec<_>>(), built_in(command))
+    });
+    let skills = skills.iter().map(|one| (vec![one.0], skill(one)));
+    let all: Vec<_> = commands.chain(skills).collect();
+    let begins = |names: &[&str]| names.iter().any(|name| name.starts_with(letters));
+    let mut fitting: Vec<usize> = (0..all.len()).filter(|at| begins(&all[*at].0)).collect();
     if fitting.is_empty() {
-        let names = all.iter().map(|command| command.name);
-        let near = fuzzy::matching(letters, names);
-        fitting = near.into_iter().map(|index| &all[index]).collect();
+        fitting = fuzzy::matching(letters, all.iter().map(|(names, _)| names[0]));
     }
-    let suggestion = |command: &&&'static command::Command| Suggestion {
+    let fitting = fitting.into_iter();
+    fitting.map(|index| all[index].1.clone()).collect()
+}
+
+fn built_in(command: &command::Command) -> Suggestion {
+    Suggestion {
         word: format!("/{}", command.name),
         label: format!("/{} {}", command.name, command.arguments),
         detail: command.help.into(),
         is_complete: command.arguments.is_empty() || command.arguments.starts_with('['),
-    };
-    fitting.iter().map(suggestion).collect()
+    }
+}
+
+/// Words usually follow a skill, so that it is not sent at once.
+fn skill((name, description): (&str, &str)) -> Suggestion {
+    Suggestion {
+        word: format!("/{name}"),
+        label: format!("/{} [TEXT]", wrap::clean(name)),
+        detail: wrap::clean(description).replace('\n', " "),
+        is_complete: false,
+    }
 }
 
 fn paths(letters: &str, files: &[String]) -> Vec<Suggestion> {
@@ -213,11 +228,24 @@ mod tests {
     #[test]
     fn names_that_begin_so_come_alone_and_near_ones_otherwise() {
         let words = |letters| -> Vec<String> {
-            commands(letters).into_iter().map(|one| one.word).collect()
+            let found = named(letters, &SkillNames::NONE).into_iter();
+            found.map(|one| one.word).collect()
         };
         assert_eq!(words("st"), ["/stop", "/steer", "/status"]);
         assert!(words("vrs").contains(&"/version".to_owned()));
         assert_eq!(words("").len(), command::of(Surface::Terminal).count());
+    }
+
+    #[test]
+    fn skills_come_behind_commands_with_what_they_are_for() {
+        let skills = [("statistics", "counts\nthings"), ("review", "looks")];
+        let skills = SkillNames::new(skills.map(|(a, b)| (a.to_owned(), b.to_owned())));
+        let found = named("stat", &skills);
+        let words: Vec<_> = found.iter().map(|one| one.word.as_str()).collect();
+        assert_eq!(words, ["/status", "/statistics"]);
+        assert_eq!(found[1].detail, "counts things");
+        assert!(!found[1].is_complete);
+        assert_eq!(named("rvw", &skills)[0].word, "/review");
     }
 
     #[test]

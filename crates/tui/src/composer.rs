@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::quick::QuickCommands;
+use hermes_core::skill::SkillNames;
 use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 
@@ -51,6 +52,7 @@ pub(crate) struct Composer {
     files: Vec<String>,
     limits: PasteLimits,
     quick: QuickCommands,
+    pub(crate) skills: SkillNames,
     /// None with emacs keys.
     vi: Option<Vi>,
     /// Images that were attached, so that a message which comes back has them again.
@@ -75,6 +77,7 @@ impl Composer {
             files: Vec::new(),
             limits,
             quick,
+            skills: SkillNames::default(),
             vi: None,
             attached: Vec::new(),
         }
@@ -269,7 +272,7 @@ impl Composer {
             return Composed::Done;
         }
         let is_new_file = word.kind == completion::Kind::File && word.letters.is_empty();
-        let suggestions = completion::suggestions(word, &self.files, &self.quick);
+        let suggestions = completion::suggestions(word, &self.files, &self.quick, &self.skills);
         self.completion = (!suggestions.is_empty()).then(|| Completion::new(suggestions));
         match is_new_file {
             true => Composed::WantsFiles,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hermes_core::{
     ApprovalId, CallId, Cost, Event, Message, Notice, Question, ResultStatus, Role, Settled,
-    TurnEnd, wording,
+    TurnEnd, skill, wording,
 };
 use serde_json::Value;
 
@@ -438,7 +438,7 @@ impl Conversation {
             turns => format!("your last {turns} messages are taken back"),
         };
         self.print(Item::note(theme::DIM, words));
-        self.rewound = Some(said);
+        self.rewound = Some(skill::as_typed(&said).to_owned());
     }
 
     fn rest(&mut self, now: Duration) {
@@ -485,7 +485,7 @@ fn past_item(message: &Message) -> Option<Item> {
     let text = message.text();
     let is_empty = text.trim().is_empty();
     match message.role {
-        Role::User if !is_empty => Some(Item::User(text.trim().to_owned())),
+        Role::User if !is_empty => Some(Item::User(skill::as_typed(text.trim()).to_owned())),
         Role::Assistant if !is_empty => Some(Item::Reply(Piece {
             source: wrap::clean(&text),
             is_continued: false,

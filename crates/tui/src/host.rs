@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use hermes_core::command::Command;
 use hermes_core::quick::QuickCommands;
+use hermes_core::skill::SkillNames;
 use hermes_core::{Event, Message, Op, SessionId};
 
 /// What the program tells the interface.
@@ -37,6 +38,8 @@ pub enum FromHost {
     Edited(Result<String, String>),
     /// What came of [`ToHost::Clipboard`]: a file with the image, or why there is none.
     Image(Result<PathBuf, String>),
+    /// The skills that can be named behind a slash.
+    Skills(SkillNames),
     BusyInput(BusyInput),
     Reasoning(ShowReasoning),
     /// The program is done: the interface gives the terminal back.
@@ -47,10 +50,12 @@ pub enum FromHost {
 #[derive(Debug)]
 pub enum ToHost {
     Op(Op),
-    /// Words with images beside them: the program reads the files and adds them to the message.
-    Illustrated {
+    /// Words with images and skills beside them: the program reads the files and adds them to the message.
+    Accompanied {
         op: Op,
         images: Vec<PathBuf>,
+        /// Their slash names.
+        skills: Vec<String>,
     },
     /// The person wants the image in the clipboard.
     Clipboard,

@@ -28,6 +28,7 @@ mod oneshot;
 mod safety;
 mod serve;
 mod setting;
+mod skills;
 mod slash;
 mod star;
 mod tmux;

@@ -585,7 +585,11 @@ fn images_are_chips_and_go_beside_the_words() {
     insta::assert_snapshot!("image_80x24", scene.screen());
     let wishes = wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE));
     match &wishes[..] {
-        [ToHost::Illustrated { op, images: sent }] => {
+        [
+            ToHost::Accompanied {
+                op, images: sent, ..
+            },
+        ] => {
             assert_eq!(*op, say("see [image: /tmp/a cat.png]"));
             assert_eq!(*sent, images);
         }

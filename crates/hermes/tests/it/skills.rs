@@ -1,0 +1,164 @@
+//! Skills as slash commands, in plain lines and in the interface; and the other commands beside them.
+
+use std::fs;
+use std::time::Duration;
+
+use hermes_testkit::process::Terminal;
+use hermes_testkit::server::{Answer, Script};
+
+use crate::setting::Setting;
+
+const SOON: Duration = Duration::from_secs(30);
+const REVIEW: &str = "---\nname: Code Review\ndescription: looks at a change\n---\n\
+                      Read ${HERMES_SKILL_DIR}/references/style.md first.\n";
+
+/// A home with a skill that has a file, one that is a file, and one that cannot be read.
+async fn setting(answers: &[&str]) -> Setting {
+    let answers = answers.iter().map(|text| Answer::text(*text));
+    let setting = Setting::new(Script::new(answers)).await;
+    put(&setting, "dev/review/SKILL.md", REVIEW);
+    put(&setting, "dev/review/references/style.md", "Short.");
+    put(&setting, "standup.md", "Says what was done.\n");
+    put(&setting, "broken/SKILL.md", b"caf\xe9");
+    setting
+}
+
+fn put(setting: &Setting, path: &str, text: impl AsRef<[u8]>) {
+    let path = setting.hermes.home().join("skills").join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// The text of the last message of the last request.
+fn last_said(setting: &Setting) -> String {
+    let requests = setting.server.requests();
+    let messages = requests.last().unwrap().json["messages"].clone();
+    let last = messages.as_array().unwrap().last().unwrap()["content"].clone();
+    match last.as_array() {
+        Some(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect()
+        }
+        None => last.as_str().unwrap().to_owned(),
+    }
+}
+
+fn say(terminal: &mut Terminal, line: &str, answer: &str) {
+    terminal.send(&format!("{line}\n"));
+    terminal.expect(answer, SOON);
+    terminal.expect("›", SOON);
+}
+
+fn open(setting: &Setting) -> Terminal {
+    let terminal = setting.hermes.spawn_in_terminal();
+    terminal.expect_screen("/help shows", SOON);
+    terminal.expect_screen("\n› \n", SOON);
+    terminal
+}
+
+#[tokio::test]
+async fn skills_are_listed_searched_and_near_names_are_told() {
+    let setting = setting(&[]).await;
+    let mut terminal = setting.talk_plainly();
+    terminal.expect("›", SOON);
+    say(&mut terminal, "/skills", "line 1 is not UTF-8");
+    let listed = terminal.output();
+    assert!(
+        listed.contains("/code-review  looks at a change"),
+        "{listed}"
+    );
+    assert!(listed.contains("/standup  Says what was done."), "{listed}");
+    say(&mut terminal, "/skills CHANGE", "/code-review");
+    say(&mut terminal, "/skills nonsense", "no skill has the words");
+    say(&mut terminal, "/stadnup", "did you mean /standup?");
+    say(&mut terminal, "/help", "list the skills");
+    say(&mut terminal, "/platforms", "no chat platform is connected");
+    // What is written meanwhile is there at once.
+    put(&setting, "late/SKILL.md", "Comes late.");
+    say(&mut terminal, "/skills late", "/late  Comes late.");
+}
+
+#[tokio::test]
+async fn a_named_skill_reaches_the_model_with_its_folder_its_files_and_the_words() {
+    let setting = setting(&["reviewed", "both"]).await;
+    let mut terminal = setting.talk_plainly();
+    terminal.expect("›", SOON);
+    say(&mut terminal, "/code-review the last commit", "reviewed");
+    let skills = setting.hermes.home().canonicalize().unwrap().join("skills");
+    let folder = skills.join("dev/review").display().to_string();
+    let said = last_said(&setting);
+    assert!(said.starts_with("/code-review the last commit\n"), "{said}");
+    assert!(said.contains("\n\n--- Skill ---\n\n"), "{said}");
+    assert!(said.contains(&format!("Its folder: {folder}\n")), "{said}");
+    assert!(said.contains("- references/style.md\n"), "{said}");
+    assert!(
+        said.contains(&format!("Read {folder}/references/style.md first.")),
+        "{said}"
+    );
+    say(&mut terminal, "/stand /code-review now", "both");
+    let said = last_said(&setting);
+    assert!(
+        said.contains("skill `standup`") && said.contains("skill `Code Review`"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn the_interface_suggests_skills_and_shows_what_was_typed() {
+    let setting = setting(&["reviewed"]).await;
+    let terminal = open(&setting);
+    terminal.send("/skills dev\r");
+    terminal.expect_screen("/code-review  looks at a change", SOON);
+    terminal.send("/cod");
+    terminal.expect_screen("/code-review [TEXT]  looks at a change", SOON);
+    terminal.send("\r");
+    terminal.expect_screen("› /code-review \n", SOON);
+    terminal.send("my change\r");
+    terminal.expect_screen("› /code-review my change\n\nreviewed\n\n──", SOON);
+    let said = last_said(&setting);
+    assert!(said.contains("/references/style.md first."), "{said}");
+    terminal.send("/code-reviwe\r");
+    terminal.expect_screen("did you mean /code-review?", SOON);
+    terminal.send("\x03");
+    terminal.expect_screen("\n› \n", SOON);
+    terminal.send("/undo\r");
+    terminal.expect_screen("\n› /code-review my change\n", SOON);
+}
+
+#[tokio::test]
+async fn an_image_is_attached_by_its_path() {
+    let png: &[u8] = b"\x89PNG\r\n\x1a\n";
+    let setting = setting(&["a cat"]).await;
+    fs::write(setting.hermes.work_folder().join("cat.png"), png).unwrap();
+    let terminal = open(&setting);
+    terminal.send("/image nowhere.png\r");
+    terminal.expect_screen("cannot attach `", SOON);
+    terminal.send("/image cat.png what is it?\r");
+    terminal.expect_screen("› what is it? [image cat.png]", SOON);
+    terminal.send("\r");
+    terminal.expect_screen("a cat\n\n──", SOON);
+    let requests = setting.server.requests();
+    let sent = requests.last().unwrap().json["messages"].to_string();
+    assert!(
+        sent.contains("data:image/png;base64,iVBORw0KGgo="),
+        "{sent}"
+    );
+}
+
+#[tokio::test]
+async fn an_image_can_be_sent_from_plain_lines_too() {
+    let setting = setting(&["a cat"]).await;
+    let image = setting.hermes.work_folder().join("my cat.png");
+    fs::write(&image, b"\x89PNG\r\n\x1a\n").unwrap();
+    let mut terminal = setting.talk_plainly();
+    terminal.expect("›", SOON);
+    say(&mut terminal, "/image", "/image needs the path of an image");
+    say(&mut terminal, "/image 'my cat.png' who?", "a cat");
+    let requests = setting.server.requests();
+    let sent = requests.last().unwrap().json["messages"].to_string();
+    assert!(
+        sent.contains("data:image/png;base64,iVBORw0KGgo="),
+        "{sent}"
+    );
+    assert!(sent.contains("who? [image: "), "{sent}");
+}
