@@ -1,4 +1,4 @@
-//! Asks the person behind a call for a right that their login lacks, while the call waits.
+//! Asks the person behind a call to log in, or for a right that their login lacks, while the call waits.
 //!
 //! Meets the rest of the crate where every login does: in the token files.
 
@@ -43,18 +43,40 @@ impl StepUp {
     }
 
     /// Has the person log in for `scopes` beside those they have granted. `Err` says why they have not.
-    pub(crate) async fn ask(&self, scopes: &[String], call: &Call) -> Result<(), String> {
+    pub(crate) async fn grant(&self, scopes: &[String], call: &Call) -> Result<(), String> {
         let _alone = self.asking.lock().await;
         if self.keeper.allows(scopes).await {
             return Ok(());
         }
+        let message = format!(
+            "your login does not allow what this call does; log in again to grant `{}`",
+            scopes.join(" ")
+        );
+        self.log_in(scopes, message, call).await
+    }
+
+    /// Has the person log in, if it `is_needed` still when it is their turn. `Err` says why they have not.
+    pub(crate) async fn let_in(
+        &self,
+        is_needed: impl Fn() -> bool,
+        call: &Call,
+    ) -> Result<(), String> {
+        let _alone = self.asking.lock().await;
+        if !is_needed() {
+            return Ok(());
+        }
+        let message = "it lets nobody in without a login, or yours has ended; log in to go on";
+        self.log_in(&[], message.to_owned(), call).await
+    }
+
+    async fn log_in(&self, scopes: &[String], message: String, call: &Call) -> Result<(), String> {
         // However long a person takes, the server is not to blame.
         let _waiting = call.is_asked();
         let callback = Callback::open(&self.settings, &self.ports).await;
         let callback = callback.map_err(|error: CallbackError| error.to_string())?;
         let login = Login::begin(&self.settings, &self.ports, callback.redirect_uri(), scopes);
         let login = login.await.map_err(|error| error.to_string())?;
-        let ask = self.question(&login, scopes);
+        let ask = self.question(&login, message);
         let returned = finished(&login, callback);
         tokio::pin!(returned);
         let logged_in = tokio::select! {
@@ -78,13 +100,10 @@ impl StepUp {
         }
     }
 
-    fn question(&self, login: &Login, scopes: &[String]) -> Ask {
+    fn question(&self, login: &Login, message: String) -> Ask {
         Ask {
             asker: format!("MCP server `{}`", self.settings.name),
-            message: format!(
-                "your login does not allow what this call does; log in again to grant `{}`",
-                scopes.join(" ")
-            ),
+            message,
             wanted: Wanted::Visit {
                 url: login.url().to_owned(),
             },

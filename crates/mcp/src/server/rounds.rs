@@ -2,7 +2,7 @@
 //!
 //! In the newer era its result says what it wants, and the call is sent again with the answers. In either era its error
 //! may say that the person has to open an address, or that their login does not allow this, and the call is sent again
-//! once that is done.
+//! once that is done; a server that lets nobody in without a login has the person log in first.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,17 +11,21 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use hermes_core::Response;
 use rmcp::model::{ClientRequest, InputRequiredResult, InputResponses, ServerResult};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::{CallError, Fate, Request, Server};
 use crate::failure::Failure;
 use crate::in_flight::Call;
 use crate::respond::Visit;
+use crate::status::ServerState;
+use crate::view::View;
 
 /// A server that still wants something after so many answers goes round in circles.
 const ROUNDS_MAX: usize = 10;
 /// A server that wants yet another right after so many logins will want the next one, too.
 const STEP_UPS_MAX: usize = 3;
+/// How long we wait to see that a login is made use of.
+const LET_IN_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Between requests when the server only wants to be asked again.
 const AGAIN_WAIT: Duration = Duration::from_millis(250);
 
@@ -48,14 +52,17 @@ impl Server {
                 Err((error, Some(Failure::VisitWanted { visits, .. }))) => {
                     Box::pin(self.visit(&request, error, &visits, call)).await?;
                 }
-                Err((error, Some(failure))) => match failure.missing_scope() {
-                    Some(scope) => {
+                Err((error, failure)) => {
+                    let lack = failure.and_then(|failure| failure.missing_scope());
+                    if let Some(scope) = lack {
                         Box::pin(self.be_granted(scope, error, &mut granted, call)).await?;
+                    } else if self.needs_login() {
+                        Box::pin(self.be_let_in(error, &mut granted, call)).await?;
+                    } else {
+                        return Err(error);
                     }
-                    None => return Err(error),
-                },
+                }
                 Ok(answer) => return Ok(answer),
-                Err((error, None)) => return Err(error),
             }
         }
         let cause = format!("it wanted more input {ROUNDS_MAX} times in a row");
@@ -127,10 +134,40 @@ impl Server {
         }
         let scopes: Vec<String> = scope.split_whitespace().map(str::to_owned).collect();
         granted.push(scope);
-        step_up.ask(&scopes, call).await.map_err(|reason| {
+        step_up.grant(&scopes, call).await.map_err(|reason| {
             error.next = format!("{reason}; {}", error.next);
             error
         })
+    }
+
+    fn needs_login(&self) -> bool {
+        self.step_up.is_some() && matches!(self.view().state, ServerState::NeedsAuth { .. })
+    }
+
+    /// Has the person log in at a server that does not let us in, or returns why the call ends here. What was not sent is
+    /// sent then.
+    async fn be_let_in(
+        &self,
+        mut error: CallError,
+        granted: &mut Vec<String>,
+        call: &Call,
+    ) -> Result<(), CallError> {
+        let any = String::new();
+        let (Some(step_up), Fate::NotRun, false) =
+            (&self.step_up, error.fate, granted.contains(&any))
+        else {
+            return Err(error);
+        };
+        granted.push(any);
+        if let Err(reason) = step_up.let_in(|| self.needs_login(), call).await {
+            error.next = format!("{reason}; {}", error.next);
+            return Err(error);
+        }
+        self.reconnect().await;
+        let is_trying = |view: &View| !matches!(view.state, ServerState::NeedsAuth { .. });
+        // When it takes longer, the call says how the server is.
+        let _ = timeout(LET_IN_WAIT_MAX, self.watch().wait_for(is_trying)).await;
+        Ok(())
     }
 
     fn refused(&self, request: &Request, cause: &str) -> CallError {

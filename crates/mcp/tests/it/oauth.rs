@@ -365,6 +365,41 @@ async fn a_missing_right_is_granted_by_the_person_while_the_call_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_ended_is_renewed_by_the_person_while_the_call_waits() {
+    let (auth, server, section) = protected().await;
+    let home = Home::new();
+    home.log_in(&auth, &server);
+    let client = home.attended(&section).await;
+    client.tools().await;
+    auth.expire_access();
+    auth.fail([TokenFault::InvalidGrant]);
+    let (result, visits) = append_for(&client, log_in_at).await;
+    result.unwrap();
+    assert_eq!((visits, server.executions("word")), (1, 1));
+    assert_eq!(client.status().state, ServerState::Ready);
+    client.append("again").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_does_not_log_in_ends_the_call_with_the_command() {
+    let (auth, server, section) = protected().await;
+    let home = Home::new();
+    home.log_in(&auth, &server);
+    let client = home.attended(&section).await;
+    client.tools().await;
+    auth.expire_access();
+    auth.fail([TokenFault::InvalidGrant]);
+    let decline = async |_, response: oneshot::Sender<Response>| {
+        let _ = response.send(Response::Declined { reason: None });
+    };
+    let (result, visits) = append_for(&client, decline).await;
+    let error = result.unwrap_err();
+    assert!(error.contains("the person declined"), "{error}");
+    assert!(error.contains("run `hermes mcp login test`"), "{error}");
+    assert_eq!((visits, server.executions("word")), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_right_that_is_not_granted_ends_the_call_with_the_command() {
     let (auth, server, section) = protected().await;
     let home = Home::new();
