@@ -56,8 +56,15 @@ await() {
 }
 
 signal() {
-    read -r mark <"$1/mark"
     [ -z "$group" ] || kill -s "$2" -- "-$group" 2>/dev/null
+    mark=''
+    read -r mark 2>/dev/null <"$1/mark"
+    # One that was killed before it wrote its mark down has none, and without one everybody's commands would be found.
+    case ${#mark}:$mark in
+        16:*[!0-9a-f]*) return ;;
+        16:*) ;;
+        *) return ;;
+    esac
     for found in $(grep -lsa "HERMES_COMMAND=$mark" /proc/[0-9]*/environ); do
         found=${found#/proc/}
         kill -s "$2" "${found%/environ}" 2>/dev/null

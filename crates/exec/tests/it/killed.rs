@@ -131,3 +131,37 @@ async fn background_processes_of_a_killed_hermes_are_found_again() {
         ]
     );
 }
+
+/// Hermes may be killed before the process has written down by what it is found.
+#[tokio::test]
+async fn a_process_that_left_no_mark_takes_nobody_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |home: &str| {
+        let home = folder.path().join(home);
+        Background::new(
+            Arc::new(Local::new(environment(), home.join("shells"))),
+            ProcessFolder::Here(home.join("processes")),
+            home.join("records"),
+            Arc::new(TestClock::default()),
+        )
+    };
+    let (ours, theirs) = (open("ours"), open("theirs"));
+    let mut started = Vec::new();
+    for processes in [&ours, &theirs] {
+        let process = Processes::start(processes, command("sleep 60"), Wishes::default());
+        started.push(process.await.unwrap().id);
+    }
+    for entry in folder.path().join("ours/processes").read_dir().unwrap() {
+        let _ = std::fs::remove_file(entry.unwrap().path().join("mark"));
+    }
+    let session = SessionId::from("session");
+    let name = |id| ProcessName {
+        session: &session,
+        id,
+    };
+    let ended = Processes::kill(&ours, name(&started[0])).await.unwrap();
+    assert_eq!(ended.state, ProcessState::Killed);
+    let innocent = Processes::list(&theirs, &session).await.unwrap();
+    assert_eq!(innocent[0].state, ProcessState::Running);
+    Processes::kill(&theirs, name(&started[1])).await.unwrap();
+}
