@@ -14,8 +14,8 @@ use hermes_agent::{
 };
 use hermes_config::Environment;
 use hermes_core::{
-    Archive as _, Clock as _, Event, Prefix, Random, SearchQuery, SessionId, Store as _,
-    StoreError, Terminal, Tool,
+    Archive as _, Clock as _, Event, Prefix, Random, ResultStatus, SearchQuery, SessionId,
+    Store as _, StoreError, Terminal, Tool,
 };
 use hermes_exec::{
     Background, CheckpointLimits, CheckpointSettings, CheckpointStore, Local, ProcessFolder,
@@ -271,19 +271,28 @@ impl Stage {
         self.user(RECORDS)?;
         let opened = self.open_with(&self.store()?, None, tools).await?;
         opened.session.say(RECORDS).await;
-        let mut is_killed = false;
+        let mut statuses = Vec::new();
         self.follow(opened, |event| {
-            if matches!(event, Event::CallFinished { .. }) && !is_killed {
-                records.kill();
-                is_killed = true;
+            if let Event::CallFinished { status, .. } = event {
+                if statuses.is_empty() {
+                    records.kill();
+                }
+                statuses.push(*status);
             }
             Act::GoOn
         })
         .await?;
         let reconnects = records.reconnects();
         records.stop().await;
+        let failed = statuses
+            .iter()
+            .filter(|status| **status != ResultStatus::Ok);
+        let noticed = match failed.count() {
+            0 => "Nobody noticed: no failed call,".to_owned(),
+            failed => format!("Failed calls: {failed},"),
+        };
         self.say(&format!(
-            "Its process was killed after the first call. Nobody noticed: {reconnects} reconnect, no failed call."
+            "Its process was killed after the first call. {noticed} {reconnects} reconnect."
         ))
     }
 

@@ -30,6 +30,8 @@ impl Records {
             "command": "sh",
             "args": ["-c", "echo $$ > \"$0\"; exec \"$1\" mcp serve", pid_file, program],
             "env": { "HERMES_HOME": home },
+            // Its word is our own: what only reads may be asked again when its answer is lost.
+            "trust_annotations": true,
         });
         let settings = ServerSettings::parse("records", &section)
             .map_err(|error| Failure::new(error.to_string()))?;

@@ -26,7 +26,7 @@ fn the_demo_shows_every_act_and_touches_nothing() {
         "back to checkpoint",
         "plan.md: laurel: on Tuesdays",
         "Both times the records say the same",
-        "1 reconnect, no failed call",
+        "no failed call, 1 reconnect",
         "Three tasks are open, over two days",
         "Count the days in notes.txt.",
         "hits in",
