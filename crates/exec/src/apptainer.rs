@@ -10,13 +10,12 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hermes_core::{BoxFuture, CommandOutput, ShellCommand, Terminal, TerminalError};
+use hermes_core::{BoxFuture, TerminalError};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::program::{ProgramOutput, find, output};
 use crate::remote::{Line, OpenLine, Remote, child};
-use crate::sync::Luggage;
 
 /// What the program is called, newest first. They take the same words.
 const PROGRAMS: &[&str] = &["apptainer", "singularity"];
@@ -50,7 +49,7 @@ pub struct ApptainerSettings {
 }
 
 /// A container that commands run in.
-pub struct Apptainer(Remote<Instance>);
+pub type Apptainer = Remote<Instance>;
 
 impl Apptainer {
     pub fn new(settings: ApptainerSettings) -> Self {
@@ -60,31 +59,11 @@ impl Apptainer {
             starting: Mutex::default(),
             is_running: AtomicBool::new(false),
         };
-        Self(Remote::new(instance, folder, Vec::new()))
-    }
-
-    /// Takes something along for commands.
-    pub fn carrying(mut self, luggage: Luggage) -> Self {
-        self.0.carry(luggage);
-        self
+        Self::over(instance, folder, Vec::new())
     }
 }
 
-impl Terminal for Apptainer {
-    fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
-        self.0.run(command)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        self.0.notices()
-    }
-
-    fn leave(&self) -> BoxFuture<'_, ()> {
-        self.0.leave()
-    }
-}
-
-struct Instance {
+pub struct Instance {
     settings: ApptainerSettings,
     /// Held while it is looked for and started.
     starting: Mutex<()>,

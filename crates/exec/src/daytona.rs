@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hermes_core::{
-    BoxFuture, CommandOutput, Random, Secret, ShellCommand, Terminal, TerminalError,
-};
+use hermes_core::{BoxFuture, Random, Secret, TerminalError};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -19,7 +17,6 @@ use tokio::time::{Instant, sleep};
 
 use crate::remote::calls::{self, Calls};
 use crate::remote::{Line, OpenLine, Remote};
-use crate::sync::Luggage;
 
 /// Longest answer of the API. A call to the toolbox waits for output, but not for this long.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
@@ -57,7 +54,7 @@ pub struct DaytonaSettings {
 }
 
 /// A sandbox that commands run in.
-pub struct Daytona(Remote<SandboxLine>);
+pub type Daytona = Remote<SandboxLine>;
 
 impl Daytona {
     pub fn new(settings: DaytonaSettings) -> Self {
@@ -70,31 +67,11 @@ impl Daytona {
             }),
             random: Random::from_system(),
         };
-        Self(Remote::new(line, folder, Vec::new()))
-    }
-
-    /// Takes something along for commands.
-    pub fn carrying(mut self, luggage: Luggage) -> Self {
-        self.0.carry(luggage);
-        self
+        Self::over(line, folder, Vec::new())
     }
 }
 
-impl Terminal for Daytona {
-    fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
-        self.0.run(command)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        self.0.notices()
-    }
-
-    fn leave(&self) -> BoxFuture<'_, ()> {
-        self.0.leave()
-    }
-}
-
-struct SandboxLine {
+pub struct SandboxLine {
     sandbox: Arc<Sandbox>,
     random: Random,
 }

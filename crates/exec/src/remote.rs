@@ -36,7 +36,7 @@ const READ_BYTES: usize = 64 * 1024;
 const SHELL_ARGUMENTS: usize = 6;
 
 /// A way to run a script on another machine.
-pub(crate) trait Line: Send + Sync {
+pub trait Line: Send + Sync {
     /// Starts `sh -c args…` there.
     fn open<'a>(&'a self, args: &'a [String]) -> BoxFuture<'a, Result<OpenLine, TerminalError>>;
 
@@ -51,13 +51,13 @@ pub(crate) trait Line: Send + Sync {
 }
 
 /// A script that runs there. Dropping it cuts the line.
-pub(crate) struct OpenLine {
+pub struct OpenLine {
     pub(crate) input: Box<dyn AsyncWrite + Send + Unpin>,
     pub(crate) output: Box<dyn AsyncRead + Send + Unpin>,
 }
 
-/// Another machine, reached over a line.
-pub(crate) struct Remote<L> {
+/// Another machine, reached over a line. Each place has a name for its own, such as [`crate::Ssh`].
+pub struct Remote<L> {
     line: L,
     /// Where shells begin instead of where the command says, which is a folder of this machine.
     folder: Option<PathBuf>,
@@ -70,7 +70,7 @@ pub(crate) struct Remote<L> {
 }
 
 impl<L: Line> Remote<L> {
-    pub(crate) fn new(line: L, folder: Option<PathBuf>, start_files: Vec<String>) -> Self {
+    pub(crate) fn over(line: L, folder: Option<PathBuf>, start_files: Vec<String>) -> Self {
         Self {
             line,
             folder,
@@ -82,15 +82,13 @@ impl<L: Line> Remote<L> {
         }
     }
 
-    pub(crate) fn carry(&mut self, luggage: Luggage) {
+    /// Takes something along for commands.
+    pub fn carrying(mut self, luggage: Luggage) -> Self {
         let export =
             |(name, value): &(String, String)| format!("export {name}={}\n", quoted(value));
         self.exports = luggage.variables.iter().map(export).collect();
         self.files = luggage.files.map(FileSync::new);
-    }
-
-    pub(crate) fn line(&self) -> &L {
-        &self.line
+        self
     }
 
     async fn run(&self, mut command: ShellCommand) -> Result<CommandOutput, TerminalError> {

@@ -7,11 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use hermes_core::{BoxFuture, CommandOutput, ShellCommand, Terminal, TerminalError};
+use hermes_core::{BoxFuture, TerminalError};
 
 use crate::remote::{Line, OpenLine, Remote, child};
 use crate::shell::quoted;
-use crate::sync::Luggage;
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT_S: u32 = 10;
@@ -48,43 +47,23 @@ pub struct SshSettings {
 }
 
 /// A host reached with `ssh`.
-pub struct Ssh(Remote<SshLine>);
+pub type Ssh = Remote<SshLine>;
 
 impl Ssh {
     pub fn new(settings: SshSettings) -> Self {
         let (folder, start_files) = (settings.folder.clone(), settings.start_files.clone());
-        Self(Remote::new(SshLine { settings }, folder, start_files))
-    }
-
-    /// Takes something along for commands.
-    pub fn carrying(mut self, luggage: Luggage) -> Self {
-        self.0.carry(luggage);
-        self
+        Self::over(SshLine { settings }, folder, start_files)
     }
 }
 
-impl Terminal for Ssh {
-    fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
-        self.0.run(command)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        self.0.notices()
-    }
-
-    fn leave(&self) -> BoxFuture<'_, ()> {
-        self.0.leave()
-    }
-}
-
-impl Drop for Ssh {
+impl Drop for SshLine {
     fn drop(&mut self) {
         // A master that is gone already needs no farewell.
-        let _ = self.0.line().farewell();
+        let _ = self.farewell();
     }
 }
 
-struct SshLine {
+pub struct SshLine {
     settings: SshSettings,
 }
 

@@ -7,12 +7,11 @@ mod frames;
 
 use std::path::PathBuf;
 
-use hermes_core::{BoxFuture, CommandOutput, ShellCommand, Terminal, TerminalError};
+use hermes_core::{BoxFuture, TerminalError};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::remote::{Line, OpenLine, Remote};
-use crate::sync::Luggage;
 use engine::{Engine, EngineError};
 use frames::Frames;
 
@@ -72,7 +71,7 @@ impl Default for TmpfsSizes {
 }
 
 /// A container that commands run in.
-pub struct Docker(Remote<Container>);
+pub type Docker = Remote<Container>;
 
 impl Docker {
     pub fn new(settings: DockerSettings) -> Self {
@@ -82,31 +81,11 @@ impl Docker {
             settings,
             id: Mutex::default(),
         };
-        Self(Remote::new(container, folder, start_files))
-    }
-
-    /// Takes something along for commands.
-    pub fn carrying(mut self, luggage: Luggage) -> Self {
-        self.0.carry(luggage);
-        self
+        Self::over(container, folder, start_files)
     }
 }
 
-impl Terminal for Docker {
-    fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
-        self.0.run(command)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        self.0.notices()
-    }
-
-    fn leave(&self) -> BoxFuture<'_, ()> {
-        self.0.leave()
-    }
-}
-
-struct Container {
+pub struct Container {
     engine: Engine,
     settings: DockerSettings,
     /// Known once it runs.

@@ -13,14 +13,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{
-    BoxFuture, CommandOutput, Random, Secret, ShellCommand, Terminal, TerminalError,
-};
+use hermes_core::{BoxFuture, Random, Secret, TerminalError};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::remote::{Line, OpenLine, Remote};
-use crate::sync::Luggage;
 use cloud::{Cloud, CloudError, Sandbox};
 use line::Exec;
 use snapshots::Snapshots;
@@ -58,7 +55,7 @@ pub struct ModalSettings {
 }
 
 /// A sandbox that commands run in.
-pub struct Modal(Remote<SandboxLine>);
+pub type Modal = Remote<SandboxLine>;
 
 impl Modal {
     pub fn new(settings: ModalSettings) -> Self {
@@ -70,31 +67,11 @@ impl Modal {
             sandbox: Mutex::default(),
             random: Random::from_system(),
         };
-        Self(Remote::new(line, folder, Vec::new()))
-    }
-
-    /// Takes something along for commands.
-    pub fn carrying(mut self, luggage: Luggage) -> Self {
-        self.0.carry(luggage);
-        self
+        Self::over(line, folder, Vec::new())
     }
 }
 
-impl Terminal for Modal {
-    fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
-        self.0.run(command)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        self.0.notices()
-    }
-
-    fn leave(&self) -> BoxFuture<'_, ()> {
-        self.0.leave()
-    }
-}
-
-struct SandboxLine {
+pub struct SandboxLine {
     settings: ModalSettings,
     cloud: Arc<Cloud>,
     snapshots: Snapshots,

@@ -94,7 +94,6 @@ impl Fetcher {
     ) -> Result<Fetched, FetchError> {
         let mut url = self.private.parse(address)?;
         for _ in 0..=REDIRECTS_MAX {
-            self.private.judge_url(&url)?;
             if let Some(block) = websites.block(&url) {
                 return Err(FetchError::Blocked(block));
             }
@@ -103,6 +102,7 @@ impl Fetcher {
                 return self.take(url, response).await;
             }
             url = target(&url, response.headers())?;
+            self.private.judge_url(&url)?;
         }
         Err(FetchError::Redirects { url })
     }
