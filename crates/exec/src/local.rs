@@ -13,6 +13,7 @@ use std::time::Duration;
 use hermes_core::{
     BoxFuture, CommandExit, CommandOutput, Random, SessionId, ShellCommand, Terminal, TerminalError,
 };
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -307,10 +308,15 @@ impl LeftShell {
         let Ok(state) = std::fs::read(&left) else {
             return false;
         };
-        let is_whole = state.ends_with(b"# complete\n");
-        is_whole
-            && std::fs::write(&left, without_own_variables(&state)).is_ok()
-            && std::fs::rename(left, &self.file).is_ok()
+        if !state.ends_with(b"# complete\n") {
+            return false;
+        }
+        let state = without_own_variables(&state);
+        // Most commands change nothing. To replace a file makes the system write it to the disk at once; to touch it does not.
+        if std::fs::read(&self.file).is_ok_and(|before| before == state) {
+            return touch(&self.file).is_ok();
+        }
+        std::fs::write(&left, state).is_ok() && std::fs::rename(left, &self.file).is_ok()
     }
 
     fn left(&self) -> PathBuf {
@@ -325,6 +331,19 @@ impl Drop for LeftShell {
         // Nothing is there after `publish`, and half a file after a kill.
         let _ = std::fs::remove_file(self.left());
     }
+}
+
+/// Says that a file was used, for [`forget_old_shells`].
+fn touch(file: &Path) -> rustix::io::Result<()> {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let times = Timestamps {
+        last_access: now,
+        last_modification: now,
+    };
+    utimensat(CWD, file, &times, AtFlags::empty())
 }
 
 fn forget_old_shells(shells: &Path) {

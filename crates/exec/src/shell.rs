@@ -125,8 +125,8 @@ pub(crate) fn folder_left(state: &str) -> Option<PathBuf> {
     Some(folder.into())
 }
 
-/// What bash keeps by itself, and would say no to or take for nothing when it is read back. That costs a command more than
-/// a millisecond.
+/// What bash keeps by itself, and would say no to or take for nothing when it is read back, or what is set anew for each
+/// command. Reading them costs a command more than a millisecond.
 const KEPT_BY_BASH: &[&str] = &[
     "BASH",
     "BASHOPTS",
@@ -138,6 +138,7 @@ const KEPT_BY_BASH: &[&str] = &[
     "BASH_CMDS",
     "BASH_COMMAND",
     "BASH_LINENO",
+    "BASH_LOADABLES_PATH",
     "BASH_SOURCE",
     "BASH_SUBSHELL",
     "BASH_VERSINFO",
@@ -148,34 +149,58 @@ const KEPT_BY_BASH: &[&str] = &[
     "EUID",
     "FUNCNAME",
     "GROUPS",
+    "HERMES_COMMAND",
     "HISTCMD",
+    "HOSTTYPE",
     "LINENO",
+    "MACHTYPE",
+    "OSTYPE",
     "PIPESTATUS",
     "PPID",
+    "RANDOM",
     "SHELLOPTS",
     "SRANDOM",
     "UID",
     "_",
 ];
 
-/// Leaves out of what a shell wrote down what it keeps by itself. Each is a line of its own.
+/// What a new shell has as well.
+const AS_IN_A_NEW_SHELL: &[&str] = &[
+    "declare -- COMP_WORDBREAKS=$' \\t\\n\"\\'@><=;|&(:'",
+    "declare -- IFS=$' \\t\\n'",
+    "declare -- OPTERR=\"1\"",
+    "declare -i OPTIND=\"1\"",
+    "declare -- PS4=\"+ \"",
+    "declare -i SECONDS=\"0\"",
+];
+
+/// Leaves out of what a shell wrote down the variables that the next one has without it. Each is a line of its own, and
+/// they come first: what looks like one further down is the text of a function.
 pub(crate) fn without_own_variables(state: &[u8]) -> Vec<u8> {
-    let lines = state.split_inclusive(|byte| *byte == b'\n');
-    lines
-        .filter(|line| !is_kept_by_bash(line))
-        .flatten()
-        .copied()
-        .collect()
+    let mut lines = state.split_inclusive(|byte| *byte == b'\n').peekable();
+    let mut left = Vec::with_capacity(state.len());
+    while let Some(line) = lines.next_if(|line| line.starts_with(b"declare -")) {
+        if !is_own(line) {
+            left.extend_from_slice(line);
+        }
+    }
+    lines.for_each(|line| left.extend_from_slice(line));
+    left
 }
 
 /// Such as `declare -ir UID="0"`.
-fn is_kept_by_bash(line: &[u8]) -> bool {
-    let name = || {
-        let declared = std::str::from_utf8(line).ok()?.strip_prefix("declare -")?;
-        let (_attributes, variable) = declared.split_once(' ')?;
-        Some(variable.split(['=', '\n']).next().unwrap_or_default())
+fn is_own(line: &[u8]) -> bool {
+    let Ok(line) = std::str::from_utf8(line) else {
+        return false;
     };
-    name().is_some_and(|name| KEPT_BY_BASH.contains(&name) || name.starts_with("__hermes_"))
+    let name = line
+        .splitn(3, ' ')
+        .nth(2)
+        .and_then(|variable| variable.split(['=', '\n']).next())
+        .unwrap_or_default();
+    KEPT_BY_BASH.contains(&name)
+        || name.starts_with("__hermes_")
+        || AS_IN_A_NEW_SHELL.contains(&line.trim_end())
 }
 
 /// Returns the folder that is not there, when that is what the shell said.
@@ -221,12 +246,14 @@ mod tests {
     }
 
     #[test]
-    fn what_bash_keeps_by_itself_is_left_out() {
+    fn what_a_new_shell_has_by_itself_is_left_out() {
         let state = "declare -ir UID=\"0\"\ndeclare -a FUNCNAME\ndeclare -x UIDS=\"1\"\ndeclare -- __hermes_line=\"x\"\n\
-                     f () \n{ \n    declare -r UID=1\n}\n# complete\n";
+                     declare -- IFS=$' \\t\\n'\ndeclare -i OPTIND=\"2\"\n\
+                     f () \n{ \n    cat <<X\ndeclare -r UID=1\nX\n\n}\n# complete\n";
         assert_eq!(
             String::from_utf8(without_own_variables(state.as_bytes())).unwrap(),
-            "declare -x UIDS=\"1\"\nf () \n{ \n    declare -r UID=1\n}\n# complete\n"
+            "declare -x UIDS=\"1\"\ndeclare -i OPTIND=\"2\"\n\
+             f () \n{ \n    cat <<X\ndeclare -r UID=1\nX\n\n}\n# complete\n"
         );
     }
 

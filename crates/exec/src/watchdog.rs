@@ -76,14 +76,15 @@ impl Watchdog {
         }
     }
 
-    fn tell(&self, action: &str, name: &str) {
+    /// Tells one or more lines, each an action and a name.
+    fn tell(&self, lines: &str) {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let entries = process
             .as_mut()
             .and_then(|process| process.entries.as_mut());
         if let Some(entries) = entries {
             // One that somebody killed is started again for the next command.
-            let _ = entries.write_all(format!("{action} {name}\n").as_bytes());
+            let _ = entries.write_all(lines.as_bytes());
         }
     }
 }
@@ -102,16 +103,15 @@ impl Watched<'_> {
     }
 
     fn add(&mut self, name: String) {
-        self.watchdog.tell("watch", &name);
+        self.watchdog.tell(&format!("watch {name}\n"));
         self.names.push(name);
     }
 }
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
-        for name in &self.names {
-            self.watchdog.tell("forget", name);
-        }
+        let lines = self.names.iter().map(|name| format!("forget {name}\n"));
+        self.watchdog.tell(&lines.collect::<String>());
     }
 }
 
