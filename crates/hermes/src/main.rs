@@ -21,6 +21,7 @@ mod host;
 mod image;
 mod key_ledger;
 mod keyboard;
+mod known_models;
 mod logging;
 mod luggage;
 mod mcp;

@@ -1,0 +1,149 @@
+//! Suggestions for what stands behind a command: words that the registry knows, and names that the program listed.
+
+use std::collections::BTreeMap;
+
+use hermes_core::command::{Argument, List, Word};
+
+use super::{FOUND_MAX, Suggestion};
+use crate::host::Item;
+use crate::{fuzzy, wrap};
+
+/// The lists that were asked for, as they came last.
+#[derive(Debug, Default)]
+pub(crate) struct Lists(BTreeMap<List, Vec<Item>>);
+
+impl Lists {
+    pub(crate) fn keep(&mut self, list: List, items: Vec<Item>) {
+        self.0.insert(list, items);
+    }
+}
+
+/// Those that fit the letters, best first; without letters all, in their own order.
+pub(super) fn suggestions(argument: Argument, letters: &str, lists: &Lists) -> Vec<Suggestion> {
+    let all: Vec<Suggestion> = match argument {
+        Argument::Free => Vec::new(),
+        Argument::Words(words) => words.iter().map(of_word).collect(),
+        Argument::Of(list) => {
+            let items = lists.0.get(&list).into_iter().flatten();
+            items.map(of_item).collect()
+        }
+    };
+    let texts: Vec<String> = all.iter().map(searched).collect();
+    let found = fuzzy::matching(letters, texts.iter().map(String::as_str));
+    let found = found.into_iter().take(FOUND_MAX);
+    found.map(|index| all[index].clone()).collect()
+}
+
+/// Whether the best of the suggestions is what Enter takes. Not where nothing is typed, since the command may do without
+/// an argument, and not where something else may be meant.
+pub(super) fn is_obvious(argument: Argument, letters: &str) -> bool {
+    let is_open = matches!(argument, Argument::Of(list) if list.is_open());
+    !letters.is_empty() && !is_open
+}
+
+fn searched(suggestion: &Suggestion) -> String {
+    match suggestion.label == suggestion.word {
+        true => suggestion.word.clone(),
+        false => format!("{} {}", suggestion.label, suggestion.word),
+    }
+}
+
+fn of_word(word: &Word) -> Suggestion {
+    Suggestion {
+        word: word.word.to_owned(),
+        label: word.word.to_owned(),
+        detail: word.help.to_owned(),
+        is_complete: word.then == Argument::Free,
+    }
+}
+
+fn of_item(item: &Item) -> Suggestion {
+    Suggestion {
+        word: wrap::clean(&item.value).replace('\n', " "),
+        label: wrap::clean(&item.label).replace('\n', " "),
+        detail: wrap::clean(&item.detail).replace('\n', " "),
+        is_complete: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hermes_core::command::{self, Surface};
+
+    use super::*;
+
+    fn item(value: &str, label: &str, detail: &str) -> Item {
+        Item {
+            value: value.into(),
+            label: label.into(),
+            detail: detail.into(),
+        }
+    }
+
+    fn lists() -> Lists {
+        let mut lists = Lists::default();
+        let model = |name: &str| item(name, name, "");
+        lists.keep(
+            List::Models,
+            ["anthropic:claude-opus-4-6", "openai-api:gpt-5.1"]
+                .map(model)
+                .into(),
+        );
+        lists.keep(
+            List::Sessions,
+            vec![
+                item(
+                    "20261116_090000_abc123",
+                    "fix the \u{1b}[31mlogin\npage",
+                    "",
+                ),
+                item("20261115_180000_def456", "a poem about rust", ""),
+            ],
+        );
+        lists
+    }
+
+    fn suggested(line: &str) -> Vec<String> {
+        let typed = command::argument(line, Surface::Terminal).unwrap();
+        let found = suggestions(typed.argument, typed.letters, &lists());
+        found.into_iter().map(|one| one.word).collect()
+    }
+
+    #[test]
+    fn models_fit_by_any_part_of_their_names() {
+        assert_eq!(suggested("/model ").len(), 2);
+        assert_eq!(suggested("/model opus"), ["anthropic:claude-opus-4-6"]);
+        assert_eq!(suggested("/model gpt51"), ["openai-api:gpt-5.1"]);
+        assert!(suggested("/model llama").is_empty());
+    }
+
+    #[test]
+    fn sessions_fit_by_words_in_any_order_and_by_id() {
+        for letters in ["login", "page fix", "fix the lo", "abc123", "20261116"] {
+            let found = suggested(&format!("/resume {letters}"));
+            assert_eq!(found[0], "20261116_090000_abc123", "{letters}");
+        }
+        assert_eq!(suggested("/resume poem"), ["20261115_180000_def456"]);
+    }
+
+    #[test]
+    fn words_of_the_registry_need_no_list() {
+        assert_eq!(suggested("/yolo "), ["on", "off"]);
+        assert_eq!(suggested("/busy st"), ["steer"]);
+        assert_eq!(suggested("/tools "), ["enable", "disable"]);
+        assert!(suggested("/tools enable ").is_empty());
+    }
+
+    #[test]
+    fn what_the_program_lists_cannot_write_on_the_terminal() {
+        let found = suggestions(Argument::Of(List::Sessions), "login", &lists());
+        assert_eq!(found[0].label, "fix the login page");
+    }
+
+    #[test]
+    fn enter_takes_only_what_must_be_meant() {
+        assert!(is_obvious(Argument::Of(List::Sessions), "poem"));
+        assert!(!is_obvious(Argument::Of(List::Sessions), ""));
+        assert!(!is_obvious(Argument::Of(List::Models), "gpt"));
+    }
+}
