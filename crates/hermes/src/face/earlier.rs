@@ -20,8 +20,6 @@ const PREVIEW_MESSAGES: usize = 4;
 const PREVIEW_CHARS_MAX: usize = 400;
 /// Hits that are read, several of which may be of one session.
 const HITS_MAX: usize = 50;
-/// Half of a usual terminal, so that there is room to say how old it is.
-const SUGGESTED_CHARS_MAX: usize = 40;
 
 pub(super) async fn offer(archive: &impl Archive, command: &'static Command) -> FromHost {
     match recent(archive).await {
@@ -123,7 +121,7 @@ fn suggested_item(record: SessionRecord, now: Timestamp) -> Item {
     let label = record.title.unwrap_or(record.preview);
     let label = match label.trim() {
         "" => record.id.to_string(),
-        label => text::shorten(label, SUGGESTED_CHARS_MAX),
+        label => label.to_owned(),
     };
     Item {
         label,

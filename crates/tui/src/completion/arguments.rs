@@ -1,12 +1,17 @@
 //! Suggestions for what stands behind a command: words that the registry knows, and names that the program listed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hermes_core::command::{Argument, List, Word};
+use hermes_core::text::shorten;
 
 use super::{FOUND_MAX, Suggestion};
 use crate::host::Item;
 use crate::{fuzzy, wrap};
+
+/// Half of a usual terminal, so that there is room for what is known of it. Names are shown whole.
+const TITLE_CHARS_MAX: usize = 40;
 
 /// The lists that were asked for, as they came last.
 #[derive(Debug, Default)]
@@ -20,18 +25,20 @@ impl Lists {
 
 /// Those that fit the letters, best first; without letters all, in their own order.
 pub(super) fn suggestions(argument: Argument, letters: &str, lists: &Lists) -> Vec<Suggestion> {
-    let all: Vec<Suggestion> = match argument {
+    match argument {
         Argument::Free => Vec::new(),
-        Argument::Words(words) => words.iter().map(of_word).collect(),
-        Argument::Of(list) => {
-            let items = lists.0.get(&list).into_iter().flatten();
-            items.map(of_item).collect()
+        Argument::Words(words) => {
+            let found = fuzzy::matching(letters, words.iter().map(|word| word.word));
+            found.into_iter().map(|at| of_word(&words[at])).collect()
         }
-    };
-    let texts: Vec<String> = all.iter().map(searched).collect();
-    let found = fuzzy::matching(letters, texts.iter().map(String::as_str));
-    let found = found.into_iter().take(FOUND_MAX);
-    found.map(|index| all[index].clone()).collect()
+        Argument::Of(list) => {
+            let items = lists.0.get(&list).map_or(&[][..], Vec::as_slice);
+            let texts: Vec<_> = items.iter().map(searched).collect();
+            let found = fuzzy::matching(letters, texts.iter().map(AsRef::as_ref));
+            let found = found.into_iter().take(FOUND_MAX);
+            found.map(|at| of_item(&items[at])).collect()
+        }
+    }
 }
 
 /// Whether the best of the suggestions is what Enter takes. Not where nothing is typed, since the command may do without
@@ -41,10 +48,10 @@ pub(super) fn is_obvious(argument: Argument, letters: &str) -> bool {
     !letters.is_empty() && !is_open
 }
 
-fn searched(suggestion: &Suggestion) -> String {
-    match suggestion.label == suggestion.word {
-        true => suggestion.word.clone(),
-        false => format!("{} {}", suggestion.label, suggestion.word),
+fn searched(item: &Item) -> Cow<'_, str> {
+    match item.label == item.value {
+        true => item.value.as_str().into(),
+        false => format!("{} {}", item.label, item.value).into(),
     }
 }
 
@@ -58,9 +65,13 @@ fn of_word(word: &Word) -> Suggestion {
 }
 
 fn of_item(item: &Item) -> Suggestion {
+    let label = wrap::clean(&item.label).replace('\n', " ");
     Suggestion {
         word: wrap::clean(&item.value).replace('\n', " "),
-        label: wrap::clean(&item.label).replace('\n', " "),
+        label: match item.label == item.value {
+            true => label,
+            false => shorten(&label, TITLE_CHARS_MAX),
+        },
         detail: wrap::clean(&item.detail).replace('\n', " "),
         is_complete: true,
     }
@@ -97,7 +108,11 @@ mod tests {
                     "fix the \u{1b}[31mlogin\npage",
                     "",
                 ),
-                item("20261115_180000_def456", "a poem about rust", ""),
+                item(
+                    "20261115_180000_def456",
+                    "a poem about rust, in four stanzas with a refrain",
+                    "",
+                ),
             ],
         );
         lists
@@ -123,7 +138,7 @@ mod tests {
             let found = suggested(&format!("/resume {letters}"));
             assert_eq!(found[0], "20261116_090000_abc123", "{letters}");
         }
-        assert_eq!(suggested("/resume poem"), ["20261115_180000_def456"]);
+        assert_eq!(suggested("/resume refrain"), ["20261115_180000_def456"]);
     }
 
     #[test]
