@@ -130,6 +130,14 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
             let base = begin(profile, &flags)?;
             block_on(commands::auth::run(&base, args))
         }
+        Some(Command::Login(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::auth::log_in_at(&base, args))
+        }
+        Some(Command::Logout(place)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::auth::log_out(&base, &place))
+        }
         Some(Command::Insights(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::insights::run(&base, args))
