@@ -171,9 +171,21 @@ fn tokens_text(tokens: u64) -> String {
 fn price(model: &str) -> Option<String> {
     let price = list_price(model)?;
     Some(match price.input + price.output > 0.0 {
-        true => format!("${} in, ${} out per M", price.input, price.output),
+        true => format!(
+            "{} in, {} out per M",
+            dollars(price.input),
+            dollars(price.output)
+        ),
         false => "free".to_owned(),
     })
+}
+
+/// `$3`, `$2.20`.
+fn dollars(amount: f64) -> String {
+    match amount.fract() == 0.0 {
+        true => format!("${amount}"),
+        false => format!("${amount:.2}"),
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +199,7 @@ mod tests {
         let price = |model| price(model).unwrap_or_default();
         assert_eq!(price("claude-haiku-4-5"), "$1 in, $5 out per M");
         assert_eq!(price("gpt-5-mini"), "$0.25 in, $2 out per M");
+        assert_eq!(price("z-ai/glm-4.7"), "$0.60 in, $2.20 out per M");
         assert_eq!(price("x/y:free"), "free");
         assert_eq!(price("who-knows"), "");
     }

@@ -91,10 +91,11 @@ pub(crate) fn suggest(word: Word<'_>, known: &Known) -> Option<Completion> {
             found.extend(named(letters, &known.skills));
             (found, Some(0))
         }
-        Kind::Argument(argument) => (
-            arguments::suggestions(argument, letters, &known.lists),
-            arguments::is_obvious(argument, letters).then_some(0),
-        ),
+        Kind::Argument(argument) => {
+            let found = arguments::suggestions(argument, letters, &known.lists);
+            let is_obvious = arguments::is_obvious(argument, letters, found.len());
+            (found, is_obvious.then_some(0))
+        }
         Kind::File => (paths(letters, &known.files), Some(0)),
     };
     (!suggestions.is_empty()).then_some(Completion {

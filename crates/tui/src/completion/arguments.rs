@@ -41,11 +41,15 @@ pub(super) fn suggestions(argument: Argument, letters: &str, lists: &Lists) -> V
     }
 }
 
-/// Whether the best of the suggestions is what Enter takes. Not where nothing is typed, since the command may do without
-/// an argument, and not where something else may be meant.
-pub(super) fn is_obvious(argument: Argument, letters: &str) -> bool {
-    let is_open = matches!(argument, Argument::Of(list) if list.is_open());
-    !letters.is_empty() && !is_open
+/// Whether the best of so many suggestions is what Enter takes. Not where nothing is typed, since the command may do
+/// without an argument, and not where something else may be meant.
+pub(super) fn is_obvious(argument: Argument, letters: &str, count: usize) -> bool {
+    let is_clear = match argument {
+        Argument::Free => false,
+        Argument::Words(_) => count == 1,
+        Argument::Of(list) => !list.is_open(),
+    };
+    !letters.is_empty() && is_clear
 }
 
 fn searched(item: &Item) -> Cow<'_, str> {
@@ -157,8 +161,11 @@ mod tests {
 
     #[test]
     fn enter_takes_only_what_must_be_meant() {
-        assert!(is_obvious(Argument::Of(List::Sessions), "poem"));
-        assert!(!is_obvious(Argument::Of(List::Sessions), ""));
-        assert!(!is_obvious(Argument::Of(List::Models), "gpt"));
+        assert!(is_obvious(Argument::Of(List::Sessions), "poem", 9));
+        assert!(!is_obvious(Argument::Of(List::Sessions), "", 9));
+        assert!(!is_obvious(Argument::Of(List::Models), "gpt", 1));
+        let switch = command::argument("/yolo o", Surface::Terminal).unwrap();
+        assert!(!is_obvious(switch.argument, switch.letters, 2));
+        assert!(is_obvious(switch.argument, "of", 1));
     }
 }
