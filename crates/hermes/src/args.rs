@@ -6,23 +6,23 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 const AFTER_HELP: &str = "\
 Examples:
-  hermes                              chat in this folder
-  hermes -z \"what changed here?\"      one question, the answer on standard output
-  hermes -c                           go on where you stopped
-  hermes -m anthropic:claude-sonnet-4-6
-                                      choose provider and model for this run
-  hermes demo                         watch it work, without a key or a network
+  hermes                          chat in this folder
+  hermes -z \"what changed here?\"  one question; only the answer is printed
+  hermes -c                       go on where you stopped
+  hermes -m openai:gpt-5.1        choose provider and model for this run
+  hermes demo                     watch it work, without a key or a network
 
-`hermes COMMAND --help` says more about a command; /help in a conversation lists what one can do there.
-Settings are in ~/.hermes/config.yaml, keys in ~/.hermes/.env; `hermes config path` shows where.";
+`hermes COMMAND --help` says more about a command; /help in a conversation
+lists what can be done there. Settings are in ~/.hermes/config.yaml, keys in
+~/.hermes/.env; `hermes config path` shows where.";
 
 const AUTH_HELP: &str = "\
 Examples:
-  hermes auth add openrouter                    asks for the key; nothing of it is shown
-  hermes auth add openrouter < key.txt          takes it from a file
-  hermes auth add openrouter --label work       gives it a name
-  hermes login nous                             logs in with a browser, here or elsewhere
-  hermes auth                                   shows all keys and logins, masked
+  hermes auth add openrouter               asks for the key and does not show it
+  hermes auth add openrouter < key.txt     takes it from a file
+  hermes auth add openrouter --label work  gives it a name
+  hermes login nous                        logs in with a browser
+  hermes auth                              shows all keys and logins, masked
 
 A key that is refused rests for a while, and another takes its turn: for five
 minutes when it was not accepted, for an hour or as long as the provider says
@@ -30,15 +30,18 @@ when it is used up. A login renews itself. Keys and logins are in
 ~/.hermes/auth.json, which only you can read.";
 
 const COMPLETION_HELP: &str = "\
-Examples:
-  bash  hermes completion bash > ~/.local/share/bash-completion/completions/hermes
-  zsh   hermes completion zsh > ~/.zfunc/_hermes    (with `fpath+=~/.zfunc` before compinit)
-  fish  hermes completion fish > ~/.config/fish/completions/hermes.fish";
+In bash:
+  hermes completion bash > ~/.local/share/bash-completion/completions/hermes
+In zsh, with `fpath+=~/.zfunc` before compinit in ~/.zshrc:
+  hermes completion zsh > ~/.zfunc/_hermes
+In fish:
+  hermes completion fish > ~/.config/fish/completions/hermes.fish";
 
 const SERVE_HELP: &str = "\
-An MCP client starts `hermes mcp serve` itself and talks to it over standard input and output.
-With --http it waits at http://HOST:PORT/mcp. Beyond this machine it needs a token:
-`hermes config set HERMES_MCP_SERVE_TOKEN TOKEN`, which clients send as
+An MCP client starts `hermes mcp serve` itself and talks to it over standard
+input and output.
+With --http it waits at http://HOST:PORT/mcp. Beyond this machine it needs a
+token: `hermes config set HERMES_MCP_SERVE_TOKEN TOKEN`, which clients send as
 `Authorization: Bearer TOKEN`.
 Whoever can reach it can read every conversation of this home.";
 
@@ -140,13 +143,13 @@ pub struct RunFlags {
 pub enum Command {
     /// Chat; the default. With -q, answer one question and exit
     Chat(ChatArgs),
-    /// Watch the agent work: no key, no network, nothing of yours touched
+    /// Watch it work: no key, no network, nothing of yours touched
     Demo(DemoArgs),
-    /// Choose a model, the place where commands run, and tools; what is chosen is tried
+    /// Choose a model, where commands run, and tools; each is tried
     Setup(SetupArgs),
     /// Show or choose the model that answers
     Model(ModelArgs),
-    /// Add, list and remove the keys of providers, which take turns, and logins
+    /// Add, list and remove keys of providers, and logins
     Auth(AuthArgs),
     /// Log in at a provider with a browser, instead of giving it a key
     Login(LoginArgs),
@@ -156,9 +159,9 @@ pub enum Command {
     Sessions(SessionsArgs),
     /// See and answer what waits for permission to run
     Approvals(ApprovalsArgs),
-    /// Show what was used: requests, tokens, cost, tools, by day and hour
+    /// Show requests, tokens, cost and tools, by day and hour
     Insights(InsightsArgs),
-    /// List what files were like before they were changed, and bring that back
+    /// List what files were like before changes, and bring it back
     Checkpoints(CheckpointsArgs),
     /// Browse, read and change settings
     Config(ConfigArgs),
@@ -894,6 +897,12 @@ mod tests {
         for command in shown(&cli) {
             let name = command.get_name();
             assert!(command.get_about().is_some(), "{name}");
+            let below = command.get_after_help().map(ToString::to_string);
+            let is_narrow = |line: &str| line.chars().count() <= 80;
+            assert!(
+                below.is_none_or(|text| text.lines().all(is_narrow)),
+                "{name}"
+            );
             for argument in command.get_arguments().filter(|one| !one.is_hide_set()) {
                 let id = argument.get_id();
                 assert!(argument.get_help().is_some(), "{name}: {id}");

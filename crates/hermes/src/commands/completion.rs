@@ -17,15 +17,21 @@ pub(crate) fn run(args: &CompletionArgs) -> Outcome<()> {
 
 /// The command line as shells complete it: what is offered for a value need not be all that is taken.
 fn with_values(command: Command) -> Command {
-    command.mut_args(with_value).mut_subcommands(with_values)
+    let is_about_logins = ["login", "logout"].contains(&command.get_name());
+    let providers = PROVIDERS
+        .iter()
+        .filter(move |provider| !is_about_logins || provider.login.is_some());
+    let ids: Vec<&str> = providers.map(|provider| provider.id).collect();
+    command
+        .mut_args(|argument| with_value(argument, &ids))
+        .mut_subcommands(with_values)
 }
 
 /// Providers are offered by name. Where nothing is known, nothing is: shells would offer files.
-fn with_value(argument: Arg) -> Arg {
+fn with_value(argument: Arg, providers: &[&'static str]) -> Arg {
     let is_provider = ["provider", "provider_flag"].contains(&argument.get_id().as_str());
     if is_provider {
-        let ids = PROVIDERS.iter().map(|provider| provider.id);
-        return argument.value_parser(PossibleValuesParser::new(ids));
+        return argument.value_parser(PossibleValuesParser::new(providers));
     }
     let takes_value = argument.get_action().takes_values();
     match takes_value && argument.get_value_hint() == ValueHint::Unknown {
