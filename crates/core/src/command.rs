@@ -1,6 +1,11 @@
 //! Slash commands: one table for every surface. What a command does is the surface's business; what it is called, where
 //! it may be used and what help says about it is here.
 
+mod argument;
+
+use argument::word;
+pub use argument::{Argument, List, Typed, Word, argument};
+
 use crate::skill::SkillNames;
 use crate::text::nearest;
 
@@ -54,6 +59,8 @@ pub struct Command {
     pub aliases: &'static [&'static str],
     /// What may follow the name, as help shows it.
     pub arguments: &'static str,
+    /// What is known of the arguments beforehand.
+    pub argument: Argument,
     pub help: &'static str,
     pub group: Group,
     pub surfaces: Surfaces,
@@ -173,7 +180,13 @@ fn with_others<'a>(first: &'a str, arguments: &str, skills: &'a SkillNames) -> V
 
 /// Whether a command is called exactly this.
 pub fn is_name(name: &str, surface: Surface) -> bool {
-    of(surface).any(|command| command.answers_to(&name.to_lowercase()))
+    called(name, surface).is_some()
+}
+
+/// The command that is called exactly this.
+fn called(name: &str, surface: Surface) -> Option<&'static Command> {
+    let name = name.to_lowercase();
+    of(surface).find(|command| command.answers_to(&name))
 }
 
 /// The commands of a surface, in the order help shows them.
@@ -205,7 +218,7 @@ enum Found<'a> {
 
 /// Exact names first, then beginnings: of a command, or else of a skill.
 fn find<'a>(name: &str, surface: Surface, skills: &'a SkillNames) -> Found<'a> {
-    if let Some(command) = of(surface).find(|command| command.answers_to(name)) {
+    if let Some(command) = called(name, surface) {
         return Found::Command(command);
     }
     if let Some(skill) = skills.find(name) {
@@ -249,6 +262,7 @@ const fn command(verb: Verb, name: &'static str, group: Group, help: &'static st
         name,
         aliases: &[],
         arguments: "",
+        argument: Argument::Free,
         help,
         group,
         surfaces: Surfaces::Everywhere,
@@ -267,6 +281,11 @@ impl Command {
         self
     }
 
+    const fn known(mut self, argument: Argument) -> Self {
+        self.argument = argument;
+        self
+    }
+
     const fn any_time(mut self) -> Self {
         self.during_turn = true;
         self
@@ -280,10 +299,33 @@ impl Command {
 
 use Group::{Conversation, Information, Settings, Tools, Turn};
 
+const SHOWN: Argument = Argument::Words(&[
+    word("show", "show it while the model thinks"),
+    word("hide", "show only the answer"),
+]);
+const SWITCH: Argument = Argument::Words(&[
+    word("on", "run everything without asking"),
+    word("off", "ask before anything dangerous"),
+]);
+const WHEN_BUSY: Argument = Argument::Words(&[
+    word("queue", "it waits until the turn has ended"),
+    word("steer", "it is told to the running turn"),
+    word("interrupt", "it stops the turn and is the next one"),
+]);
+const SWITCHED_TOOLSETS: Argument = Argument::Words(&[
+    word("enable", "offer a toolset from the next conversation on")
+        .then(Argument::Of(List::Toolsets)),
+    word("disable", "offer it no more").then(Argument::Of(List::Toolsets)),
+]);
+const RECONNECTED: Argument =
+    Argument::Words(&[
+        word("reconnect", "connect a server anew, or all").then(Argument::Of(List::Servers))
+    ]);
+
 #[rustfmt::skip]
 pub const COMMANDS: &[Command] = &[
     command(Verb::New, "new", Conversation, "start a new conversation").also(&["reset", "clear"]).takes("[TITLE]").any_time(),
-    command(Verb::Resume, "resume", Conversation, "go on with an earlier conversation").takes("[ID|TITLE]"),
+    command(Verb::Resume, "resume", Conversation, "go on with an earlier conversation").takes("[ID|TITLE]").known(Argument::Of(List::Sessions)),
     command(Verb::Sessions, "sessions", Conversation, "list earlier conversations").takes("[WORDS]").any_time(),
     command(Verb::History, "history", Conversation, "show what was said so far").in_terminals().any_time(),
     command(Verb::Title, "title", Conversation, "show or set the title of this conversation").takes("[TITLE]").any_time(),
@@ -298,17 +340,17 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Queue, "queue", Turn, "say something when it has ended").also(&["q"]).takes("WORDS").any_time(),
     command(Verb::Decline, "decline", Turn, "do not answer what it asks").any_time(),
 
-    command(Verb::Model, "model", Settings, "show or change the model").takes("[[PROVIDER:]MODEL] [--global]"),
-    command(Verb::Personality, "personality", Settings, "show or choose how new conversations sound").takes("[NAME|none]"),
-    command(Verb::Reasoning, "reasoning", Settings, "show or hide what the model thinks").takes("[show|hide]").any_time(),
-    command(Verb::Yolo, "yolo", Settings, "run everything without asking, or ask again").takes("[on|off]"),
-    command(Verb::Busy, "busy", Settings, "what a line does that you send while it works").takes("[queue|steer|interrupt]").in_terminals().any_time(),
+    command(Verb::Model, "model", Settings, "show or change the model").takes("[[PROVIDER:]MODEL] [--global]").known(Argument::Of(List::Models)),
+    command(Verb::Personality, "personality", Settings, "show or choose how new conversations sound").takes("[NAME|none]").known(Argument::Of(List::Personalities)),
+    command(Verb::Reasoning, "reasoning", Settings, "show or hide what the model thinks").takes("[show|hide]").known(SHOWN).any_time(),
+    command(Verb::Yolo, "yolo", Settings, "run everything without asking, or ask again").takes("[on|off]").known(SWITCH),
+    command(Verb::Busy, "busy", Settings, "what a line does that you send while it works").takes("[queue|steer|interrupt]").known(WHEN_BUSY).in_terminals().any_time(),
 
-    command(Verb::Tools, "tools", Tools, "list the tools of this conversation, or switch toolsets for the next").takes("[enable|disable NAME]").any_time(),
+    command(Verb::Tools, "tools", Tools, "list the tools of this conversation, or switch toolsets for the next").takes("[enable|disable NAME]").known(SWITCHED_TOOLSETS).any_time(),
     command(Verb::Toolsets, "toolsets", Tools, "list the toolsets, and which of them are on").any_time(),
-    command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are, or connect one anew").takes("[reconnect NAME|all]").any_time(),
+    command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are, or connect one anew").takes("[reconnect NAME|all]").known(RECONNECTED).any_time(),
     command(Verb::ReloadMcp, "reload-mcp", Tools, "read the MCP servers of the settings again").any_time(),
-    command(Verb::Skills, "skills", Tools, "list the skills, or those with these words; /NAME [TEXT] uses one").also(&["reload-skills"]).takes("[WORDS]").any_time(),
+    command(Verb::Skills, "skills", Tools, "list the skills, or those with these words; /NAME [TEXT] uses one").also(&["reload-skills"]).takes("[WORDS]").known(Argument::Of(List::Skills)).any_time(),
     command(Verb::Image, "image", Tools, "attach an image").takes("PATH [TEXT]").in_terminals().any_time(),
     command(Verb::Paste, "paste", Tools, "attach the image in the clipboard").in_terminals().any_time(),
 

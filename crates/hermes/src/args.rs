@@ -6,31 +6,43 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 const AFTER_HELP: &str = "\
 Examples:
-  hermes                              chat in this folder
-  hermes -z \"what changed here?\"      one question, the answer on standard output
-  hermes -c                           go on where you stopped
-  hermes -m anthropic:claude-opus-4.8 choose provider and model for this run
-  hermes demo                         watch it work, without a key or a network
+  hermes                          chat in this folder
+  hermes -z \"what changed here?\"  one question; only the answer is printed
+  hermes -c                       go on where you stopped
+  hermes -m openai:gpt-5.1        choose provider and model for this run
+  hermes demo                     watch it work, without a key or a network
 
-Settings are in ~/.hermes/config.yaml, keys in ~/.hermes/.env; `hermes config path` shows where.";
+`hermes COMMAND --help` says more about a command; /help in a conversation
+lists what can be done there. Settings are in ~/.hermes/config.yaml, keys in
+~/.hermes/.env; `hermes config path` shows where.";
 
 const AUTH_HELP: &str = "\
 Examples:
-  hermes auth add openrouter                    asks for the key; nothing of it is shown
-  hermes auth add openrouter < key.txt          takes it from a file
-  hermes auth add openrouter --label work       gives it a name
-  hermes auth add nous --type oauth             logs in with a browser, here or elsewhere
-  hermes auth                                   shows all keys and logins, masked
+  hermes auth add openrouter               asks for the key and does not show it
+  hermes auth add openrouter < key.txt     takes it from a file
+  hermes auth add openrouter --label work  gives it a name
+  hermes login nous                        logs in with a browser
+  hermes auth                              shows all keys and logins, masked
 
 A key that is refused rests for a while, and another takes its turn: for five
 minutes when it was not accepted, for an hour or as long as the provider says
 when it is used up. A login renews itself. Keys and logins are in
 ~/.hermes/auth.json, which only you can read.";
 
+const COMPLETION_HELP: &str = "\
+In bash:
+  hermes completion bash > ~/.local/share/bash-completion/completions/hermes
+In zsh, with `fpath+=~/.zfunc` before compinit in ~/.zshrc:
+  hermes completion zsh > ~/.zfunc/_hermes
+In fish:
+  hermes completion fish > ~/.config/fish/completions/hermes.fish";
+
 const SERVE_HELP: &str = "\
-An MCP client starts `hermes mcp serve` itself and talks to it over standard input and output.
-With --http it waits at http://HOST:PORT/mcp. Beyond this machine it needs a token, which clients send as
-`Authorization: Bearer TOKEN`: `hermes config set HERMES_MCP_SERVE_TOKEN TOKEN`.
+An MCP client starts `hermes mcp serve` itself and talks to it over standard
+input and output.
+With --http it waits at http://HOST:PORT/mcp. Beyond this machine it needs a
+token: `hermes config set HERMES_MCP_SERVE_TOKEN TOKEN`, which clients send as
+`Authorization: Bearer TOKEN`.
 Whoever can reach it can read every conversation of this home.";
 
 #[derive(Debug, Parser)]
@@ -51,7 +63,7 @@ pub struct Cli {
     #[arg(short = 'z', long = "oneshot", value_name = "PROMPT")]
     pub oneshot: Option<String>,
 
-    /// Work in the home of this profile
+    /// Use this profile: settings, keys and conversations of its own
     #[arg(short = 'p', long, value_name = "NAME")]
     pub profile: Option<String>,
 
@@ -66,7 +78,7 @@ pub struct RunFlags {
     #[arg(short, long, value_name = "MODEL")]
     pub model: Option<String>,
 
-    /// Ask this provider
+    /// Ask this provider; `hermes model list` shows the names
     #[arg(long, value_name = "PROVIDER")]
     pub provider: Option<String>,
 
@@ -131,23 +143,27 @@ pub struct RunFlags {
 pub enum Command {
     /// Chat; the default. With -q, answer one question and exit
     Chat(ChatArgs),
-    /// Watch the agent work: no key, no network, nothing of yours touched
+    /// Watch it work: no key, no network, nothing of yours touched
     Demo(DemoArgs),
-    /// Choose a model, the place where commands run, and tools; what is chosen is tried
+    /// Choose a model, where commands run, and tools; each is tried
     Setup(SetupArgs),
-    /// Show or choose the model
+    /// Show or choose the model that answers
     Model(ModelArgs),
-    /// Keys of providers, which take turns, and logins
+    /// Add, list and remove keys of providers, and logins
     Auth(AuthArgs),
-    /// Look at past sessions
+    /// Log in at a provider with a browser, instead of giving it a key
+    Login(LoginArgs),
+    /// Forget a login, and end it at the provider where that is possible
+    Logout(LoginPlace),
+    /// List, read, search, export and delete past conversations
     Sessions(SessionsArgs),
-    /// See and answer the questions that conversations wait with
+    /// See and answer what waits for permission to run
     Approvals(ApprovalsArgs),
-    /// Show what was used: requests, tokens, cost, tools, by day and hour
+    /// Show requests, tokens, cost and tools, by day and hour
     Insights(InsightsArgs),
-    /// Look at what was kept before turns changed it, and bring it back
+    /// List what files were like before changes, and bring it back
     Checkpoints(CheckpointsArgs),
-    /// Read and change settings
+    /// Browse, read and change settings
     Config(ConfigArgs),
     /// Choose which tools models are offered
     Tools(ToolsArgs),
@@ -184,7 +200,7 @@ pub struct ChatArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub image: Vec<PathBuf>,
 
-    /// Name the door this session came through; `tool` hides it from lists
+    /// A word for where this session comes from; `tool` hides it from lists
     #[arg(long, value_name = "TAG", default_value = "cli")]
     pub source: String,
 }
@@ -258,6 +274,7 @@ pub enum ModelCommand {
     Set {
         /// MODEL or PROVIDER:MODEL
         model: String,
+        /// Whose model it is, when its name does not say so
         #[arg(long)]
         provider: Option<String>,
     },
@@ -285,12 +302,16 @@ pub enum AuthCommand {
     /// Forget a stored key
     #[command(visible_alias = "rm")]
     Remove {
+        /// Whose key it is
         provider: String,
         /// Its label, its id, or its number in the list
         key: String,
     },
-    /// Use refused keys again at once, instead of when their rest is over
-    Reset { provider: String },
+    /// Use what was refused again at once: keys before their rest is over, a login that was given up
+    Reset {
+        /// Who refused it
+        provider: String,
+    },
     /// Say how one gets in at a provider: with which keys, and how the login stands
     Status {
         /// Only this one; exits with 1 when there is neither a key nor a login that works
@@ -299,10 +320,40 @@ pub enum AuthCommand {
         json: JsonFlag,
     },
     /// Forget a login, and end it at the provider where that is possible
-    Logout { provider: String },
+    Logout(LoginPlace),
 }
 
 #[derive(Debug, Args)]
+pub struct LoginArgs {
+    #[command(flatten)]
+    pub place: LoginPlace,
+    /// Only show the address, instead of opening it
+    #[arg(long)]
+    pub no_browser: bool,
+}
+
+/// Where one logs in or out.
+#[derive(Debug, Args)]
+pub struct LoginPlace {
+    /// Where; left out, it is the only place there is, or you choose
+    provider: Option<String>,
+    /// The same, as older scripts write it
+    #[arg(
+        long = "provider",
+        value_name = "PROVIDER",
+        hide = true,
+        conflicts_with = "provider"
+    )]
+    provider_flag: Option<String>,
+}
+
+impl LoginPlace {
+    pub fn provider(&self) -> Option<&str> {
+        self.provider.as_deref().or(self.provider_flag.as_deref())
+    }
+}
+
+#[derive(Debug, Default, Args)]
 pub struct AuthAddArgs {
     /// Whose key or login it is; `hermes model list` shows the names
     pub provider: String,
@@ -352,6 +403,7 @@ pub enum ToolsCommand {
     },
     /// Offer toolsets, or single tools of MCP servers (`server:tool`)
     Enable {
+        /// `hermes tools list` shows the names
         #[arg(required = true)]
         names: Vec<String>,
         #[command(flatten)]
@@ -359,6 +411,7 @@ pub enum ToolsCommand {
     },
     /// Offer them no more
     Disable {
+        /// `hermes tools list` shows the names
         #[arg(required = true)]
         names: Vec<String>,
         #[command(flatten)]
@@ -408,6 +461,7 @@ pub enum McpCommand {
     },
     /// Connect anew and say what came of it. A running chat has connections of its own: use `/mcp reconnect` there
     Reconnect {
+        /// `hermes mcp list` shows the names
         #[arg(required_unless_present = "all", conflicts_with = "all")]
         server: Option<String>,
         /// All servers
@@ -418,6 +472,7 @@ pub enum McpCommand {
     },
     /// Find out why a server does not work: every step on the way to it, and what to do about the one that fails
     Doctor {
+        /// `hermes mcp list` shows the names
         server: String,
         #[command(flatten)]
         json: JsonFlag,
@@ -425,6 +480,7 @@ pub enum McpCommand {
     /// Choose which tools of a server models see: in a list, or by flags
     #[command(visible_alias = "config")]
     Configure {
+        /// `hermes mcp list` shows the names
         server: String,
         /// Only these tools, separated by commas
         #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with_all = ["exclude", "all"])]
@@ -445,9 +501,12 @@ pub enum McpCommand {
     },
     /// Add a server to the settings: by --url, or by --command with its arguments behind `--`
     Add {
+        /// What you call it
         name: String,
+        /// Where it answers, over HTTP
         #[arg(long, conflicts_with = "command", required_unless_present = "command")]
         url: Option<String>,
+        /// The program to start and talk to over its standard input and output
         #[arg(long)]
         command: Option<String>,
         /// A variable the server gets, as NAME=VALUE
@@ -465,7 +524,10 @@ pub enum McpCommand {
     },
     /// Remove a server from the settings
     #[command(visible_alias = "rm")]
-    Remove { name: String },
+    Remove {
+        /// `hermes mcp list` shows the names
+        name: String,
+    },
     /// Log in at a server with `auth: oauth`, in a browser
     Login(McpLoginArgs),
     /// Forget the login at a server, and log in anew
@@ -491,6 +553,7 @@ pub struct WaitFlag {
 
 #[derive(Debug, Args)]
 pub struct McpLoginArgs {
+    /// `hermes mcp list` shows the names
     pub name: String,
     /// Ask for this right too, beside those granted before; may be repeated
     #[arg(long, value_name = "SCOPE")]
@@ -554,12 +617,13 @@ pub enum SessionsCommand {
     /// List sessions, newest first
     #[command(visible_alias = "ls")]
     List {
-        /// Only sessions that came through this door: cli, oneshot, …
+        /// Only sessions that come from here: cli, oneshot, …
         #[arg(long)]
         source: Option<String>,
         /// Only sessions of this folder
-        #[arg(long, value_name = "DIR")]
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         workspace: Option<PathBuf>,
+        /// How many, at most; 0 for all
         #[arg(short = 'n', long, default_value_t = 20)]
         limit: usize,
         #[command(flatten)]
@@ -567,14 +631,17 @@ pub enum SessionsCommand {
     },
     /// Print a session's conversation
     Show {
+        /// Its id, a beginning of it, or its title
         session: String,
         #[command(flatten)]
         json: JsonFlag,
     },
     /// Search all conversations
     Search {
+        /// Words to look for; a message has to have all of them
         #[arg(required = true)]
         query: Vec<String>,
+        /// How many places to show, at most
         #[arg(short = 'n', long, default_value_t = 10)]
         limit: usize,
         /// Only in this session
@@ -587,20 +654,27 @@ pub enum SessionsCommand {
     Export {
         /// A session; all of them without one
         session: Option<String>,
-        /// jsonl or md
+        /// For programs or for people
         #[arg(long, default_value = "jsonl", value_parser = ["jsonl", "md"])]
         format: String,
-        #[arg(short, long, value_name = "FILE")]
+        /// Write to this file instead of standard output
+        #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
         /// Replace what looks like a secret by ***
         #[arg(long)]
         redact: bool,
     },
     /// Give a session a title
-    Rename { session: String, title: String },
+    Rename {
+        /// Its id, a beginning of it, or its title
+        session: String,
+        /// What it is called from now on
+        title: String,
+    },
     /// Delete a session and everything said in it
     #[command(visible_alias = "rm")]
     Delete {
+        /// Its id, a beginning of it, or its title
         session: String,
         /// Do not ask
         #[arg(short, long)]
@@ -685,20 +759,26 @@ pub enum ConfigCommand {
     Show,
     /// Print one setting
     Get {
+        /// The setting, such as `model.default`; a section works too
         key: String,
         #[command(flatten)]
         json: JsonFlag,
     },
     /// Change one setting; comments and order stay
     Set {
+        /// The setting, such as `model.default`; a NAME_API_KEY goes to .env
         key: String,
+        /// Its new value; lists and sections as JSON
         value: String,
         /// Accepted for the sake of older scripts; unknown keys are saved with a warning anyway
         #[arg(long, hide = true)]
         force: bool,
     },
     /// Remove one setting, so that the built-in value counts again
-    Unset { key: String },
+    Unset {
+        /// The setting, such as `model.default`
+        key: String,
+    },
     /// Open config.yaml in $EDITOR, and check it afterwards
     Edit,
     /// Print where config.yaml is
@@ -708,7 +788,10 @@ pub enum ConfigCommand {
     /// Check the files for mistakes
     Check,
     /// Show what every layer says about a setting, and which one counts
-    Explain { key: String },
+    Explain {
+        /// The setting, such as `model.default`
+        key: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -740,7 +823,7 @@ pub struct LogsArgs {
     /// Go on printing as lines come
     #[arg(short, long)]
     pub follow: bool,
-    /// Only this level and worse: error, warn, info, debug
+    /// Only this level and worse
     #[arg(long, value_parser = ["error", "warn", "info", "debug"])]
     pub level: Option<String>,
     /// Only lines of this session
@@ -749,7 +832,9 @@ pub struct LogsArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = COMPLETION_HELP)]
 pub struct CompletionArgs {
+    /// The one you type commands into
     pub shell: clap_complete::Shell,
 }
 
@@ -797,6 +882,32 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Every command there is help for.
+    fn shown(command: &clap::Command) -> Vec<&clap::Command> {
+        let below = command.get_subcommands().filter(|one| !one.is_hide_set());
+        let below = below.flat_map(shown);
+        std::iter::once(command).chain(below).collect()
+    }
+
+    #[test]
+    fn help_says_what_every_command_and_every_argument_is() {
+        let cli = Cli::command();
+        for command in shown(&cli) {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name}");
+            let below = command.get_after_help().map(ToString::to_string);
+            let is_narrow = |line: &str| line.chars().count() <= 80;
+            assert!(
+                below.is_none_or(|text| text.lines().all(is_narrow)),
+                "{name}"
+            );
+            for argument in command.get_arguments().filter(|one| !one.is_hide_set()) {
+                let id = argument.get_id();
+                assert!(argument.get_help().is_some(), "{name}: {id}");
+            }
+        }
     }
 
     #[test]

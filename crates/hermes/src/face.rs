@@ -3,6 +3,7 @@
 
 mod around;
 mod earlier;
+mod lists;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{Opened, Resumed, Session, SessionStart};
-use hermes_core::command::{Command, Verb};
+use hermes_core::command::{Command, List, Verb};
 use hermes_core::history::last_exchanges;
 use hermes_core::skill::{self, SkillNames};
 use hermes_core::{Archive as _, Event, Op, Part, SessionId, UserMessage};
@@ -28,6 +29,7 @@ use crate::editor;
 use crate::failure::{Failure, Outcome, code};
 use crate::host::{Here, Host, Then, WhenBusy};
 use crate::image;
+use crate::known_models::OfferedModel;
 use crate::output::note;
 use crate::quick;
 use crate::signals::Signals;
@@ -65,6 +67,8 @@ pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
         running: JoinSet::new(),
         pasting: JoinSet::new(),
         looking: JoinSet::new(),
+        offering: JoinSet::new(),
+        offered: Vec::new(),
         to_go_on: None,
     };
     let outcome = {
@@ -172,6 +176,10 @@ struct Desk<'a, 'b> {
     pasting: JoinSet<Outcome<PathBuf>>,
     /// The skills, while they are looked for.
     looking: JoinSet<SkillNames>,
+    /// The providers, while they are asked for their models.
+    offering: JoinSet<Vec<OfferedModel>>,
+    /// What they said last.
+    offered: Vec<OfferedModel>,
     /// The conversation to go on with another time.
     to_go_on: Option<SessionId>,
 }
@@ -254,6 +262,10 @@ impl Desk<'_, '_> {
                 }
                 Some(pasted) = self.pasting.join_next() => self.pasted(pasted).await,
                 Some(Ok(skills)) = self.looking.join_next() => self.tell(FromHost::Skills(skills)).await,
+                Some(Ok(offered)) = self.offering.join_next() => {
+                    self.offered = offered;
+                    self.tell_names(List::Models, &talk).await;
+                }
                 around = watch.changed(wired, session) => self.tell(FromHost::Around(around)).await,
                 notice = wired.processes.notice(session), if !talk.is_busy => {
                     self.tell(FromHost::Told(notice.clone())).await;
@@ -335,6 +347,7 @@ impl Desk<'_, '_> {
             }
             ToHost::Command { command, arguments } => self.run(command, &arguments, talk).await,
             ToHost::Edit(text) => self.edit(text),
+            ToHost::List(list) => self.list(list, talk).await,
             ToHost::Shell(line) => _ = self.running.spawn(self.host.shell(&line)),
             ToHost::Look(session) => {
                 let looked = earlier::look(&**self.archive(), session).await;
@@ -346,6 +359,20 @@ impl Desk<'_, '_> {
             }
             ToHost::Leave => go(talk, Next::Leave).await,
         }
+    }
+
+    /// Tells the names of a list. Those of models at once as far as they are known, and again when the providers have told
+    /// theirs.
+    async fn list(&mut self, list: List, talk: &Talk) {
+        if list == List::Models && self.offering.is_empty() {
+            self.offering.spawn(self.host.offered_models());
+        }
+        self.tell_names(list, talk).await;
+    }
+
+    async fn tell_names(&self, list: List, talk: &Talk) {
+        let items = lists::names(self.host, list, talk.session.id(), &self.offered).await;
+        self.tell(FromHost::Listed { list, items }).await;
     }
 
     async fn pass(&mut self, op: Op, talk: &mut Talk) {

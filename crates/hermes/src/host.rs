@@ -20,6 +20,7 @@ use crate::base::Base;
 use crate::checkpoints::{self, Checkpoints};
 use crate::commands;
 use crate::failure::{Failure, Outcome};
+use crate::known_models::{Askable, OfferedModel};
 use crate::personality::{self, Personalities};
 use crate::prepare::Prepared;
 use crate::quick;
@@ -458,6 +459,27 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// The models that providers say they have; none of those who cannot be asked. The future stands alone.
+    pub fn offered_models(&self) -> impl Future<Output = Vec<OfferedModel>> + Send + use<> {
+        let askable = self.askable();
+        async move {
+            match askable {
+                Ok(askable) => askable.offered().await,
+                Err(_) => Vec::new(),
+            }
+        }
+    }
+
+    /// Everybody who can be asked, also after `/model` chose one of them.
+    pub fn askable(&self) -> Outcome<Askable> {
+        let flags = RunFlags {
+            model: None,
+            provider: None,
+            ..self.flags.clone()
+        };
+        Askable::of(self.base.with_flags(&flags)?)
+    }
+
     /// The skills of these slash names as words for the model, each or why not.
     pub async fn skills(
         &self,
@@ -479,7 +501,12 @@ impl<'a> Host<'a> {
 
     /// As the settings say now, not as they did at the start.
     fn skill_sources(&self) -> Outcome<Sources> {
-        Sources::of(&self.base.with_flags(&self.flags)?)
+        Sources::of(&self.settings_now()?)
+    }
+
+    /// What the command line and the files say now.
+    pub fn settings_now(&self) -> Outcome<Base> {
+        self.base.with_flags(&self.flags)
     }
 
     async fn status(&self, here: &Here) -> Outcome<String> {

@@ -21,6 +21,7 @@ mod host;
 mod image;
 mod key_ledger;
 mod keyboard;
+mod known_models;
 mod logging;
 mod luggage;
 mod mcp;
@@ -128,6 +129,14 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
         Some(Command::Auth(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::auth::run(&base, args))
+        }
+        Some(Command::Login(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::auth::log_in_at(&base, args))
+        }
+        Some(Command::Logout(place)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::auth::log_out(&base, &place))
         }
         Some(Command::Insights(args)) => {
             let base = begin(profile, &flags)?;

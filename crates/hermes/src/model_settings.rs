@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hermes_config::{Settings, Source, StoredLogin, used_logins};
 use hermes_core::Secret;
-use hermes_llm::Strategy;
 use hermes_llm::settings::{DeadlineSettings, Endpoint, ModelChoice, ModelSettings};
+use hermes_llm::{Strategy, providers};
 use serde_json::{Map, Value};
 
 use crate::base::Base;
@@ -22,6 +22,14 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
         api_key: text("model.api_key")?.map(Secret::new),
         api_mode: text("model.api_mode")?,
     };
+    let endpoints = endpoints(settings);
+    if let Some((endpoint, model)) = endpoint_named(settings, &choice, &endpoints) {
+        choice = ModelChoice {
+            provider: Some(endpoint),
+            model: Some(model),
+            ..ModelChoice::default()
+        };
+    }
     if is_chosen_for_this_run(settings) {
         // The address and the key in the file belong to the provider in the file.
         choice = ModelChoice {
@@ -40,7 +48,7 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
         reasoning_effort: text("agent.reasoning_effort")?,
         headers: Vec::new(),
         extra_body: Map::new(),
-        endpoints: endpoints(settings),
+        endpoints,
         fallbacks: fallbacks(settings),
         stored_keys: hermes_config::stored_keys(&base.home)?.unwrap_or_default(),
         logins: open_logins(base),
@@ -72,19 +80,49 @@ pub fn strategy(settings: &Settings, provider: Option<&str>) -> Outcome<Strategy
     })
 }
 
-/// Whether the provider comes from the command line or the environment while the address stands in a file.
+/// The endpoint and the model that `-m ENDPOINT:MODEL` means. Providers we know are told apart by whoever reads the flags;
+/// which endpoints there are is known only when the files are read.
+fn endpoint_named(
+    settings: &Settings,
+    choice: &ModelChoice,
+    endpoints: &BTreeMap<String, Endpoint>,
+) -> Option<(String, String)> {
+    let (endpoint, model) = choice.model.as_deref()?.split_once(':')?;
+    let is_meant = is_passing(settings, "model.default") && !is_passing(settings, "model.provider");
+    let is_meant = is_meant && endpoints.contains_key(endpoint);
+    is_meant.then(|| (endpoint.to_owned(), model.to_owned()))
+}
+
+/// Whether the provider comes from the command line or the environment while the address stands in a file, where it belongs
+/// to another one.
 fn is_chosen_for_this_run(settings: &Settings) -> bool {
     let is_file = |key: &str| {
         settings
             .origin(key)
             .is_some_and(|origin| origin.source.file().is_some())
     };
-    let is_passing = |key: &str| {
-        settings
-            .origin(key)
-            .is_some_and(|origin| matches!(origin.source, Source::Variable(_) | Source::Flags))
+    is_passing(settings, "model.provider")
+        && (is_file("model.base_url") || is_file("model.api_key"))
+        && !is_same_as_in_file(settings)
+}
+
+/// Whether a setting holds for this run only.
+fn is_passing(settings: &Settings, key: &str) -> bool {
+    let origin = settings.origin(key);
+    origin.is_some_and(|origin| matches!(origin.source, Source::Variable(_) | Source::Flags))
+}
+
+/// Whether the files choose the same provider, perhaps by another of its names.
+fn is_same_as_in_file(settings: &Settings) -> bool {
+    let said = settings.explain("model.provider").map(|told| told.says);
+    let said = said.unwrap_or_default();
+    let in_file = said.iter().find(|said| said.origin.source.file().is_some());
+    let id = |name: &Value| {
+        let name = name.as_str()?;
+        Some(providers::find(name).map_or(name.to_owned(), |known| known.id.to_owned()))
     };
-    is_passing("model.provider") && (is_file("model.base_url") || is_file("model.api_key"))
+    let chosen = settings.get("model.provider").and_then(id);
+    chosen.is_some() && in_file.and_then(|said| id(&said.value)) == chosen
 }
 
 /// Endpoints of the user's own: `providers:` by name, `custom_providers:` as a list.

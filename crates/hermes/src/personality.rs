@@ -113,6 +113,13 @@ impl Personalities {
         Ok(Some(format!("{HEADING}{text}")))
     }
 
+    /// What can be chosen, each with what it is like, and having none last.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let named = self.0.iter();
+        let named = named.map(|(name, text)| (name.as_str(), text.as_str()));
+        named.chain([(NONE, "nothing special")])
+    }
+
     pub fn list(&self) -> String {
         let width = self.0.keys().map(|name| name.chars().count()).max();
         let width = width.unwrap_or_default();

@@ -42,9 +42,14 @@ const WINDOWS: &[(&str, u64)] = &[
 
 /// Returns the tokens that fit into one request and its answer.
 pub fn window_of(model: &str) -> u64 {
+    known_window(model).unwrap_or(WINDOW_DEFAULT)
+}
+
+/// The same, without a guess for models nobody knows.
+pub fn known_window(model: &str) -> Option<u64> {
     let model = model.to_lowercase();
     let known = WINDOWS.iter().find(|(part, _)| model.contains(part));
-    known.map_or(WINDOW_DEFAULT, |(_, tokens)| *tokens)
+    known.map(|(_, tokens)| *tokens)
 }
 
 #[cfg(test)]

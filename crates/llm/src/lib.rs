@@ -39,6 +39,7 @@ pub use client::Client;
 pub use login::{LoginError, LoginServer, Logins};
 pub use moa::{Fanout, MOA, Mixture, REFERENCES_MAX};
 pub use pool::{KeyLedger, KeyRefusal, Strategy};
+pub use prices::{ListPrice, list_price};
 pub use providers::{PROVIDERS, Protocol, Provider};
 pub use resolve::{ResolveError, Resolved, resolve};
 pub use settings::{DeadlineSettings, Effort, Endpoint, ModelChoice, ModelSettings, Route};

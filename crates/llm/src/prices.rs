@@ -56,18 +56,44 @@ const PRICES: &[Price] = &[
     price("minimax-m2.1", 0.3, 1.2, Some(0.03), Some(0.375)),
 ];
 
+/// What a million tokens of a hosted model cost, in US dollars.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ListPrice {
+    pub input: f64,
+    pub output: f64,
+}
+
+/// Returns the price of a hosted model; `None` when it is not known.
+pub fn list_price(model: &str) -> Option<ListPrice> {
+    let model = model.to_lowercase();
+    if is_free(&model) {
+        return Some(ListPrice {
+            input: 0.0,
+            output: 0.0,
+        });
+    }
+    find(&model).map(|price| ListPrice {
+        input: price.input,
+        output: price.output,
+    })
+}
+
 /// Estimates what a request cost on a route.
 pub(crate) fn cost_of(route: &Route, usage: &Usage) -> Cost {
-    if route.local {
-        return Cost::Included;
-    }
     let model = route.name.model.to_lowercase();
-    // Free variants on aggregators carry the name of the paid one.
-    if model.ends_with(":free") {
+    if route.local || is_free(&model) {
         return Cost::Included;
     }
-    let known = PRICES.iter().find(|price| model.contains(price.model));
-    known.map_or(Cost::Unknown, |price| price.of(usage))
+    find(&model).map_or(Cost::Unknown, |price| price.of(usage))
+}
+
+/// Free variants on aggregators carry the name of the paid one.
+fn is_free(model: &str) -> bool {
+    model.ends_with(":free")
+}
+
+fn find(model: &str) -> Option<&'static Price> {
+    PRICES.iter().find(|price| model.contains(price.model))
 }
 
 impl Price {
@@ -139,5 +165,13 @@ mod tests {
         assert_eq!(cost("gemini", "gemini-2.5-pro", usage), Cost::Unknown);
         assert_eq!(cost("ollama", "llama3", usage), Cost::Included);
         assert_eq!(cost("openrouter", "x/glm-4.7:free", usage), Cost::Included);
+    }
+
+    #[test]
+    fn a_price_can_be_told_before_anything_is_asked() {
+        let told = |model| list_price(model).map(|price| (price.input, price.output));
+        assert_eq!(told("anthropic/Claude-Opus-4.6"), Some((5.0, 25.0)));
+        assert_eq!(told("x/glm-4.7:free"), Some((0.0, 0.0)));
+        assert_eq!(told("who/knows"), None);
     }
 }

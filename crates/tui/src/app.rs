@@ -208,7 +208,8 @@ impl App {
                     Err(why) => self.complain(why),
                 }
             }
-            FromHost::Skills(skills) => self.composer.skills = skills,
+            FromHost::Skills(skills) => self.composer.know_skills(skills),
+            FromHost::Listed { list, items } => self.composer.listed(list, items),
             FromHost::BusyInput(mode) => self.busy_input = mode,
             FromHost::Reasoning(shown) => self.conversation.reasoning = shown,
             FromHost::Leave => return vec![Effect::Leave],
@@ -320,6 +321,7 @@ impl App {
                 let folder = opened.map(|opened| opened.cwd.clone());
                 folder.map(Effect::ListFiles).into_iter().collect()
             }
+            Composed::Wants(list) => vec![Effect::Send(ToHost::List(list))],
         }
     }
 
@@ -417,7 +419,7 @@ impl App {
                 return effects;
             }
         };
-        let skills = self.composer.skills.clone();
+        let skills = self.composer.skills().clone();
         let effects = match command::read(&line, Surface::Terminal, &skills) {
             Said::Words(words) => Some(self.say(words, &[], self.busy_input)),
             Said::Skills { names, words } => Some(self.say(words, &names, self.busy_input)),

@@ -1,6 +1,9 @@
-//! Suggestions while typing: commands behind a slash, files behind an `@`.
+//! Suggestions while typing: commands behind a slash, their arguments, files behind an `@`.
 
-use hermes_core::command::{self, Surface};
+mod arguments;
+
+pub(crate) use arguments::Lists;
+use hermes_core::command::{self, Argument, Surface, Typed};
 use hermes_core::quick::{Quick, QuickCommands};
 use hermes_core::skill::SkillNames;
 use ratatui_core::text::{Line, Span};
@@ -34,11 +37,21 @@ pub(crate) struct Word<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Command,
+    Argument(Argument),
     File,
 }
 
+/// What suggestions are made of.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) files: Vec<String>,
+    pub(crate) quick: QuickCommands,
+    pub(crate) skills: SkillNames,
+    pub(crate) lists: Lists,
+}
+
 /// Finds the word before the cursor that suggestions can be made for.
-pub(crate) fn word(before_cursor: &str) -> Option<Word<'_>> {
+pub(crate) fn word<'a>(before_cursor: &'a str) -> Option<Word<'a>> {
     let start = before_cursor.rfind(char::is_whitespace).map_or(0, |at| {
         at + before_cursor[at..].chars().next().map_or(1, char::len_utf8)
     });
@@ -53,28 +66,42 @@ pub(crate) fn word(before_cursor: &str) -> Option<Word<'_>> {
             letters,
         });
     }
-    let letters = word.strip_prefix('@')?;
-    Some(Word {
-        start,
-        kind: Kind::File,
-        letters: letters.strip_prefix("file:").unwrap_or(letters),
-    })
+    if let Some(letters) = word.strip_prefix('@') {
+        return Some(Word {
+            start,
+            kind: Kind::File,
+            letters: letters.strip_prefix("file:").unwrap_or(letters),
+        });
+    }
+    let typed = command::argument(before_cursor, Surface::Terminal);
+    let of_argument = |typed: Typed<'a>| Word {
+        start: typed.start,
+        kind: Kind::Argument(typed.argument),
+        letters: typed.letters,
+    };
+    typed.map(of_argument)
 }
 
-pub(crate) fn suggestions(
-    word: Word<'_>,
-    files: &[String],
-    quick: &QuickCommands,
-    skills: &SkillNames,
-) -> Vec<Suggestion> {
-    match word.kind {
+/// The suggestions for a word, if there are any.
+pub(crate) fn suggest(word: Word<'_>, known: &Known) -> Option<Completion> {
+    let letters = word.letters;
+    let (suggestions, selected) = match word.kind {
         Kind::Command => {
-            let mut found = own_commands(word.letters, quick);
-            found.extend(named(word.letters, skills));
-            found
+            let mut found = own_commands(letters, &known.quick);
+            found.extend(named(letters, &known.skills));
+            (found, Some(0))
         }
-        Kind::File => paths(word.letters, files),
-    }
+        Kind::Argument(argument) => {
+            let found = arguments::suggestions(argument, letters, &known.lists);
+            let is_obvious = arguments::is_obvious(argument, letters, found.len());
+            (found, is_obvious.then_some(0))
+        }
+        Kind::File => (paths(letters, &known.files), Some(0)),
+    };
+    (!suggestions.is_empty()).then_some(Completion {
+        suggestions,
+        selected,
+    })
 }
 
 /// The person's own commands come first: there are few, and they were wanted.
@@ -155,42 +182,50 @@ fn paths(letters: &str, files: &[String]) -> Vec<Suggestion> {
         .collect()
 }
 
-/// Suggestions on the screen, one of them selected.
-#[derive(Debug, Default)]
+/// Suggestions on the screen. Enter takes the selected one, if one is.
+#[derive(Debug)]
 pub(crate) struct Completion {
-    pub(crate) suggestions: Vec<Suggestion>,
-    selected: usize,
+    suggestions: Vec<Suggestion>,
+    selected: Option<usize>,
 }
 
 impl Completion {
-    pub(crate) fn new(suggestions: Vec<Suggestion>) -> Self {
-        Self {
-            suggestions,
-            selected: 0,
-        }
+    pub(crate) fn selected(&self) -> Option<&Suggestion> {
+        self.suggestions.get(self.selected?)
     }
 
-    pub(crate) fn selected(&self) -> Option<&Suggestion> {
-        self.suggestions.get(self.selected)
+    /// The one that Tab takes.
+    pub(crate) fn best(&self) -> Option<&Suggestion> {
+        self.selected().or(self.suggestions.first())
     }
 
     pub(crate) fn up(&mut self) {
         let count = self.suggestions.len().max(1);
-        self.selected = (self.selected + count - 1) % count;
+        let above = self.selected.unwrap_or(0) + count - 1;
+        self.selected = Some(above % count);
     }
 
     pub(crate) fn down(&mut self) {
-        self.selected = (self.selected + 1) % self.suggestions.len().max(1);
+        let below = self.selected.map_or(0, |selected| selected + 1);
+        self.selected = Some(below % self.suggestions.len().max(1));
+    }
+
+    /// Selects what was selected before more was known, if it is still there.
+    pub(crate) fn select_again(&mut self, word: &str) {
+        let mut suggestions = self.suggestions.iter();
+        let again = suggestions.position(|suggestion| suggestion.word == word);
+        self.selected = again.or(self.selected);
     }
 
     pub(crate) fn rows(&self, columns: usize, rows_max: usize) -> Vec<Line<'static>> {
         let shown = SHOWN_MAX.min(rows_max);
-        let first = self.selected.saturating_sub(shown.saturating_sub(1));
+        let selected = self.selected.unwrap_or(0);
+        let first = selected.saturating_sub(shown.saturating_sub(1));
         let labels = self.suggestions.iter().map(|one| wrap::width(&one.label));
         let label_columns = labels.max().unwrap_or(0).min(columns / 2);
         let rows = self.suggestions.iter().enumerate().skip(first).take(shown);
         rows.map(|(index, suggestion)| {
-            let is_selected = index == self.selected;
+            let is_selected = Some(index) == self.selected;
             let style = if is_selected {
                 theme::HEADING
             } else {
@@ -211,6 +246,8 @@ impl Completion {
 
 #[cfg(test)]
 mod tests {
+    use hermes_core::command::List;
+
     use super::*;
 
     #[test]
@@ -219,8 +256,10 @@ mod tests {
         assert_eq!(kind("/mo"), Some((Kind::Command, 0, "mo")));
         assert_eq!(kind("see @src/ma"), Some((Kind::File, 4, "src/ma")));
         assert_eq!(kind("@file:a"), Some((Kind::File, 0, "a")));
+        let models = Kind::Argument(Argument::Of(List::Models));
+        assert_eq!(kind("/model gp"), Some((models, 7, "gp")));
         assert_eq!(
-            [kind("/etc/ho"), kind("/model x"), kind("a /b"), kind("")],
+            [kind("/etc/ho"), kind("/title x"), kind("a /b"), kind("")],
             [None; 4]
         );
     }

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use hermes_core::command::{Argument, List};
 use hermes_core::quick::QuickCommands;
 use hermes_core::skill::SkillNames;
 use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::completion::{self, Completion};
+use crate::completion::{self, Completion, Kind, Known};
 use crate::editor::{Chip, Edit, Editor, image_words};
 use crate::history::History;
-use crate::host::EditMode;
+use crate::host::{EditMode, Item};
 use crate::keymap::Key;
 use crate::screen::Position;
 use crate::vi::{Mode, Took, Vi};
@@ -37,6 +38,8 @@ pub(crate) enum Composed {
     Send,
     /// The files of the folder are wanted, for suggestions.
     WantsFiles,
+    /// The names of this list are wanted, for suggestions.
+    Wants(List),
 }
 
 #[derive(Debug)]
@@ -49,10 +52,10 @@ pub(crate) struct Composer {
     completion: Option<Completion>,
     /// The word whose suggestions were sent away.
     dismissed: Option<usize>,
-    files: Vec<String>,
+    known: Known,
+    /// The list whose names are typed, and were asked for.
+    asked: Option<List>,
     limits: PasteLimits,
-    quick: QuickCommands,
-    pub(crate) skills: SkillNames,
     /// None with emacs keys.
     vi: Option<Vi>,
     /// Images that were attached, so that a message which comes back has them again.
@@ -74,10 +77,12 @@ impl Composer {
             search: None,
             completion: None,
             dismissed: None,
-            files: Vec::new(),
+            known: Known {
+                quick,
+                ..Known::default()
+            },
+            asked: None,
             limits,
-            quick,
-            skills: SkillNames::default(),
             vi: None,
             attached: Vec::new(),
         }
@@ -203,13 +208,36 @@ impl Composer {
         self.draft = None;
         self.completion = None;
         self.dismissed = None;
+        self.asked = None;
         self.vi.iter_mut().for_each(Vi::reset);
         (!text.trim().is_empty() && self.history.add(&text)).then_some(text)
     }
 
     pub(crate) fn files(&mut self, files: Vec<String>) {
-        self.files = files;
+        self.known.files = files;
         self.suggest();
+    }
+
+    pub(crate) fn skills(&self) -> &SkillNames {
+        &self.known.skills
+    }
+
+    pub(crate) fn know_skills(&mut self, skills: SkillNames) {
+        self.known.skills = skills;
+    }
+
+    /// Takes the names of a list. Whoever chooses from it meanwhile keeps what is selected.
+    pub(crate) fn listed(&mut self, list: List, items: Vec<Item>) {
+        self.known.lists.keep(list, items);
+        if self.asked != Some(list) {
+            return;
+        }
+        let chosen = self.completion.as_ref().and_then(Completion::selected);
+        let chosen = chosen.map(|chosen| chosen.word.clone());
+        self.suggest();
+        if let (Some(completion), Some(chosen)) = (&mut self.completion, chosen) {
+            completion.select_again(&chosen);
+        }
     }
 
     fn up(&mut self) {
@@ -266,17 +294,22 @@ impl Composer {
         let Some(word) = completion::word(before) else {
             self.completion = None;
             self.dismissed = None;
+            self.asked = None;
             return Composed::Done;
         };
         if self.dismissed == Some(word.start) {
             return Composed::Done;
         }
-        let is_new_file = word.kind == completion::Kind::File && word.letters.is_empty();
-        let suggestions = completion::suggestions(word, &self.files, &self.quick, &self.skills);
-        self.completion = (!suggestions.is_empty()).then(|| Completion::new(suggestions));
-        match is_new_file {
-            true => Composed::WantsFiles,
-            false => Composed::Done,
+        self.completion = completion::suggest(word, &self.known);
+        let list = match word.kind {
+            Kind::Argument(Argument::Of(list)) => Some(list),
+            _ => None,
+        };
+        let is_new = std::mem::replace(&mut self.asked, list) != list;
+        match (word.kind, list) {
+            (Kind::File, _) if word.letters.is_empty() => Composed::WantsFiles,
+            (_, Some(list)) if is_new => Composed::Wants(list),
+            _ => Composed::Done,
         }
     }
 
@@ -291,6 +324,10 @@ impl Composer {
                 let before = &self.editor.text()[..self.editor.cursor()];
                 self.dismissed = completion::word(before).map(|word| word.start);
             }
+            Key::Send if completion.selected().is_none() => {
+                self.completion = None;
+                return None;
+            }
             Key::Complete | Key::Send => return Some(self.accept(key)),
             _ => return None,
         }
@@ -299,13 +336,14 @@ impl Composer {
 
     fn accept(&mut self, key: Key) -> Composed {
         let before = &self.editor.text()[..self.editor.cursor()];
-        let chosen = self.completion.take();
+        let completion = self.completion.take();
         let (Some(word), Some(chosen)) = (
             completion::word(before),
-            chosen.as_ref().and_then(Completion::selected),
+            completion.as_ref().and_then(Completion::best),
         ) else {
             return Composed::Done;
         };
+        let is_last = matches!(word.kind, Kind::Argument(_)) && chosen.is_complete;
         let is_whole = before[word.start..] == chosen.word;
         let sends = key == Key::Send && (chosen.is_complete || is_whole);
         let ending = if sends { "" } else { " " };
@@ -313,7 +351,8 @@ impl Composer {
         self.editor.replace_back_to(word.start, &text);
         match sends {
             true => Composed::Send,
-            false => Composed::Done,
+            false if is_last => Composed::Done,
+            false => self.suggest(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Finds what a few letters may mean.
 
-/// How well letters fit a text in which they occur in order; smaller is better.
+/// How well letters fit a text in which they occur, those of a word in order; smaller is better.
 fn score(letters: &str, text: &str) -> Option<usize> {
     if letters.is_empty() {
         return Some(0);
@@ -12,9 +12,14 @@ fn score(letters: &str, text: &str) -> Option<usize> {
         let starts_word = at == 0 || !text.as_bytes()[at - 1].is_ascii_alphanumeric();
         return Some(at.min(50) + if starts_word { 0 } else { 50 } + text.len().min(50));
     }
+    if letters.contains(char::is_whitespace) {
+        // Words in any order, each of them somewhere.
+        let scores = letters.split_whitespace().map(|word| score(word, &text));
+        return scores.sum();
+    }
     let mut rest = text.as_str();
     let mut gaps = 0;
-    for letter in letters.chars().filter(|c| !c.is_whitespace()) {
+    for letter in letters.chars() {
         let at = rest.find(letter)?;
         gaps += at;
         rest = &rest[at + letter.len_utf8()..];
@@ -43,5 +48,13 @@ mod tests {
         assert_eq!(matching("main", texts), [1, 0, 2]);
         assert_eq!(matching("", ["b", "a"]), [0, 1]);
         assert!(matching("zz", texts).is_empty());
+    }
+
+    #[test]
+    fn several_words_fit_in_any_order() {
+        let texts = ["fix the login page", "login", "page the fixer"];
+        assert_eq!(matching("login fix", texts), [0]);
+        assert_eq!(matching("the page", texts), [2, 0]);
+        assert_eq!(matching(" login ", texts), [1, 0]);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hermes_core::command::Command;
+use hermes_core::command::{Command, List};
 use hermes_core::quick::QuickCommands;
 use hermes_core::skill::SkillNames;
 use hermes_core::{Event, Message, Op, SessionId};
@@ -40,6 +40,11 @@ pub enum FromHost {
     Image(Result<PathBuf, String>),
     /// The skills that can be named behind a slash.
     Skills(SkillNames),
+    /// What came of [`ToHost::List`]. May come several times, as more is known; the last one counts.
+    Listed {
+        list: List,
+        items: Vec<Item>,
+    },
     BusyInput(BusyInput),
     Reasoning(ShowReasoning),
     /// The program is done: the interface gives the terminal back.
@@ -65,6 +70,8 @@ pub enum ToHost {
     },
     /// The person wants a command of their own run in a shell; what it prints is told.
     Shell(String),
+    /// The person begins to type a name of this list.
+    List(List),
     /// The person looks at an item of a [`Choice`] that can be looked into.
     Look(String),
     /// The person looks for words in the items of such a [`Choice`].

@@ -105,6 +105,13 @@ impl AuthFile {
         state.insert(ENDED.into(), ended);
     }
 
+    /// Forgets that a login was refused, so that what is left of it is tried again. Returns whether it was.
+    pub fn forget_end(&mut self, provider: &str) -> bool {
+        let logins = self.root.get_mut(LOGINS);
+        let state = logins.and_then(|logins| logins.get_mut(provider)?.as_object_mut());
+        state.is_some_and(|state| state.shift_remove(ENDED).is_some())
+    }
+
     /// Forgets a login and the copies of it among the keys. Returns what there was.
     pub fn remove_login(&mut self, provider: &str) -> Option<StoredLogin> {
         let login = self.login(provider)?;

@@ -250,6 +250,26 @@ fn an_ended_login_keeps_its_reason_and_no_tokens() {
 }
 
 #[test]
+fn a_login_that_was_given_up_is_open_again_when_its_tokens_are_still_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = json!({"message": "try later", "relogin_required": true});
+    let before = json!({"providers": {
+        "nous": {"access_token": "a", "portal_base_url": "https://x", "last_auth_error": refused},
+        "xai-oauth": {"last_auth_error": refused},
+    }});
+    fs::write(folder.path().join("auth.json"), before.to_string()).unwrap();
+    change(folder.path(), |file| {
+        assert!(file.forget_end("nous") && file.forget_end("xai-oauth"));
+        assert!(!file.forget_end("nous") && !file.forget_end("nobody"));
+    });
+    let file = AuthFile::open(folder.path()).unwrap();
+    assert!(matches!(file.login("nous"), Some(StoredLogin::Open(_))));
+    assert_eq!(file.login("xai-oauth"), None);
+    let kept = read(folder.path());
+    assert_eq!(kept["providers"]["nous"]["portal_base_url"], "https://x");
+}
+
+#[test]
 fn a_removed_login_takes_its_copy_among_the_keys_along() {
     let folder = tempfile::tempdir().unwrap();
     let file = json!({

@@ -4,15 +4,16 @@
 mod add;
 mod list;
 mod login;
+mod reset;
 mod standing;
 mod status;
 
 use hermes_config::{AuthFile, StoredKey, used_keys, used_logins};
 use hermes_core::{Clock as _, Secret};
 
-use super::layout::{count, one_line};
+use super::layout::one_line;
 use super::model::known;
-use crate::args::{AuthArgs, AuthCommand};
+use crate::args::{AuthAddArgs, AuthArgs, AuthCommand, AuthKind, LoginArgs, LoginPlace};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::model_settings::model_settings;
@@ -34,11 +35,34 @@ pub(crate) async fn run(base: &Base, args: AuthArgs) -> Outcome<()> {
         }
         Some(AuthCommand::Add(args)) => add::run(base, args).await,
         Some(AuthCommand::Remove { provider, key }) => remove(base, &provider, &key),
-        Some(AuthCommand::Reset { provider }) => reset(base, &provider),
+        Some(AuthCommand::Reset { provider }) => reset::run(base, &provider),
         Some(AuthCommand::Status { provider, json }) => {
             status::run(base, provider.as_deref(), json.json)
         }
-        Some(AuthCommand::Logout { provider }) => login::log_out(base, &provider).await,
+        Some(AuthCommand::Logout(place)) => log_out(base, &place).await,
+    }
+}
+
+/// `hermes login`: `hermes auth add --type oauth` under the name people look for.
+pub(crate) async fn log_in_at(base: &Base, args: LoginArgs) -> Outcome<()> {
+    let provider = match args.place.provider() {
+        Some(provider) => provider.to_owned(),
+        None => login::ask_where_in(base)?.to_owned(),
+    };
+    let args = AuthAddArgs {
+        provider,
+        kind: Some(AuthKind::Oauth),
+        no_browser: args.no_browser,
+        ..AuthAddArgs::default()
+    };
+    add::run(base, args).await
+}
+
+/// `hermes logout`, and `hermes auth logout`.
+pub(crate) async fn log_out(base: &Base, place: &LoginPlace) -> Outcome<()> {
+    match place.provider() {
+        Some(provider) => login::log_out(base, provider).await,
+        None => login::log_out(base, &login::ask_where_out(base)?).await,
     }
 }
 
@@ -103,28 +127,6 @@ fn not_found(base: &Base, provider: &str, keys: &[StoredKey], name: &str) -> Fai
             "the keys this profile uses are the default one's: `hermes -p default auth remove {provider} …`"
         ),
         false => "keys in variables and settings are removed where they stand; `hermes auth` shows where".to_owned(),
-    })
-}
-
-fn reset(base: &Base, provider: &str) -> Outcome<()> {
-    let provider = provider_of(base, provider)?;
-    let used = used_keys(&base.home)?;
-    let mut used = used.iter().filter(|(_, key)| key.provider == provider);
-    let (folder, _) = used.next().ok_or_else(|| {
-        Failure::new(format!("there is no stored key of {provider}"))
-            .hint("only stored keys rest for longer than a conversation; `hermes auth` shows all")
-    })?;
-    let woken = AuthFile::change(folder, SystemClock.now(), |file| {
-        Ok::<usize, Failure>(file.wake(&provider))
-    })?;
-    println(&match woken {
-        0 => format!("no key of {provider} rests"),
-        woken => format!(
-            "{} of {provider} no longer rest{}; conversations that begin now use {}",
-            count(woken as u64, "key"),
-            if woken == 1 { "s" } else { "" },
-            if woken == 1 { "it" } else { "them" },
-        ),
     })
 }
 

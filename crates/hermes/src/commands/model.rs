@@ -19,6 +19,8 @@ use crate::model_settings::model_settings;
 use crate::output::{note, println};
 use crate::style::Style;
 
+pub(crate) use list::{models, route};
+
 pub(crate) async fn run(base: &Base, args: ModelArgs) -> Outcome<()> {
     match args.command {
         None => show(base),

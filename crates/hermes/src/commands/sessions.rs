@@ -25,6 +25,8 @@ use crate::output::println;
 use crate::style::Style;
 use crate::wiring::open_store;
 
+pub(crate) use list::HIDDEN_SOURCE;
+
 const NONE_YET: &str = "no sessions yet; `hermes` starts one";
 
 pub(crate) async fn run(base: &Base, flags: &RunFlags, args: SessionsArgs) -> Outcome<()> {

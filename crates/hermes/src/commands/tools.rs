@@ -54,6 +54,12 @@ pub(crate) fn overview(base: &Base) -> Outcome<String> {
     Ok(table(base, &Toolsets::of_settings(base, TERMINAL)?).text())
 }
 
+/// The toolsets that can be switched in the terminal, and whether each is on.
+pub(crate) fn switchable(base: &Base) -> Outcome<Vec<(&'static Toolset, bool)>> {
+    let chosen = Toolsets::of_settings(base, TERMINAL)?;
+    Ok(leaves().map(|one| (one, chosen.has(one))).collect())
+}
+
 fn table(base: &Base, chosen: &Toolsets) -> Table<4> {
     let state = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
     let mut table = Table::new(["TOOLSET", "STATE", "FOR", "TOOLS"]);

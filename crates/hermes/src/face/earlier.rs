@@ -4,10 +4,14 @@ use std::collections::HashSet;
 
 use hermes_core::command::Command;
 use hermes_core::{
-    Archive, Role, SearchHit, SearchQuery, SessionFilter, SessionRecord, SpokenFrom, SpokenQuery,
-    StoreError, text,
+    Archive, Clock as _, Role, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord,
+    SpokenFrom, SpokenQuery, StoreError, Timestamp, text,
 };
 use hermes_tui::{Choice, Depth, FromHost, Item};
+
+use crate::commands::layout::{age, count};
+use crate::commands::sessions::HIDDEN_SOURCE;
+use crate::wiring::SystemClock;
 
 /// Sessions to choose from: nobody scrolls further, and words find the others.
 const SHOWN_MAX: usize = 200;
@@ -18,11 +22,7 @@ const PREVIEW_CHARS_MAX: usize = 400;
 const HITS_MAX: usize = 50;
 
 pub(super) async fn offer(archive: &impl Archive, command: &'static Command) -> FromHost {
-    let filter = SessionFilter {
-        limit: SHOWN_MAX,
-        ..SessionFilter::default()
-    };
-    match archive.list(filter).await {
+    match recent(archive).await {
         Ok(sessions) if sessions.is_empty() => {
             FromHost::Told("there are no earlier conversations".into())
         }
@@ -34,6 +34,24 @@ pub(super) async fn offer(archive: &impl Archive, command: &'static Command) -> 
         }),
         Err(error) => FromHost::Warned(error.to_string()),
     }
+}
+
+/// The latest sessions but this one, for suggestions; none if they cannot be read.
+pub(super) async fn suggested(archive: &impl Archive, here: &SessionId) -> Vec<Item> {
+    let now = SystemClock.now();
+    let sessions = recent(archive).await.unwrap_or_default().into_iter();
+    let others = sessions.filter(|record| record.id != *here);
+    others.map(|record| suggested_item(record, now)).collect()
+}
+
+async fn recent(archive: &impl Archive) -> Result<Vec<SessionRecord>, StoreError> {
+    let filter = SessionFilter {
+        limit: SHOWN_MAX,
+        ..SessionFilter::default()
+    };
+    let mut sessions = archive.list(filter).await?;
+    sessions.retain(|record| record.source != HIDDEN_SOURCE);
+    Ok(sessions)
 }
 
 /// What was said last in a session.
@@ -96,6 +114,23 @@ fn item_of_hit(record: SessionRecord, hit: &SearchHit) -> Item {
     Item {
         detail: format!("“{words}”"),
         ..item(record)
+    }
+}
+
+fn suggested_item(record: SessionRecord, now: Timestamp) -> Item {
+    let label = record.title.unwrap_or(record.preview);
+    let label = match label.trim() {
+        "" => record.id.to_string(),
+        label => label.to_owned(),
+    };
+    Item {
+        label,
+        detail: format!(
+            "{} · {}",
+            age(record.updated, now),
+            count(record.messages, "message")
+        ),
+        value: record.id.to_string(),
     }
 }
 

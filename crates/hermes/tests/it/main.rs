@@ -31,6 +31,7 @@ mod setting;
 mod skills;
 mod slash;
 mod star;
+mod suggest;
 mod tmux;
 mod web;
 mod worktree;

@@ -1,5 +1,7 @@
 //! Keys and events in, screens and effects out.
 
+mod suggesting;
+
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -87,7 +87,7 @@ fn no_login(provider: &str) -> Failure {
     let has_login = PROVIDERS.iter().filter(|known| known.login.is_some());
     let ids: Vec<&str> = has_login.map(|known| known.id).collect();
     Failure::usage(format!("{provider} has no login that this version knows")).hint(format!(
-        "logins are at {}; others take keys",
+        "logins are at {}; `hermes auth add {provider}` takes a key",
         ids.join(", ")
     ))
 }

@@ -10,6 +10,7 @@ use super::provider_of;
 use crate::base::Base;
 use crate::commands::browser::open_browser;
 use crate::commands::chosen_model::key_variables;
+use crate::commands::interview::{Choice, Interview};
 use crate::failure::{Failure, Outcome, code};
 use crate::model_settings::model_settings;
 use crate::output::{note, println};
@@ -124,6 +125,62 @@ fn called_off(signals: &Signals) -> Failure {
         code,
         ..Failure::new("the login was called off; nothing was saved")
     }
+}
+
+/// Asks where to log in.
+pub(super) fn ask_where_in(base: &Base) -> Outcome<&'static str> {
+    let offered = providers::PROVIDERS
+        .iter()
+        .filter(|provider| provider.login.is_some());
+    let offered = offered.map(|provider| (provider.id, provider.label));
+    ask_where(
+        base,
+        "hermes login",
+        "Where do you want to log in?",
+        offered,
+    )
+}
+
+/// Finds out which login is meant: the only one, or the one that is chosen.
+pub(super) fn ask_where_out(base: &Base) -> Outcome<String> {
+    let used = used_logins(&base.home)?;
+    match used.as_slice() {
+        [] => Err(Failure::new("nobody is logged in anywhere")
+            .hint("`hermes auth` shows all keys and logins")),
+        [only] => Ok(only.provider.clone()),
+        several => {
+            let label = |id| providers::find(id).map_or(id, |provider| provider.label);
+            let ids = several.iter().map(|used| used.provider.as_str());
+            let logins = ids.map(|id| (id, label(id)));
+            let question = "Which login should be forgotten?";
+            ask_where(base, "hermes logout", question, logins).map(str::to_owned)
+        }
+    }
+}
+
+/// Asks for one of these ids, each with a label. Without anybody to answer, says how to name it.
+fn ask_where<'a>(
+    base: &Base,
+    command: &'static str,
+    question: &str,
+    places: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Outcome<&'a str> {
+    let places: Vec<_> = places.collect();
+    let Some(mut interview) = Interview::begin(&base.environment, command) else {
+        let ids: Vec<&str> = places.iter().map(|(id, _)| *id).collect();
+        return Err(Failure::usage(format!("{command} needs to know where"))
+            .hint(format!("`{command} PROVIDER`, one of: {}", ids.join(", "))));
+    };
+    interview.title(question);
+    interview.choose(
+        places
+            .into_iter()
+            .map(|(id, label)| Choice {
+                value: id,
+                text: format!("{id:<12} {label}"),
+            })
+            .collect(),
+    )
 }
 
 /// Forgets a login, and ends it at the provider where that is possible.

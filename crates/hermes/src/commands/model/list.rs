@@ -49,7 +49,7 @@ pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Out
 }
 
 /// Finds the way to a provider by its name alone.
-fn route(base: &Base, settings: &ModelSettings, name: &str) -> Outcome<Route> {
+pub(crate) fn route(base: &Base, settings: &ModelSettings, name: &str) -> Outcome<Route> {
     let provider = super::known(settings, name)?;
     let choice = match is_same(settings, &provider) {
         true => settings.choice.clone(),
@@ -66,7 +66,8 @@ fn route(base: &Base, settings: &ModelSettings, name: &str) -> Outcome<Route> {
     Ok(hermes_llm::resolve(&settings, &|name| base.variable(name))?.primary)
 }
 
-async fn models(base: &Base, route: &Route) -> Result<Vec<Offered>, String> {
+/// Asks a provider which models it has; says why when it does not tell.
+pub(crate) async fn models(base: &Base, route: &Route) -> Result<Vec<Offered>, String> {
     let route = with_token(base, route.clone()).await;
     let route = route.map_err(|error| error.to_string())?;
     match tokio::time::timeout(LIST_DEADLINE, list_models(&route)).await {

@@ -18,7 +18,7 @@ use crate::style::Style;
 use crate::wiring::SystemClock;
 
 /// Sessions of programs that use us as a tool; listed only when asked for.
-const HIDDEN_SOURCE: &str = "tool";
+pub(crate) const HIDDEN_SOURCE: &str = "tool";
 /// Enough of a title to recognise it, and short enough for a line.
 const TITLE_CHARS_MAX: usize = 60;
 

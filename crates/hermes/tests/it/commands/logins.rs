@@ -131,6 +131,51 @@ async fn a_person_logs_in_asks_and_logs_out() {
 }
 
 #[tokio::test]
+async fn login_and_logout_are_commands_of_their_own() {
+    let (hermes, auth, _models) = home().await;
+    let login = hermes.clone().args(["login", "--no-browser"]);
+    let mut terminal = login.spawn_in_terminal();
+    terminal.expect("Where do you want to log in?", SOON);
+    terminal.expect("Nous Portal", SOON);
+    terminal.expect("choose", SOON);
+    terminal.send("1\n");
+    terminal.expect("this code: WDJB-MJHT", SOON);
+    auth.confirm_codes();
+    terminal.expect("logged in at Nous Portal", SOON);
+    assert_eq!(terminal.wait(SOON), Some(0));
+
+    let left = run(&hermes, &["logout"]);
+    assert_eq!(left.code, Some(0), "{left:?}");
+    contains(&left.stdout, &["logged out of nous"]);
+    let left = run(&hermes, &["logout"]);
+    refused(&left, 1, &["nobody is logged in anywhere"]);
+
+    let both = json!({"providers": {
+        "nous": auth.grant("inference:invoke"),
+        "xai-oauth": {"tokens": auth.grant("x")},
+    }});
+    write_auth_json(&hermes, &both);
+    let unsaid = run(&hermes, &["logout"]);
+    refused(&unsaid, 2, &["needs to know where", "nous, xai-oauth"]);
+    for args in [&["logout", "--provider", "nous"][..], &["auth", "logout"]] {
+        let left = run(&hermes, args);
+        assert_eq!(left.code, Some(0), "{left:?}");
+        shows_no_secret(&left);
+    }
+    assert_eq!(auth_json(&hermes)["providers"], json!({}));
+    refused(
+        &run(&hermes, &["login"]),
+        2,
+        &["needs to know where", "nous"],
+    );
+    refused(
+        &run(&hermes, &["login", "openrouter"]),
+        2,
+        &["openrouter has no login", "nous, xai-oauth"],
+    );
+}
+
+#[tokio::test]
 async fn ctrl_c_at_the_code_and_a_declined_code_leave_nothing_behind() {
     let (hermes, auth, _models) = home().await;
     let mut terminal = begin(&hermes);
@@ -244,6 +289,34 @@ async fn an_ended_login_says_everywhere_how_to_begin_another() {
         &["nobody is logged in", "hermes auth add nous"],
     );
     assert_eq!(auth.token_requests(), 1, "a dead token is not tried again");
+
+    let reset = stdout(&hermes, &["auth", "reset", "nous"]);
+    contains(
+        &reset,
+        &["forgot", "nothing of it is left", "hermes login nous"],
+    );
+    let doctor = run(&hermes, &["doctor", "--offline"]);
+    assert!(!doctor.stdout.contains("nous: ended"), "{doctor:?}");
+    refused(&run(&hermes, &["auth", "reset", "nous"]), 1, &["no login"]);
+}
+
+#[tokio::test]
+async fn a_login_that_another_program_gave_up_is_tried_again_after_a_reset() {
+    let (hermes, auth, models) = home().await;
+    let mut file = written_by_another(&auth, FUTURE);
+    let refusal = json!({"message": "try later", "relogin_required": true});
+    file["providers"]["nous"]["last_auth_error"] = refusal;
+    write_auth_json(&hermes, &file);
+    let reset = run(&hermes, &["auth", "reset", "nous"]);
+    contains(&shows_no_secret(&reset).stdout, &["tried again"]);
+    let kept = &auth_json(&hermes)["providers"]["nous"];
+    assert_eq!(kept["last_auth_error"], Value::Null);
+    contains(
+        &stdout(&hermes, &["auth", "reset", "nous"]),
+        &["was not refused"],
+    );
+    contains(&stdout(&hermes, &["-z", "hi"]), &["ready"]);
+    assert_eq!(models.requests().len(), 1);
 }
 
 #[tokio::test]

@@ -38,6 +38,20 @@ fn the_chosen_model_is_shown_with_where_it_was_set_and_without_its_key() {
     assert!(!text.contains(KEY), "{text}");
 }
 
+#[tokio::test]
+async fn a_run_may_name_an_endpoint_of_ones_own_or_the_provider_of_the_file() {
+    let setting = Setting::new(Script::always(Answer::text("x"))).await;
+    let url = setting.server.url();
+    let own = format!("providers:\n  mine:\n    base_url: {url}\n");
+    write_config(&setting.hermes, &url, &own);
+    for model in ["custom:big", "local:big", "mine:small:1b", "big:1b"] {
+        contains(&stdout(&setting.hermes, &["-z", "hi", "-m", model]), &["x"]);
+    }
+    let asked = setting.server.requests();
+    let asked: Vec<_> = asked.iter().map(|request| &request.json["model"]).collect();
+    assert_eq!(asked, ["big", "big", "small:1b", "big:1b"]);
+}
+
 #[test]
 fn without_a_model_it_says_how_to_get_one() {
     let text = stdout(&bare(), &["model"]);
