@@ -34,6 +34,7 @@ mod prepare;
 mod quick;
 mod render;
 mod safety;
+mod seclusion;
 mod signals;
 mod skills;
 mod style;
@@ -60,6 +61,7 @@ use oneshot::{Manner, Question};
 use wiring::Audience;
 
 fn main() -> ExitCode {
+    seclusion::seclude();
     let (profile, arguments) = hermes_config::take_profile(std::env::args_os().collect());
     let outcome = match Cli::try_parse_from(arguments) {
         Ok(cli) => run(profile, cli),
