@@ -3,7 +3,7 @@
 use super::wildcard;
 
 /// Folders whose loss is the loss of the system, or of everybody's files.
-const VITAL: &[&str] = &[
+pub(super) const VITAL: &[&str] = &[
     "/",
     "/bin",
     "/boot",
