@@ -6,7 +6,7 @@ use super::wildcard;
 use crate::guard::LOGIN_FILES;
 
 /// Folders whose loss is the loss of the system, or of everybody's files.
-const VITAL: &[&str] = &[
+pub(super) const VITAL: &[&str] = &[
     "/",
     "/bin",
     "/boot",

@@ -5,6 +5,7 @@
 use hermes_core::Consent;
 
 use super::CommandLists;
+use crate::shell::Budget;
 
 /// Modules that run programs or machine code, or load what was not looked at. Any name that holds one counts.
 const MODULES: &[&str] = &["subprocess", "ctypes", "importlib", "pexpect"];
@@ -34,9 +35,10 @@ impl CommandLists {
             return Consent::NotNeeded;
         };
         let commands = texts_in_a_row(&tokens);
+        let budget = Budget::default();
         let forbidden = commands
             .iter()
-            .find_map(|line| match self.consent_for(line) {
+            .find_map(|line| match self.consent_within(line, &budget) {
                 Consent::Forbidden { reason } => Some(reason),
                 Consent::NotNeeded | Consent::Needed { .. } => None,
             });
@@ -90,7 +92,7 @@ fn texts_in_a_row(tokens: &[Token]) -> Vec<String> {
         match token {
             Token::Text(text) => {
                 match rows.last_mut() {
-                    Some(row) if is_open => *row = format!("{row} {text}"),
+                    Some(row) if is_open => row.extend([" ", text]),
                     _ => rows.push(text.clone()),
                 }
                 is_open = true;
