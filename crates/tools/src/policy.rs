@@ -75,7 +75,12 @@ impl Verdict {
 
 /// Says what a person must agree to before this line runs in a shell, whatever the user's lists say.
 pub fn consent_for(line: &str) -> Consent {
-    Judge::of(line, &Budget::default()).0
+    consent_in(None, line)
+}
+
+/// Says the same of a line that runs in a folder, where that is known.
+pub fn consent_in(folder: Option<&str>, line: &str) -> Consent {
+    Judge::of(line, folder, &Budget::default()).0
 }
 
 /// Goes through a line and everything it runs.
@@ -87,12 +92,12 @@ struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// Returns the verdict on a line, and every program in it with its arguments.
-    fn of(line: &str, budget: &'a Budget) -> (Consent, Vec<String>) {
+    fn of(line: &str, folder: Option<&str>, budget: &'a Budget) -> (Consent, Vec<String>) {
         let mut judge = Self {
             budget,
             calls: Vec::new(),
         };
-        let verdict = judge.line(line, Scope::default(), 0);
+        let verdict = judge.line(line, Scope::default(), folder, 0);
         let too_complex =
             |TooComplex| Verdict::forbid("is too long or too deeply nested to be judged");
         let consent = match verdict.unwrap_or_else(too_complex) {
@@ -103,13 +108,19 @@ impl<'a> Judge<'a> {
         (consent, judge.calls)
     }
 
-    fn line(&mut self, line: &str, scope: Scope, nesting: usize) -> Result<Verdict, TooComplex> {
+    fn line(
+        &mut self,
+        line: &str,
+        scope: Scope,
+        folder: Option<&str>,
+        nesting: usize,
+    ) -> Result<Verdict, TooComplex> {
         if line.len() > LINE_BYTES_MAX || nesting > NESTING_MAX {
             return Err(TooComplex);
         }
         let (commands, scope) = shell::parse_in(line, scope, self.budget)?;
         let functions = self.functions(&scope)?;
-        let commands_themselves = self.commands(&commands, &scope, nesting)?;
+        let commands_themselves = self.commands(&commands, &scope, folder, nesting)?;
         self.budget.spend(line.len())?;
         let sql = rules::judge_sql(line, &commands);
         Ok(functions.or(commands_themselves).or(sql))
@@ -128,18 +139,23 @@ impl<'a> Judge<'a> {
         &mut self,
         commands: &[Command],
         scope: &Scope,
+        folder: Option<&str>,
         nesting: usize,
     ) -> Result<Verdict, TooComplex> {
         let mut verdict = Verdict::Free;
-        // The folder that the line itself has gone to.
-        let mut folder: Option<String> = None;
+        // The folder that the line has gone to.
+        let mut folder = folder.map(str::to_owned);
         let (mut makes_program, mut runs_made) = (false, false);
         for command in commands {
             let calls = wrappers::unwrap(command, folder.as_deref());
             let written = command.redirects.iter().filter(|redirect| redirect.writes);
-            let written = written.map(|redirect| rules::judge_written(&redirect.target));
-            verdict = written.fold(verdict, Verdict::or);
-            verdict = verdict.or(self.commands(&command.substitutions, scope, nesting)?);
+            for redirect in written {
+                let written = places::joined(folder.as_deref(), &redirect.target);
+                self.budget.spend(written.len())?;
+                verdict = verdict.or(rules::judge_written(&written));
+            }
+            let inner = self.commands(&command.substitutions, scope, folder.as_deref(), nesting);
+            verdict = verdict.or(inner?);
             for call in &calls {
                 verdict = verdict.or(self.call(call, scope, nesting)?);
                 makes_program |= rules::makes_program(call);
@@ -170,7 +186,8 @@ impl<'a> Judge<'a> {
             if let Some((zeroth, arguments)) = run.arguments.split_first() {
                 scope.set_arguments(zeroth, arguments);
             }
-            let inner = self.line(&run.line, scope, nesting + 1)?;
+            let folder = call.folder.filter(|_| !run.is_elsewhere);
+            let inner = self.line(&run.line, scope, folder, nesting + 1)?;
             verdict = verdict.or(match run.is_elsewhere {
                 true => inner.elsewhere(),
                 false => inner,

@@ -30,12 +30,22 @@ impl CommandLists {
 
     /// Says what a person must agree to before this line runs in a shell.
     pub fn consent_for(&self, line: &str) -> Consent {
-        self.consent_within(line, &Budget::default())
+        self.consent_in(None, line)
+    }
+
+    /// Says the same of a line that runs in a folder, where that is known.
+    pub fn consent_in(&self, folder: Option<&str>, line: &str) -> Consent {
+        self.consent_within(line, folder, &Budget::default())
     }
 
     /// Says the same with what is left of a budget.
-    pub(super) fn consent_within(&self, line: &str, budget: &Budget) -> Consent {
-        let (consent, calls) = Judge::of(line, budget);
+    pub(super) fn consent_within(
+        &self,
+        line: &str,
+        folder: Option<&str>,
+        budget: &Budget,
+    ) -> Consent {
+        let (consent, calls) = Judge::of(line, folder, budget);
         if matches!(consent, Consent::Forbidden { .. }) {
             return consent;
         }

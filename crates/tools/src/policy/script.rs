@@ -36,12 +36,13 @@ impl CommandLists {
         };
         let commands = texts_in_a_row(&tokens);
         let budget = Budget::default();
-        let forbidden = commands
-            .iter()
-            .find_map(|line| match self.consent_within(line, &budget) {
-                Consent::Forbidden { reason } => Some(reason),
-                Consent::NotNeeded | Consent::Needed { .. } => None,
-            });
+        let forbidden =
+            commands
+                .iter()
+                .find_map(|line| match self.consent_within(line, None, &budget) {
+                    Consent::Forbidden { reason } => Some(reason),
+                    Consent::NotNeeded | Consent::Needed { .. } => None,
+                });
         match forbidden {
             Some(reason) => Consent::Forbidden {
                 reason: format!("the script holds a command that nobody can allow: {reason}"),

@@ -1,7 +1,7 @@
 //! The command policy against verdicts that users know from the Python program, and against disguises.
 
 use hermes_core::Consent;
-use hermes_tools::policy::{consent_for, is_read_only};
+use hermes_tools::policy::{consent_for, consent_in, is_read_only};
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -423,4 +423,28 @@ fn a_line_that_is_only_long_is_judged() {
             &format!("{functions}{script}"),
         ],
     );
+}
+
+#[test]
+fn where_a_line_runs_counts_in_all_of_it() {
+    let kind = |folder: Option<&str>, line: &str| match consent_in(folder, line) {
+        Consent::NotNeeded => "free",
+        Consent::Needed { .. } => "needed",
+        Consent::Forbidden { .. } => "forbidden",
+    };
+    for (folder, line, expected) in [
+        (Some("/"), "rm -rf *", "forbidden"),
+        (Some("/"), "bash -c 'rm -rf etc'", "forbidden"),
+        (Some("~"), "echo $(rm -rf .)", "forbidden"),
+        (None, "cd / && bash -c 'rm -rf *'", "forbidden"),
+        (Some("/"), "ssh host 'rm -rf *'", "needed"),
+        (None, "cd /etc && echo x > hosts", "needed"),
+        (Some("~/.ssh"), "echo key >> authorized_keys", "needed"),
+        (Some("/srv/project"), "echo x > hosts", "free"),
+        (Some("/srv/project"), "make > build.log 2>&1", "free"),
+        (Some("/etc"), "ls > /dev/null 2>&1", "free"),
+        (Some("/srv/project"), "rm notes.txt", "free"),
+    ] {
+        assert_eq!(kind(folder, line), expected, "{folder:?} {line}");
+    }
 }
