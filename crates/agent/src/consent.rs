@@ -35,7 +35,8 @@ pub(crate) async fn decide(
     arguments: &Value,
     asker: Asker<'_>,
 ) -> Result<Decision, StoreError> {
-    let needed = match tool.consent(arguments) {
+    let (session, cwd) = (cx.recorder.session(), &cx.settings.cwd);
+    let needed = match tool.consent(arguments, session, cwd) {
         Consent::NotNeeded => None,
         Consent::Needed { reason } => Some(reason),
         Consent::Forbidden { reason } => {

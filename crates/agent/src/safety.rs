@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hermes_core::{AllowList, Event, Scanner};
+use hermes_core::hidden_keys::LABEL;
+use hermes_core::{AllowList, Event, HiddenKeys, Scanner};
+use serde_json::Value;
 
 use crate::approvals::Wish;
 use crate::reviewer::{Opinion, Reviewer};
@@ -16,6 +18,38 @@ pub struct Safety {
     pub reviewer: Option<Reviewer>,
     /// Where "always" is kept. Without it, nothing can be allowed for longer than a session.
     pub allow_list: Option<Arc<dyn AllowList>>,
+    /// `security.redact_secrets`: keys that no model sees.
+    pub hidden_keys: Option<Arc<HiddenKeys>>,
+}
+
+impl Safety {
+    /// Returns a text for a model, without the keys in it.
+    pub fn hide_keys(&self, text: String) -> String {
+        match &self.hidden_keys {
+            Some(keys) => keys.hide(text),
+            None => text,
+        }
+    }
+
+    /// Says why a call must not run whose arguments hold what the model was shown in the place of a key.
+    pub(crate) fn refuse_label(&self, arguments: &Value) -> Option<String> {
+        self.hidden_keys.as_ref()?;
+        holds_label(arguments).then(|| {
+            format!(
+                "`{LABEL}` stands for a key that you are not shown; used here, it would take the place of the key. Change \
+                 the lines around it with `patch`, or let a program take the key from where it is."
+            )
+        })
+    }
+}
+
+fn holds_label(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(LABEL),
+        Value::Array(items) => items.iter().any(holds_label),
+        Value::Object(fields) => fields.values().any(holds_label),
+        _ => false,
+    }
 }
 
 /// Returns what the scanner has against a command.

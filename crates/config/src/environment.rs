@@ -9,7 +9,8 @@ use std::{
 use hermes_core::Secret;
 
 use crate::{
-    disk::ReadError, dotenv::DotEnv, home::Home, settings::managed_directory, typed::truth,
+    disk::ReadError, dotenv::DotEnv, home::Home, mask::names_a_secret, settings::managed_directory,
+    typed::truth,
 };
 
 /// A snapshot of the environment, with `.env` files laid over it. `Debug` prints the names only.
@@ -52,6 +53,13 @@ impl Environment {
     pub fn secret(&self, name: &str) -> Option<Secret> {
         let value = self.get(name)?.trim();
         (!value.is_empty()).then(|| Secret::new(value))
+    }
+
+    /// Returns the values of all variables whose names say that they are secrets.
+    pub fn secrets(&self) -> Vec<Secret> {
+        let names = self.variables.keys().filter_map(|name| name.to_str());
+        let secret = names.filter(|name| names_a_secret(name));
+        secret.filter_map(|name| self.secret(name)).collect()
     }
 
     /// Returns a variable that holds a path, which need not be Unicode; an empty one counts as unset.

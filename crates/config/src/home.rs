@@ -19,6 +19,22 @@ pub(crate) const PRIVATE_DIRECTORY_MODE: u32 = 0o700;
 /// Folders that exist in every home.
 const DIRECTORIES: [&str; 6] = ["sessions", "logs", "memories", "skills", "cron", "hooks"];
 
+/// What holds keys in a home.
+const KEY_FILES: &[&str] = &[".env", "auth.json", "mcp-tokens"];
+
+/// What in a home only Hermes itself changes: settings with their approvals, conversations, what undoes changes, and what
+/// shells begin with.
+const OWN_FILES: &[&str] = &[
+    "checkpoints",
+    "config.yaml",
+    "hermes.db",
+    "hermes.db-shm",
+    "hermes.db-wal",
+    "locks",
+    "processes",
+    "shells",
+];
+
 /// Who the agent is until its owner says otherwise.
 const DEFAULT_SOUL: &str = "\
 You are Hermes, an agent that works for one person and remembers what matters to them.
@@ -278,6 +294,27 @@ impl Home {
     /// Returns the names of the existing profiles, in order.
     pub fn profiles(&self) -> Vec<String> {
         profile::list(&self.root)
+    }
+
+    /// Returns the files and folders that hold keys, of every profile: no tool shows them to a model.
+    pub fn key_files(&self) -> Vec<PathBuf> {
+        self.in_every_home(KEY_FILES)
+    }
+
+    /// Returns the files and folders that only Hermes itself changes, of every profile.
+    pub fn own_files(&self) -> Vec<PathBuf> {
+        self.in_every_home(OWN_FILES)
+    }
+
+    fn in_every_home(&self, names: &[&str]) -> Vec<PathBuf> {
+        let profiles = profile::list(&self.root);
+        let profiles = profiles
+            .iter()
+            .map(|name| self.root.join(profile::PROFILES).join(name));
+        let homes = profiles.chain([self.root.clone()]);
+        homes
+            .flat_map(|home| names.iter().map(move |name| home.join(name)))
+            .collect()
     }
 
     pub fn config_yaml(&self) -> PathBuf {

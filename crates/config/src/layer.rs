@@ -63,12 +63,76 @@ type Variable = (&'static str, &'static str, Effect);
 pub(crate) const DEFAULTS: &str = include_str!("defaults.yaml");
 
 /// The variables that are settings.
-const VARIABLES: [Variable; 5] = [
+const VARIABLES: &[Variable] = &[
     ("HERMES_INFERENCE_MODEL", "model.default", Effect::Text),
     ("HERMES_INFERENCE_PROVIDER", "model.provider", Effect::Text),
     ("HERMES_TIMEZONE", "timezone", Effect::Text),
     ("HERMES_YOLO_MODE", "approvals.mode", Effect::Becomes("off")),
     ("HERMES_ACCEPT_HOOKS", "hooks_auto_accept", Effect::TurnsOn),
+    (
+        "HERMES_REDACT_SECRETS",
+        "security.redact_secrets",
+        Effect::Text,
+    ),
+    ("TERMINAL_ENV", "terminal.backend", Effect::Text),
+    ("TERMINAL_CWD", "terminal.cwd", Effect::Text),
+    ("TERMINAL_TIMEOUT", "terminal.timeout", Effect::Text),
+    (
+        "TERMINAL_CONTAINER_CPU",
+        "terminal.container_cpu",
+        Effect::Text,
+    ),
+    (
+        "TERMINAL_CONTAINER_DISK",
+        "terminal.container_disk",
+        Effect::Text,
+    ),
+    (
+        "TERMINAL_CONTAINER_MEMORY",
+        "terminal.container_memory",
+        Effect::Text,
+    ),
+    (
+        "TERMINAL_CONTAINER_PERSISTENT",
+        "terminal.container_persistent",
+        Effect::Text,
+    ),
+    (
+        "TERMINAL_DAYTONA_IMAGE",
+        "terminal.daytona_image",
+        Effect::Text,
+    ),
+    (
+        "TERMINAL_DOCKER_IMAGE",
+        "terminal.docker_image",
+        Effect::Text,
+    ),
+    (
+        "TERMINAL_DOCKER_TMPFS_RUN",
+        "terminal.docker_tmpfs.run",
+        Effect::Text,
+    ),
+    (
+        "TERMINAL_DOCKER_TMPFS_TMP",
+        "terminal.docker_tmpfs.tmp",
+        Effect::Text,
+    ),
+    (
+        "TERMINAL_DOCKER_TMPFS_VAR_TMP",
+        "terminal.docker_tmpfs.var_tmp",
+        Effect::Text,
+    ),
+    ("TERMINAL_MODAL_IMAGE", "terminal.modal_image", Effect::Text),
+    ("TERMINAL_MODAL_MODE", "terminal.modal_mode", Effect::Text),
+    (
+        "TERMINAL_SINGULARITY_IMAGE",
+        "terminal.singularity_image",
+        Effect::Text,
+    ),
+    ("TERMINAL_SSH_HOST", "terminal.ssh_host", Effect::Text),
+    ("TERMINAL_SSH_KEY", "terminal.ssh_key", Effect::Text),
+    ("TERMINAL_SSH_PORT", "terminal.ssh_port", Effect::Text),
+    ("TERMINAL_SSH_USER", "terminal.ssh_user", Effect::Text),
 ];
 
 impl Layer {

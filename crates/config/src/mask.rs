@@ -1,5 +1,6 @@
 //! Hiding the values of settings that look like secrets, for everything we print.
 
+use hermes_core::Secret;
 use serde_json::Value;
 
 use crate::key::Key;
@@ -58,7 +59,27 @@ fn mask_below(name: &str, value: &Value, in_secret_section: bool) -> Value {
     }
 }
 
-fn names_a_secret(name: &str) -> bool {
+/// Returns the texts whose names say that they are secrets. Of `Bearer x` the secret is `x`.
+pub(crate) fn secrets(settings: &Value) -> Vec<Secret> {
+    match settings {
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(name, value)| match value {
+                Value::String(text) if names_a_secret(name) => text
+                    .split_whitespace()
+                    .last()
+                    .map(Secret::new)
+                    .into_iter()
+                    .collect(),
+                value => secrets(value),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(secrets).collect(),
+        _ => Vec::new(),
+    }
+}
+
+pub(crate) fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
@@ -98,5 +119,16 @@ mod tests {
             json!("***")
         );
         assert_eq!(mask("mcp_servers.x.command", &json!("y")), json!("y"));
+    }
+
+    #[test]
+    fn secrets_are_found_by_their_names() {
+        let settings = json!({
+            "api_key": "sk-1", "max_tokens": 4096, "env": {"MODE": "production", "GH_TOKEN": "t"},
+            "headers": {"Authorization": "Bearer x"}, "list": [{"client_secret": "s"}], "empty": {"api_key": ""},
+        });
+        let found = secrets(&settings);
+        let found: Vec<&str> = found.iter().map(Secret::expose).collect();
+        assert_eq!(found, ["sk-1", "t", "x", "s"]);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hermes_core::Secret;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     home::Home,
     key::{Key, KeyError},
     layer::{Layer, LoadError},
-    mask::mask,
+    mask::{mask, secrets},
     origin::{Origin, Problem, Source},
     project, review,
     yaml::{self, Content, Node},
@@ -134,6 +135,11 @@ impl Settings {
     /// Returns all settings in effect for showing: secrets masked, and variables by name, as they may hold secrets.
     pub fn masked(&self) -> Value {
         mask("", &self.as_written())
+    }
+
+    /// Returns the secrets among the settings in effect.
+    pub fn secrets(&self) -> Vec<Secret> {
+        secrets(&self.merged)
     }
 
     fn as_written(&self) -> Value {

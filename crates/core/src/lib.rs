@@ -28,6 +28,7 @@ pub mod toolbox;
 pub mod backoff;
 pub mod breaker;
 pub mod effect;
+pub mod hidden_keys;
 pub mod history;
 pub mod random;
 pub mod redact;
@@ -49,6 +50,7 @@ pub use effect::Effect;
 pub use enquiry::{
     Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
 };
+pub use hidden_keys::HiddenKeys;
 pub use id::{ApprovalId, CallId, EnquiryId, SessionId, TurnId};
 pub use login::LoginTokens;
 pub use message::{

@@ -26,6 +26,11 @@ const LIKELY_PREFIXES: &[(&str, usize)] = &[
     ("hf_", 20),
     ("gsk_", 20),
     ("xai-", 20),
+    ("ghu_", 20),
+    ("ghr_", 20),
+    ("npm_", 30),
+    ("pplx-", 20),
+    ("tvly-", 20),
     ("eyJ", 40),
 ];
 
@@ -54,11 +59,16 @@ const RANDOM_RUN_MIN: usize = 16;
 /// Returns whether a text holds what has the shape of a key, also inside a longer word. Stricter than [`redact`]: it
 /// refuses things, and names of pages begin like keys too (`xai-grok-3-release-notes`).
 pub fn holds_token(text: &str) -> bool {
-    let words = pieces(text).filter_map(|piece| match piece {
-        Piece::Word(word) => Some(word),
-        Piece::Between(_) => None,
-    });
-    words.flat_map(endings).any(|word| {
+    pieces(text).any(|piece| match piece {
+        Piece::Word(word) => key_shape(word).is_some(),
+        Piece::Between(_) => false,
+    })
+}
+
+/// Returns where in a word something begins that has the shape of a key, if so. As strict as [`holds_token`].
+pub(crate) fn key_shape(word: &str) -> Option<usize> {
+    starts(word).find(|start| {
+        let word = &word[*start..];
         let mut runs = word.split(|c: char| !c.is_ascii_alphanumeric());
         let begins_as = |prefixes: &[(&str, usize)]| {
             prefixes.iter().any(|(prefix, _)| word.starts_with(prefix))
@@ -68,20 +78,19 @@ pub fn holds_token(text: &str) -> bool {
     })
 }
 
-/// The word, and what of it follows each of its marks.
-fn endings(word: &str) -> impl Iterator<Item = &str> {
+/// Where a word begins, and where it goes on after each of its marks.
+fn starts(word: &str) -> impl Iterator<Item = usize> {
     let after_marks = word.match_indices(['-', '_', '.']);
-    let starts = after_marks.map(|(at, mark)| at + mark.len());
-    std::iter::once(0).chain(starts).map(|start| &word[start..])
+    std::iter::once(0).chain(after_marks.map(|(at, mark)| at + mark.len()))
 }
 
-enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Word(&'a str),
     Between(&'a str),
 }
 
 /// Splits into runs of token characters and everything else.
-fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let in_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let mut rest = text;
     std::iter::from_fn(move || {

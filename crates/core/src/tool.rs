@@ -39,7 +39,7 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
     /// What a person must agree to before this call runs. Most calls need nobody.
-    fn consent(&self, _arguments: &Value) -> Consent {
+    fn consent(&self, _arguments: &Value, _session: &SessionId, _cwd: &Path) -> Consent {
         Consent::NotNeeded
     }
 

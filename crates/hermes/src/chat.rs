@@ -210,11 +210,12 @@ impl<'a, 'b> Chat<'a, 'b> {
             if !matches!(self.renderer, Renderer::Json) {
                 print(&self.out.cyan("› "))?;
             }
-            let processes = &self.host.prepared().wired.processes;
+            let wired = &self.host.prepared().wired;
             let typed = tokio::select! {
                 typed = self.keyboard.next() => typed,
                 _ = self.signals.interrupted() => Typed::End,
-                notice = processes.notice(session.id()) => {
+                notice = wired.processes.notice(session.id()) => {
+                    let notice = wired.ports.safety.hide_keys(notice);
                     note(&self.err.dim(printable(&notice)));
                     return Ok(Some(Next::Do(Op::Say(UserMessage::text(notice)))));
                 }

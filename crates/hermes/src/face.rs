@@ -268,6 +268,7 @@ impl Desk<'_, '_> {
                 }
                 around = watch.changed(wired, session) => self.tell(FromHost::Around(around)).await,
                 notice = wired.processes.notice(session), if !talk.is_busy => {
+                    let notice = wired.ports.safety.hide_keys(notice);
                     self.tell(FromHost::Told(notice.clone())).await;
                     send(&mut talk, Op::Say(UserMessage::text(notice))).await;
                 }

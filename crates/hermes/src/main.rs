@@ -35,6 +35,7 @@ mod prepare;
 mod quick;
 mod render;
 mod safety;
+mod seclusion;
 mod signals;
 mod skills;
 mod style;
@@ -61,6 +62,7 @@ use oneshot::{Manner, Question};
 use wiring::Audience;
 
 fn main() -> ExitCode {
+    seclusion::seclude();
     let (profile, arguments) = hermes_config::take_profile(std::env::args_os().collect());
     let outcome = match Cli::try_parse_from(arguments) {
         Ok(cli) => run(profile, cli),

@@ -1,12 +1,12 @@
 //! Who looks at commands before they run, as the settings say: `approvals`, `command_allowlist`, `auxiliary.approval`,
-//! `security.tirith_*`.
+//! `security.tirith_*`; and which keys no model sees: `security.redact_secrets`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{ConsentPolicy, Reviewer, Safety};
 use hermes_config::{ChangeError, ConfigFile, Home, Key};
-use hermes_core::{AllowList, BoxFuture, Model, Secret};
+use hermes_core::{AllowList, BoxFuture, HiddenKeys, Model, Secret};
 use hermes_llm::ModelChoice;
 use hermes_tools::CommandLists;
 use serde_json::{Value, json};
@@ -72,7 +72,19 @@ pub fn safety(base: &Base, model: &Arc<dyn Model>, commands: Arc<CommandLists>) 
         scanner: Tirith::installed(base)?.map(|tirith| Arc::new(tirith) as _),
         reviewer,
         allow_list: Some(Arc::new(SavedAllowList { commands, home })),
+        hidden_keys: hidden_keys(base)?.map(Arc::new),
     })
+}
+
+/// The keys that Hermes was given and that no model sees, unless the settings want that.
+fn hidden_keys(base: &Base) -> Outcome<Option<HiddenKeys>> {
+    if !base.settings.bool("security.redact_secrets")? {
+        return Ok(None);
+    }
+    let stored = hermes_config::stored_keys(&base.home)?.unwrap_or_default();
+    let stored = stored.into_values().flatten();
+    let named = [base.environment.secrets(), base.settings.secrets()].concat();
+    Ok(Some(HiddenKeys::own(stored.chain(named))))
 }
 
 fn reviewer(base: &Base, model: &Arc<dyn Model>) -> Outcome<Reviewer> {

@@ -127,7 +127,7 @@ impl Tool for TestTool {
         self.changes.clone()
     }
 
-    fn consent(&self, _: &Value) -> Consent {
+    fn consent(&self, _: &Value, _: &SessionId, _: &Path) -> Consent {
         self.consent.clone()
     }
 

@@ -147,7 +147,7 @@ impl Tool for ExecuteCode {
             .collect()
     }
 
-    fn consent(&self, arguments: &Value) -> Consent {
+    fn consent(&self, arguments: &Value, _session: &SessionId, _cwd: &Path) -> Consent {
         let code = arguments::text(arguments, "code");
         code.map_or(Consent::NotNeeded, |code| {
             self.commands.consent_for_script(code)

@@ -96,7 +96,7 @@ pub(crate) trait Files: Send + Sync {
     fn nearest_folder(&self, path: &Path) -> PathBuf;
 
     /// Returns some names in a folder.
-    fn names(&self, folder: &Path, names_max: usize) -> Vec<String>;
+    fn names(&self, folder: &Path, names_max: usize) -> io::Result<Vec<String>>;
 }
 
 /// Content that is stored but not yet in its place. Dropped, it is gone.
@@ -160,6 +160,9 @@ impl Kind {
 
 pub(crate) struct Entry {
     pub(crate) meta: Meta,
+    /// Whether its permissions let this user write it. A folder that may be written lets files in it be replaced all the
+    /// same, whoever they belong to.
+    pub(crate) may_write: bool,
     /// Not there for what is no regular file, or too large.
     pub(crate) content: Option<io::Result<Vec<u8>>>,
 }

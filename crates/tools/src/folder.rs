@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 /// What a new folder gets, less what the user's umask takes away.
@@ -78,6 +78,11 @@ impl Folder {
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Returns whether the permissions of an entry let this user write it.
+    pub(crate) fn may_write(&self, name: &OsStr) -> bool {
+        rustix::fs::accessat(&self.fd, name, Access::WRITE_OK, AtFlags::empty()).is_ok()
     }
 
     pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {

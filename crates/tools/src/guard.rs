@@ -29,24 +29,32 @@ const HOME_SECRETS: &[&str] = &[
     ".pypirc",
 ];
 
-/// What below the home decides who may log in, as whom, and what runs when they do.
-const HOME_WRITE_DENIED: &[&str] = &[
+/// What below the home decides who may log in, as whom, and what runs when they do. Commands that write there are asked
+/// about.
+pub(crate) const LOGIN_FILES: &[&str] = &[
     ".aws",
     ".azure",
+    ".bash_login",
+    ".bash_logout",
     ".bash_profile",
     ".bashrc",
+    ".config/autostart",
+    ".config/fish",
     ".config/gcloud",
     ".config/gh",
+    ".config/systemd",
     ".docker",
     ".git-credentials",
     ".gnupg",
     ".kube",
     ".netrc",
     ".npmrc",
+    ".pam_environment",
     ".pgpass",
     ".profile",
     ".pypirc",
     ".ssh",
+    ".zlogin",
     ".zprofile",
     ".zshenv",
     ".zshrc",
@@ -66,6 +74,7 @@ const SYSTEM_WRITE_DENIED: &[&str] = &[
     "/usr/bin",
     "/usr/lib",
     "/usr/sbin",
+    "/var/spool/cron",
 ];
 
 /// Files under `/proc` that show a process's memory, environment or arguments, ours among them.
@@ -168,7 +177,7 @@ impl PinnedGuard {
     pub(crate) fn refuse_write(&self, path: &Path) -> Option<String> {
         let reason = if contains(&self.secret, path) || contains(&self.protected, path) {
             "Hermes looks after it itself"
-        } else if self.is_below_home(path, HOME_WRITE_DENIED) {
+        } else if self.is_below_home(path, LOGIN_FILES) {
             "it decides who may log in or what runs when they do"
         } else if SYSTEM_WRITE_DENIED.iter().any(|dir| path.starts_with(dir)) {
             "it belongs to the system"
@@ -280,6 +289,8 @@ mod tests {
             "/etc/hosts",
             "/home/me/.ssh/authorized_keys",
             "/home/me/.bashrc",
+            "/home/me/.config/autostart/x.desktop",
+            "/var/spool/cron/crontabs/me",
             "/home/me/.hermes/auth.json",
             "/home/me/.hermes/config.yaml",
             "/usr/bin/ls",

@@ -56,7 +56,7 @@ pub(crate) fn read_page_after(
     let mut read = PageText::default();
     let mut chars = 0;
     let mut number = skipped;
-    while line.read(&mut reader)? {
+    while line.read(&mut reader, stop)? {
         number += 1;
         if stop.is_cancelled() {
             return Ok(None);
@@ -109,12 +109,16 @@ impl Line {
         }
     }
 
-    /// Reads the next line. Returns false at the end.
-    fn read(&mut self, reader: &mut impl BufRead) -> io::Result<bool> {
+    /// Reads the next line. Returns false at the end. A line that is never ending, as in a sparse file, is left when
+    /// stopped.
+    fn read(&mut self, reader: &mut impl BufRead, stop: &CancellationToken) -> io::Result<bool> {
         self.kept.clear();
         self.is_cut = false;
         let mut has_read = false;
         loop {
+            if stop.is_cancelled() {
+                return Ok(has_read);
+            }
             let buffer = reader.fill_buf()?;
             if buffer.is_empty() {
                 return Ok(has_read);
@@ -262,6 +266,16 @@ mod tests {
         let endless = io::repeat(b'x').take(10 * 1024 * 1024);
         let text = read_page(endless, page(1, 1), &CancellationToken::new());
         assert_eq!(text.unwrap().unwrap().text, "1|xxxxxxxxxx… [line cut]\n");
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_left_when_stopped() {
+        let stop = CancellationToken::new();
+        stop.cancel();
+        assert_eq!(
+            read_page(io::repeat(b'x'), page(1, 1), &stop).unwrap(),
+            None
+        );
     }
 
     #[test]

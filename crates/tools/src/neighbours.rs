@@ -12,7 +12,11 @@ const NAMES_SHOWN: usize = 30;
 
 /// Says what is in a folder that was taken for a file.
 pub(crate) fn describe_folder(files: &dyn Files, path: &Path) -> String {
-    let mut names = files.names(path, NAMES_MAX);
+    let shown = path.display();
+    let mut names = match files.names(path, NAMES_MAX) {
+        Ok(names) => names,
+        Err(error) => return format!("`{shown}` is a folder that cannot be listed: {error}"),
+    };
     names.sort();
     let more = names.len().saturating_sub(NAMES_SHOWN);
     names.truncate(NAMES_SHOWN);
@@ -20,7 +24,6 @@ pub(crate) fn describe_folder(files: &dyn Files, path: &Path) -> String {
         0 => String::new(),
         more => format!(" and {more} more (find them with `search_files`)"),
     };
-    let shown = path.display();
     match names.as_slice() {
         [] => format!("`{shown}` is an empty folder"),
         names => format!(
@@ -42,7 +45,7 @@ pub(crate) fn describe_missing(files: &dyn Files, path: &Path) -> String {
         return format!("`{shown}` does not exist; the path exists only as far as `{existing}`");
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let names = files.names(folder, NAMES_MAX);
+    let names = files.names(folder, NAMES_MAX).unwrap_or_default();
     let folder = folder.display();
     match nearest(&name, names.iter().map(String::as_str)).as_slice() {
         [] => format!("`{shown}` does not exist; nothing in `{folder}` has a similar name"),

@@ -10,7 +10,7 @@
 
 use hermes_core::Consent;
 
-use crate::shell::{self, Command, Scope};
+use crate::shell::{self, Budget, Command, Scope, TooComplex};
 
 mod call;
 mod lists;
@@ -23,6 +23,7 @@ mod script;
 pub(crate) mod wildcard;
 mod wrappers;
 
+use call::Call;
 pub use lists::CommandLists;
 pub use read_only::is_read_only;
 
@@ -31,15 +32,6 @@ pub const LINE_BYTES_MAX: usize = 100_000;
 
 /// `bash -c "bash -c …"` and the like, inside each other.
 const NESTING_MAX: usize = 8;
-
-/// Lines inside a line, each of which may hold more.
-const LINES_MAX: usize = 1000;
-
-/// What all lines inside a line may add up to.
-const JUDGED_BYTES_MAX: usize = 10 * LINE_BYTES_MAX;
-
-/// `sudo env nice nohup …` before one program. People write three.
-const WRAPPERS_MAX: usize = 64;
 
 /// How bad a command is, and why. The worst of a line decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,23 +75,32 @@ impl Verdict {
 
 /// Says what a person must agree to before this line runs in a shell, whatever the user's lists say.
 pub fn consent_for(line: &str) -> Consent {
-    Judge::of(line).0
+    consent_in(None, line)
+}
+
+/// Says the same of a line that runs in a folder, where that is known.
+pub fn consent_in(folder: Option<&str>, line: &str) -> Consent {
+    Judge::of(line, folder, &Budget::default()).0
 }
 
 /// Goes through a line and everything it runs.
-#[derive(Default)]
-struct Judge {
+struct Judge<'a> {
+    budget: &'a Budget,
     /// Every program with its arguments, as written out.
     calls: Vec<String>,
-    judged_bytes: usize,
-    judged_lines: usize,
 }
 
-impl Judge {
+impl<'a> Judge<'a> {
     /// Returns the verdict on a line, and every program in it with its arguments.
-    fn of(line: &str) -> (Consent, Vec<String>) {
-        let mut judge = Self::default();
-        let consent = match judge.line(line, Scope::default(), 0) {
+    fn of(line: &str, folder: Option<&str>, budget: &'a Budget) -> (Consent, Vec<String>) {
+        let mut judge = Self {
+            budget,
+            calls: Vec::new(),
+        };
+        let verdict = judge.line(line, Scope::default(), folder, 0);
+        let too_complex =
+            |TooComplex| Verdict::forbid("is too long or too deeply nested to be judged");
+        let consent = match verdict.unwrap_or_else(too_complex) {
             Verdict::Free => Consent::NotNeeded,
             Verdict::Ask(reason) => Consent::Needed { reason },
             Verdict::Forbid(reason) => Consent::Forbidden { reason },
@@ -107,101 +108,110 @@ impl Judge {
         (consent, judge.calls)
     }
 
-    fn line(&mut self, line: &str, scope: Scope, nesting: usize) -> Verdict {
-        self.judged_bytes += line.len();
-        self.judged_lines += 1;
-        let is_too_long = line.len() > LINE_BYTES_MAX || self.judged_bytes > JUDGED_BYTES_MAX;
-        if is_too_long || nesting > NESTING_MAX || self.judged_lines > LINES_MAX {
-            return Verdict::forbid("is too long or too deeply nested to be judged");
-        }
-        let Ok((commands, scope)) = shell::parse_in(line, scope) else {
-            return Verdict::forbid("is too deeply nested to be judged");
-        };
-        // What functions and variables have made of it counts too.
-        self.judged_bytes += commands.iter().map(Command::bytes).sum::<usize>();
-        self.functions(&scope)
-            .or(self.commands(&commands, &scope, nesting))
-            .or(rules::judge_sql(line, &commands))
-    }
-
-    fn functions(&mut self, scope: &Scope) -> Verdict {
-        for (name, body) in scope.functions() {
-            self.judged_bytes += body.len();
-            if self.judged_bytes > JUDGED_BYTES_MAX {
-                return Verdict::forbid("is too long or too deeply nested to be judged");
-            }
-            if is_fork_bomb(name, body) {
-                return Verdict::forbid("starts copies of itself without end");
-            }
-        }
-        Verdict::Free
-    }
-
-    fn commands(&mut self, commands: &[Command], scope: &Scope, nesting: usize) -> Verdict {
-        let mut verdict = Verdict::Free;
-        // The folder that the line itself has gone to.
-        let mut folder = None;
-        for command in commands {
-            verdict = verdict.or(self.command(command, folder.as_deref(), scope, nesting));
-            if let Some(call) = wrappers::unwrap(command, None).last() {
-                folder = call.leads_to(folder);
-            }
-        }
-        verdict.or(rules::judge_together(commands))
-    }
-
-    fn command(
+    fn line(
         &mut self,
-        command: &Command,
+        line: &str,
+        scope: Scope,
         folder: Option<&str>,
+        nesting: usize,
+    ) -> Result<Verdict, TooComplex> {
+        if line.len() > LINE_BYTES_MAX || nesting > NESTING_MAX {
+            return Err(TooComplex);
+        }
+        let (commands, scope) = shell::parse_in(line, scope, self.budget)?;
+        let functions = self.functions(&scope)?;
+        let commands_themselves = self.commands(&commands, &scope, folder, nesting)?;
+        self.budget.spend(line.len())?;
+        let sql = rules::judge_sql(line, &commands);
+        Ok(functions.or(commands_themselves).or(sql))
+    }
+
+    fn functions(&self, scope: &Scope) -> Result<Verdict, TooComplex> {
+        for (name, body) in scope.functions() {
+            if is_fork_bomb(name, body, self.budget)? {
+                return Ok(Verdict::forbid("starts copies of itself without end"));
+            }
+        }
+        Ok(Verdict::Free)
+    }
+
+    fn commands(
+        &mut self,
+        commands: &[Command],
+        scope: &Scope,
+        folder: Option<&str>,
+        nesting: usize,
+    ) -> Result<Verdict, TooComplex> {
+        let mut verdict = Verdict::Free;
+        // The folder that the line has gone to.
+        let mut folder = folder.map(str::to_owned);
+        let (mut makes_program, mut runs_made) = (false, false);
+        for command in commands {
+            let calls = wrappers::unwrap(command, folder.as_deref());
+            let written = command.redirects.iter().filter(|redirect| redirect.writes);
+            for redirect in written {
+                let written = places::joined(folder.as_deref(), &redirect.target);
+                self.budget.spend(written.len())?;
+                verdict = verdict.or(rules::judge_written(&written));
+            }
+            let inner = self.commands(&command.substitutions, scope, folder.as_deref(), nesting);
+            verdict = verdict.or(inner?);
+            for call in &calls {
+                verdict = verdict.or(self.call(call, scope, nesting)?);
+                makes_program |= rules::makes_program(call);
+                runs_made |= makes_program && call.path.starts_with("./");
+            }
+            folder = match calls.last() {
+                Some(call) => call.leads_to(),
+                None => folder,
+            };
+        }
+        Ok(match runs_made {
+            true => verdict.or(Verdict::ask("makes a file a program and runs it")),
+            false => verdict,
+        })
+    }
+
+    fn call(
+        &mut self,
+        call: &Call<'_>,
         scope: &Scope,
         nesting: usize,
-    ) -> Verdict {
-        let written = command.redirects.iter().filter(|redirect| redirect.writes);
-        let mut verdict = written
-            .map(|redirect| rules::judge_written(&redirect.target))
-            .fold(Verdict::Free, Verdict::or)
-            .or(self.commands(&command.substitutions, scope, nesting));
-        let calls = wrappers::unwrap(command, folder);
-        if calls.len() > WRAPPERS_MAX {
-            return Verdict::forbid("hides a program behind too many others to be judged");
-        }
-        for call in calls {
-            self.calls.push(call.written_out());
-            verdict = verdict.or(rules::judge_call(&call));
-            for run in runs::lines_run_by(&call) {
-                let mut scope = scope.clone();
-                if let Some((zeroth, arguments)) = run.arguments.split_first() {
-                    scope.set_arguments(zeroth, arguments);
-                }
-                let inner = self.line(&run.line, scope, nesting + 1);
-                verdict = verdict.or(match run.is_elsewhere {
-                    true => inner.elsewhere(),
-                    false => inner,
-                });
+    ) -> Result<Verdict, TooComplex> {
+        call.spend_on_words(self.budget)?;
+        self.calls.push(call.written_out());
+        let mut verdict = rules::judge_call(call, self.budget)?;
+        for run in runs::lines_run_by(call, self.budget)? {
+            let mut scope = scope.copied(self.budget)?;
+            if let Some((zeroth, arguments)) = run.arguments.split_first() {
+                scope.set_arguments(zeroth, arguments);
             }
+            let folder = call.folder.filter(|_| !run.is_elsewhere);
+            let inner = self.line(&run.line, scope, folder, nesting + 1)?;
+            verdict = verdict.or(match run.is_elsewhere {
+                true => inner.elsewhere(),
+                false => inner,
+            });
         }
-        verdict
+        Ok(verdict)
     }
 }
 
 /// Returns whether a function pipes itself into itself: `f(){ f|f& };f`.
-fn is_fork_bomb(name: &str, body: &str) -> bool {
-    let Ok(commands) = shell::parse(body) else {
-        return true;
-    };
+fn is_fork_bomb(name: &str, body: &str, budget: &Budget) -> Result<bool, TooComplex> {
+    let commands = shell::parse(body, budget)?;
     let calls_itself = |command: &Command| {
         let calls = wrappers::unwrap(command, None);
         calls.last().is_some_and(|call| call.path == name)
     };
-    commands
+    Ok(commands
         .windows(2)
-        .any(|pair| pair[1].reads_pipe && pair.iter().all(calls_itself))
+        .any(|pair| pair[1].reads_pipe && pair.iter().all(calls_itself)))
 }
 
 /// Returns the name of the program that runs last: the one whose exit code the line returns.
 pub(crate) fn last_program(line: &str) -> Option<String> {
-    let commands = shell::parse(line).ok()?;
+    let commands = shell::parse(line, &Budget::default()).ok()?;
     let calls = wrappers::unwrap(commands.last()?, None);
     calls.last().map(|call| call.program.to_owned())
 }

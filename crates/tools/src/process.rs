@@ -7,7 +7,7 @@ use std::time::Duration;
 use hermes_core::text::{shorten, tail};
 use hermes_core::{
     BoxFuture, Consent, Effect, Parallel, ProcessError, ProcessName, ProcessState, ProcessStatus,
-    Processes, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Processes, SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ impl Tool for ProcessTool {
     }
 
     /// What is typed may be a command to a shell, so it is judged like one.
-    fn consent(&self, arguments: &Value) -> Consent {
+    fn consent(&self, arguments: &Value, _session: &SessionId, _cwd: &Path) -> Consent {
         match arguments::text(arguments, "action") {
             Some("write" | "submit") => {
                 let data = arguments::text(arguments, "data");

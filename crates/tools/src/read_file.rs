@@ -91,7 +91,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
 fn spec(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
-        description: "Read a text file, or the text of a notebook, docx, xlsx or pptx. Lines come numbered as `N|text`; the number and bar are not part of the \
+        description: "Read a text file, or the text of a notebook, PDF, docx, xlsx or pptx. Lines come numbered as `N|text`; the number and bar are not part of the \
                       file. Long files come in pages: go on with `offset`. Prefer this to `cat`, `head` or `tail`."
             .to_owned(),
         parameters: json!({

@@ -6,9 +6,10 @@
 //! only a running shell can know stays as `$name` or `$()`.
 //!
 //! `reader` goes through the characters, `draft` is the command it is at, `scope` what names mean, `braces`,
-//! `parameter` and `printed` are what words and programs make of text.
+//! `parameter` and `printed` are what words and programs make of text, `budget` is how much of all that there may be.
 
 mod braces;
+mod budget;
 mod draft;
 mod parameter;
 mod printed;
@@ -18,6 +19,7 @@ mod scope;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use budget::{Budget, TooComplex};
 use reader::Reader;
 pub(crate) use scope::Scope;
 
@@ -40,39 +42,26 @@ pub(crate) struct Command {
     pub(crate) reads_pipe: bool,
 }
 
-impl Command {
-    /// How much there is to judge, with everything that makes up its words.
-    pub(crate) fn bytes(&self) -> usize {
-        let words: usize = self.words.iter().map(|word| word.len() + 1).sum();
-        let inner: usize = self.substitutions.iter().map(Self::bytes).sum();
-        words + inner
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Redirect {
     pub(crate) target: String,
     pub(crate) writes: bool,
 }
 
-/// The line is nested too deeply, or has too many parts, to be judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooComplex;
-
 /// Returns every simple command of a line.
-pub(crate) fn parse(line: &str) -> Result<Vec<Command>, TooComplex> {
-    Ok(parse_in(line, Scope::default())?.0)
+pub(crate) fn parse(line: &str, budget: &Budget) -> Result<Vec<Command>, TooComplex> {
+    Ok(parse_in(line, Scope::default(), budget)?.0)
 }
 
 /// Returns every simple command of a line that begins with these names known, and the names known after it.
-pub(crate) fn parse_in(line: &str, scope: Scope) -> Result<(Vec<Command>, Scope), TooComplex> {
-    let mut reader = Reader::new(line, scope);
+pub(crate) fn parse_in(
+    line: &str,
+    scope: Scope,
+    budget: &Budget,
+) -> Result<(Vec<Command>, Scope), TooComplex> {
+    let mut reader = Reader::new(line, scope, budget)?;
     let commands = reader.commands(None)?;
-    let scope = reader.into_scope();
-    match scope.is_full() {
-        true => Err(TooComplex),
-        false => Ok((commands, scope)),
-    }
+    Ok((commands, reader.into_scope()))
 }
 
 /// Returns whether a word is `name=value`, which sets a variable and runs nothing.

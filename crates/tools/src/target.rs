@@ -116,6 +116,13 @@ impl Target {
                 meta.mode & 0o777
             ));
         }
+        if !entry.may_write {
+            return Err(format!(
+                "`{shown}` may not be written by this user: it belongs to user {}, with mode {:03o}",
+                meta.user,
+                meta.mode & 0o777
+            ));
+        }
         Ok(Some(Existing {
             meta,
             content: entry.content,
@@ -178,6 +185,9 @@ fn is_lost(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
     use crate::files::here::Here;
     use crate::guard::Guard;
@@ -202,6 +212,20 @@ mod tests {
         let not_started = io::Error::other(TerminalError::NotStarted { shell, detail });
         let text = explain(Path::new("/x"), &not_started);
         assert!(text.contains("as it was before"), "{text}");
+    }
+
+    #[test]
+    fn a_file_that_this_user_may_not_write_is_not_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("theirs");
+        std::fs::write(&path, "theirs").unwrap();
+        // Others may write it, its owner may not.
+        std::fs::set_permissions(&path, Permissions::from_mode(0o466)).unwrap();
+        let may_write = std::fs::File::options().write(true).open(&path).is_ok();
+        let files: Arc<dyn Files> = Arc::new(Here::new(None, Guard::default()));
+        let target = Target::find(&files, &path, &Guard::default().pinned()).unwrap();
+        // The superuser may write everything.
+        assert_eq!(target.existing(100).is_ok(), may_write);
     }
 
     #[test]

@@ -116,9 +116,13 @@ impl Tool for TerminalTool {
         }
     }
 
-    fn consent(&self, arguments: &Value) -> Consent {
+    /// Where a line runs decides what `rm -rf *` is.
+    fn consent(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Consent {
+        let folder = self.folder_of(arguments, session, cwd);
         let command = arguments::text(arguments, "command");
-        command.map_or(Consent::NotNeeded, |line| self.commands.consent_for(line))
+        command.map_or(Consent::NotNeeded, |line| {
+            self.commands.consent_in(folder.as_deref(), line)
+        })
     }
 
     fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
@@ -151,6 +155,22 @@ impl Tool for TerminalTool {
 }
 
 impl TerminalTool {
+    /// Returns the folder that a command would run in, where that is known: the home as `~`.
+    fn folder_of(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Option<String> {
+        let workdir = arguments::text(arguments, "workdir");
+        if !self.is_here {
+            return workdir.map(str::to_owned);
+        }
+        let home = self.home.as_deref();
+        let folder = match workdir {
+            Some(workdir) => paths::absolute(workdir, cwd, home),
+            None => self.terminal.folder_here(session, cwd)?,
+        };
+        let in_home = home.and_then(|home| folder.strip_prefix(home).ok());
+        let in_home = in_home.map(|inside| Path::new("~").join(inside));
+        Some(in_home.unwrap_or(folder).to_string_lossy().into_owned())
+    }
+
     async fn run_command(
         &self,
         arguments: Value,

@@ -25,6 +25,9 @@ pub(super) fn check(call: &ToolCall, ports: &Ports) -> Checked {
         Arguments::Json(arguments) => arguments.clone(),
         Arguments::Malformed(text) => return Checked::Fails(malformed(text)),
     };
+    if let Some(refusal) = ports.safety.refuse_label(&arguments) {
+        return Checked::Fails(refusal);
+    }
     match fitted(tool.clone(), arguments) {
         Checked::Runs { tool, arguments } => match tool.stands_for(&arguments) {
             Some((real, arguments)) => fitted(real, arguments),

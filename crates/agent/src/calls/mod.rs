@@ -224,13 +224,15 @@ async fn refuse(cx: &TurnContext<'_>, ready: &Ready, why: String, results: &mut 
     results.push(result);
 }
 
-/// Brings a result into the form the model will see: fitted, with context files and the user's words beside it.
+/// Brings a result into the form the model will see: without keys, fitted, with context files and the user's words beside it.
 async fn finish_text(
     cx: &TurnContext<'_>,
     ready: &Ready,
     result: &mut ToolResult,
     budget: &mut TurnBudget,
 ) {
+    let text = std::mem::take(&mut result.text);
+    result.text = cx.ports.safety.hide_keys(text);
     steering::neutralise(&mut result.text);
     let chars_max = budget.allowance(cx.settings.limits.result_chars_max);
     let folder = cx

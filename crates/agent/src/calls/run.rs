@@ -144,6 +144,7 @@ async fn outcome(
                 break returned.map_or(Outcome::Panicked, Outcome::Returned);
             }
             Some(text) = news.progress.recv() => {
+                let text = cx.ports.safety.hide_keys(text);
                 cx.tell(Event::CallProgress { call: ready.call.id.clone(), text }).await;
             }
             Some(asked) = news.enquiries.recv() => {

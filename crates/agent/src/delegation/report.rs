@@ -18,7 +18,7 @@ pub(super) fn of(index: usize, session: &LoadedSession, cut: Option<Cut>) -> Err
         status: status(end, cut),
         summary: last_words(&session.messages),
         error: match end {
-            Some(end) => wording::turn_end(end),
+            Some(end) => shortfall(end),
             None => Some("it was stopped before it could close its session".to_owned()),
         },
         session: record.id.clone(),
@@ -51,6 +51,16 @@ pub(super) fn without_session(
         duration_seconds: 0.0,
         tokens: ErrandTokens::default(),
         tool_trace: Vec::new(),
+    }
+}
+
+/// Why a subagent did not end with an answer. Nobody talks to it, and its steps have a limit of their own.
+pub(super) fn shortfall(end: &TurnEnd) -> Option<String> {
+    match end {
+        TurnEnd::OutOfSteps { steps } => Some(format!(
+            "stopped after {steps} steps; give it less to do, or let the user raise delegation.max_iterations"
+        )),
+        end => wording::turn_end(end),
     }
 }
 
@@ -123,6 +133,8 @@ mod tests {
     #[test]
     fn how_a_turn_ended_says_how_the_errand_did() {
         let out_of_steps = TurnEnd::OutOfSteps { steps: 50 };
+        let said = shortfall(&out_of_steps).unwrap();
+        assert!(said.contains("delegation.max_iterations"), "{said}");
         let check = |end: Option<&TurnEnd>, cut, expected| {
             assert_eq!(status(end, cut), expected, "{end:?} {cut:?}");
         };

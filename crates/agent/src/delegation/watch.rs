@@ -10,6 +10,8 @@ use hermes_core::{
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::report;
+
 /// One row of a terminal, more or less.
 const LINE_CHARS_MAX: usize = 120;
 const DECISION: &str = "decision";
@@ -68,7 +70,7 @@ impl Watch {
             Event::Notice { notice } => self.show(&wording::notice(&notice)).await,
             Event::TurnResumed { .. } => self.show("goes on after a crash").await,
             Event::TurnEnded { end, .. } => {
-                let words = wording::turn_end(&end);
+                let words = report::shortfall(&end);
                 self.show(words.as_deref().unwrap_or("finished")).await;
             }
             Event::ReplyFinished {

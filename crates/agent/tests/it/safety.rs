@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_agent::{ConsentPolicy, Reviewer, Safety};
+use hermes_core::hidden_keys::LABEL;
 use hermes_core::{
     AllowList, BoxFuture, Consent, Event, ModelErrorKind, Question, Scanner, Verdict,
 };
-use hermes_testkit::{ScriptedModel, Step, TestTool, World};
+use hermes_testkit::{Behaviour, ScriptedModel, Step, TestTool, World};
 use serde_json::json;
 
 use crate::run::{Running, settings, start_watched};
@@ -234,4 +235,30 @@ async fn a_finding_of_the_scanner_is_asked_about_but_never_settled_for_good() {
     running.turn_end().await;
     assert_eq!(runs.load(Ordering::Relaxed), 2);
     assert!(!was_asked(&running));
+}
+
+#[tokio::test]
+async fn keys_are_not_shown_to_the_model_nor_written_back_as_labels() {
+    let key = "sk-proj-abc123def456ghi789jkl";
+    let returns = Behaviour::Say(format!("the key is {key}"));
+    let world = World::new([
+        Step::call("c1", "look", &json!({"text": "x"})),
+        Step::call("c2", "look", &json!({"text": format!("key = {LABEL}")})),
+        Step::text("done"),
+    ])
+    .tool(TestTool::new("look").does(returns));
+    let safety = Safety {
+        hidden_keys: Some(Arc::default()),
+        ..Safety::default()
+    };
+    let mut running = start_watched(&world, settings(&world), safety).await;
+    running.session.say("go").await;
+    running.turn_end().await;
+    let told = format!("{:?}", running.events);
+    assert!(!told.contains(key), "{told}");
+    let requests = world.model.requests();
+    let last = format!("{:?}", requests.last().expect("a request").messages);
+    assert!(!last.contains(key), "{last}");
+    assert!(last.contains(&format!("the key is {LABEL}")), "{last}");
+    assert!(last.contains("stands for a key"), "{last}");
 }

@@ -6,6 +6,25 @@ use serde_json::json;
 use crate::world::World;
 
 #[test]
+fn variables_say_where_commands_run() {
+    let mut world = World::new();
+    world.set_variable("TERMINAL_ENV", "docker");
+    world.set_variable("TERMINAL_DOCKER_TMPFS_VAR_TMP", "1g");
+    world.set_variable("TERMINAL_TIMEOUT", "20");
+    world.set_variable("HERMES_REDACT_SECRETS", "false");
+    let settings = world.settings();
+    assert_eq!(settings.string("terminal.backend").unwrap(), "docker");
+    let sizes = settings.get("terminal.docker_tmpfs").unwrap();
+    assert_eq!(
+        *sizes,
+        json!({"tmp": "512m", "var_tmp": "1g", "run": "64m"})
+    );
+    assert_eq!(settings.u64("terminal.timeout").unwrap(), 20);
+    assert!(!settings.bool("security.redact_secrets").unwrap());
+    assert!(settings.problems().is_empty(), "{:?}", settings.problems());
+}
+
+#[test]
 fn the_built_in_settings_are_complete_and_typed() {
     let settings = Settings::defaults();
     assert_eq!(settings.u64("agent.max_turns"), Ok(90));

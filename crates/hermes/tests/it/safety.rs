@@ -112,3 +112,39 @@ async fn what_tirith_finds_is_refused_where_nobody_can_be_asked() {
         );
     }
 }
+
+#[tokio::test]
+async fn keys_of_hermes_reach_no_model_by_file_or_by_command() {
+    let (stored, token) = ("weird+shape.of+a+key", "eyJ-no-key-of-any-known-shape");
+    let setting = Setting::with(
+        Script::new([
+            Answer::call(
+                "c1",
+                "read_file",
+                json!({"path": "../home/mcp-tokens/x.json"}),
+            ),
+            Answer::call(
+                "c2",
+                "search_files",
+                json!({"pattern": "shape", "path": "../home"}),
+            ),
+            Answer::call("c3", "terminal", json!({"command": "cat ../home/.env"})),
+            Answer::call("c4", "read_file", json!({"path": "../home/config.yaml"})),
+            Answer::text("done"),
+        ]),
+        "",
+    )
+    .await;
+    let home = setting.hermes.home();
+    std::fs::create_dir_all(home.join("mcp-tokens")).unwrap();
+    std::fs::write(home.join("mcp-tokens/x.json"), token).unwrap();
+    std::fs::write(home.join(".env"), format!("SOME_API_KEY={stored}\n")).unwrap();
+    let output = setting.run(&["-z", "go"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let requests = setting.server.requests();
+    let last = requests.last().unwrap().json.to_string();
+    for key in [stored, token, "sk-test-0123456789abcdef0123"] {
+        assert!(!last.contains(key), "{key}: {last}");
+    }
+    assert!(last.contains("SOME_API_KEY=[key-hidden"), "{last}");
+}

@@ -134,7 +134,7 @@ fn decisions_survive_junk(tool: &dyn Tool, cwd: &Path) {
     for arguments in junk(tool) {
         tool.effect(&arguments);
         tool.parallel(&arguments, cwd);
-        tool.consent(&arguments);
+        tool.consent(&arguments, &"contract".into(), cwd);
         tool.touched(&arguments, cwd);
     }
 }

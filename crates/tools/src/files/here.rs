@@ -1,7 +1,7 @@
 //! The files of this machine.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,11 @@ impl Files for Here {
         let meta = Meta::of(&metadata);
         let is_wanted = meta.kind == Kind::File && meta.bytes <= content_bytes_max;
         let content = (is_wanted && content_bytes_max > 0).then(|| read(&folder, name, meta.bytes));
-        Ok(Some(Entry { meta, content }))
+        Ok(Some(Entry {
+            meta,
+            may_write: folder.may_write(name),
+            content,
+        }))
     }
 
     /// Opens a regular file by a path without links. Should it have become a pipe since, opening it does not hang.
@@ -137,14 +141,12 @@ impl Files for Here {
         nearest.unwrap_or(Path::new("/")).to_owned()
     }
 
-    fn names(&self, folder: &Path, names_max: usize) -> Vec<String> {
-        let Ok(entries) = folder.read_dir() else {
-            return Vec::new();
+    fn names(&self, folder: &Path, names_max: usize) -> io::Result<Vec<String>> {
+        let entries = folder.read_dir()?.take(names_max);
+        let name = |entry: io::Result<DirEntry>| {
+            Some(entry.ok()?.file_name().to_string_lossy().into_owned())
         };
-        entries
-            .take(names_max)
-            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
-            .collect()
+        Ok(entries.filter_map(name).collect())
     }
 }
 

@@ -229,7 +229,11 @@ impl Files for There {
             None if answer.has("content") => Some(answer.bytes("content")),
             None => None,
         };
-        Ok(Some(Entry { meta, content }))
+        Ok(Some(Entry {
+            meta,
+            may_write: !answer.has("unwritable"),
+            content,
+        }))
     }
 
     fn open(&self, path: &Path, page: Page) -> io::Result<Opened> {
@@ -304,12 +308,12 @@ impl Files for There {
         folder.unwrap_or_else(|_| PathBuf::from("/"))
     }
 
-    fn names(&self, folder: &Path, names_max: usize) -> Vec<String> {
+    fn names(&self, folder: &Path, names_max: usize) -> io::Result<Vec<String>> {
         let limit = names_max.to_string();
-        let answer = text(folder).and_then(|path| self.ask("names", &[path, &limit], Vec::new()));
-        let names = answer.and_then(|answer| answer.bytes("names"));
-        let names = String::from_utf8_lossy(&names.unwrap_or_default()).into_owned();
-        names.lines().map(str::to_owned).collect()
+        let answer = self.ask("names", &[text(folder)?, &limit], Vec::new())?;
+        let names = answer.bytes("names")?;
+        let names = String::from_utf8_lossy(&names);
+        Ok(names.lines().map(str::to_owned).collect())
     }
 }
 

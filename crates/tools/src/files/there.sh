@@ -67,6 +67,7 @@ follow)
     ;;
 look)
     look "$1"
+    [ -w "$1" ] || echo unwritable
     bytes=${seen#* }
     if is_regular "$1" && [ "$2" -gt 0 ] && [ "${bytes%% *}" -le "$2" ]; then
         if [ -r "$1" ]; then head -c "$(($2 + 1))" <"$1" | say content; else echo 'unread Permission denied'; fi
@@ -111,6 +112,7 @@ nearest)
     printf %s "${folder:-/}" | say folder
     ;;
 names)
+    [ -r "$1" ] || fail 'Permission denied'
     ls -A -- "$1" 2>/dev/null | head -n "$2" | say names
     ;;
 esac

@@ -15,6 +15,9 @@ mod strategies;
 pub(super) use adapt::{adapted, indent_of, reindented};
 pub(super) use near::nearest_lines;
 
+/// How much of a line a careless quote has at least.
+const RESEMBLANCE_MIN: f64 = 0.5;
+
 /// How a text was found, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
@@ -50,6 +53,11 @@ impl Strategy {
         Self::BlockAnchor,
         Self::ContextAware,
     ];
+
+    /// Whether a line of the text may be a wholly different one in the file.
+    pub fn is_loose(self) -> bool {
+        matches!(self, Self::BlockAnchor | Self::ContextAware)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -173,6 +181,12 @@ pub fn find(text: &str, old: &str, grain: Grain) -> Option<Found> {
         };
         (!found.ranges.is_empty()).then_some(found)
     })
+}
+
+/// Returns whether two lines are so alike that one may be a careless quote of the other.
+pub(super) fn resembles(quoted: &str, line: &str) -> bool {
+    let mut comparer = similarity::Comparer::new();
+    comparer.is_alike(quoted.trim(), line.trim(), RESEMBLANCE_MIN)
 }
 
 /// Returns the start of the line if only white space is before `at` on it.

@@ -44,6 +44,9 @@ fn edit(text: &str, hunk: &Hunk, cursor: usize) -> Result<Edit, String> {
     let found = fuzzy::find(text, &old, Grain::WholeLines).ok_or_else(|| not_found(text, &old))?;
     let range = choose(text, &found, hunk, cursor)?;
     let region = &text[range.clone()];
+    if found.strategy.is_loose() && !removes_what_it_quotes(region, hunk) {
+        return Err(not_found(text, &old));
+    }
     let new = new_lines(hunk).join("\n");
     if fuzzy::has_escape_drift(found.strategy, region, &old, &new) {
         return Err(super::answer::ESCAPE_DRIFT.to_owned());
@@ -68,6 +71,21 @@ fn new_lines(hunk: &Hunk) -> Vec<&str> {
         HunkLine::Removed(_) => None,
     });
     new.collect()
+}
+
+/// Returns whether the lines that a hunk takes out of a region are those it quotes. Context around them may be enough to
+/// find the place, but not to delete whatever is there.
+fn removes_what_it_quotes(region: &str, hunk: &Hunk) -> bool {
+    let quoted = hunk
+        .lines
+        .iter()
+        .filter(|line| !matches!(line, HunkLine::Added(_)));
+    quoted
+        .zip(region.split('\n'))
+        .all(|(quoted, line)| match quoted {
+            HunkLine::Removed(text) => fuzzy::resembles(text, line),
+            HunkLine::Context(_) | HunkLine::Added(_) => true,
+        })
 }
 
 /// Returns what comes into the place of the region; `None` if no line is left. Lines of context stay as the file has

@@ -1,16 +1,23 @@
 //! A program with its arguments, and the questions that rules ask about them.
 
-use crate::shell::Command;
+use crate::shell::{Budget, Command, TooComplex};
 
 use super::places;
 use super::wildcard;
 use super::wrappers::unwrap;
+
+/// What it takes to look for a program in the rules.
+const NAMES_STEPS: usize = 100;
 
 /// A program with its arguments, as it will run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call<'a> {
     /// Without its folder.
     pub(super) program: &'a str,
+    /// The name by which rules know it: `python3.12` is `python`, `mkfs.ext4` is `mkfs`.
+    pub(super) family: &'a str,
+    /// Its name has stars, so it may be several.
+    pub(super) is_pattern: bool,
     /// As written, with its folder.
     pub(super) path: &'a str,
     pub(super) args: &'a [String],
@@ -22,23 +29,32 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Returns the name by which rules know the program: `python3.12` is `python`, `mkfs.ext4` is `mkfs`.
-    pub(super) fn family(&self) -> &'a str {
-        let base = match self.program.split_once('.') {
-            Some((base, _)) if base == "mkfs" || base.starts_with("python") => base,
-            _ => self.program,
+    /// Spends what it takes to look for the program in the rules.
+    pub(super) fn spend_on_names(&self, budget: &Budget) -> Result<(), TooComplex> {
+        let letters = if self.is_pattern {
+            self.program.len()
+        } else {
+            0
         };
-        match base.trim_end_matches(|c: char| c.is_ascii_digit()) {
-            "" => base,
-            trimmed => trimmed,
-        }
+        budget.spend(NAMES_STEPS * (letters + 1))
+    }
+
+    /// Spends what it takes to go through the arguments, each seen from where the line is.
+    pub(super) fn spend_on_words(&self, budget: &Budget) -> Result<(), TooComplex> {
+        let folder = self.folder.unwrap_or_default();
+        let is_folder_pattern = wildcard::is_pattern(folder);
+        let bytes = |arg: &String| match is_folder_pattern || wildcard::is_pattern(arg) {
+            true => (folder.len() + arg.len()) * places::VITAL.len(),
+            false => folder.len() + arg.len(),
+        };
+        budget.spend_on(self.args)?;
+        budget.spend(self.args.iter().map(bytes).sum())
     }
 
     /// Returns whether this is one of these programs. A name with stars is all of them that it may be.
     pub(super) fn is_one_of(&self, names: &[&str]) -> bool {
         let may_be = |name: &&str| wildcard::matches(self.program, name);
-        names.contains(&self.family())
-            || (wildcard::is_pattern(self.program) && names.iter().any(may_be))
+        names.contains(&self.family) || (self.is_pattern && names.iter().any(may_be))
     }
 
     /// The program and its arguments, for patterns of the user.
@@ -48,12 +64,12 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the folder the line is in after this call.
-    pub(super) fn leads_to(&self, before: Option<String>) -> Option<String> {
+    pub(super) fn leads_to(&self) -> Option<String> {
         if !matches!(self.program, "cd" | "pushd") {
-            return before;
+            return self.folder.map(str::to_owned);
         }
         let target = self.operands().next()?;
-        (target != "-").then(|| places::joined(before.as_deref(), target))
+        (target != "-").then(|| places::joined(self.folder, target))
     }
 
     /// Operands as paths, seen from where the line is.
@@ -168,6 +184,18 @@ impl<'a> Call<'a> {
             }
         }
         false
+    }
+}
+
+/// Returns the name by which rules know a program.
+pub(super) fn family(program: &str) -> &str {
+    let base = match program.split_once('.') {
+        Some((base, _)) if base == "mkfs" || base.starts_with("python") => base,
+        _ => program,
+    };
+    match base.trim_end_matches(|c: char| c.is_ascii_digit()) {
+        "" => base,
+        trimmed => trimmed,
     }
 }
 

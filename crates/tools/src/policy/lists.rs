@@ -5,6 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use hermes_core::Consent;
 
 use super::{Judge, wildcard};
+use crate::shell::Budget;
 
 /// With one of these in a line, a pattern with stars says nothing about what else it runs.
 const OPERATORS: &[char] = &['\n', ';', '&', '|', '<', '>', '`', '('];
@@ -29,7 +30,22 @@ impl CommandLists {
 
     /// Says what a person must agree to before this line runs in a shell.
     pub fn consent_for(&self, line: &str) -> Consent {
-        let (consent, calls) = Judge::of(line);
+        self.consent_in(None, line)
+    }
+
+    /// Says the same of a line that runs in a folder, where that is known.
+    pub fn consent_in(&self, folder: Option<&str>, line: &str) -> Consent {
+        self.consent_within(line, folder, &Budget::default())
+    }
+
+    /// Says the same with what is left of a budget.
+    pub(super) fn consent_within(
+        &self,
+        line: &str,
+        folder: Option<&str>,
+        budget: &Budget,
+    ) -> Consent {
+        let (consent, calls) = Judge::of(line, folder, budget);
         if matches!(consent, Consent::Forbidden { .. }) {
             return consent;
         }

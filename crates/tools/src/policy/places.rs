@@ -1,9 +1,12 @@
 //! Paths that matter more than others.
 
+use std::path::Path;
+
 use super::wildcard;
+use crate::guard::LOGIN_FILES;
 
 /// Folders whose loss is the loss of the system, or of everybody's files.
-const VITAL: &[&str] = &[
+pub(super) const VITAL: &[&str] = &[
     "/",
     "/bin",
     "/boot",
@@ -56,30 +59,8 @@ const SYSTEM: &[&str] = &[
     "/var/spool/cron",
 ];
 
-/// What below a home decides who may log in, as whom, and what runs when they do.
-const LOGIN: &[&str] = &[
-    ".aws/",
-    ".bash_login",
-    ".bash_profile",
-    ".bashrc",
-    ".config/gh/",
-    ".docker/",
-    ".git-credentials",
-    ".gnupg/",
-    ".hermes/.env",
-    ".hermes/auth.json",
-    ".hermes/config.yaml",
-    ".kube/",
-    ".netrc",
-    ".npmrc",
-    ".pgpass",
-    ".profile",
-    ".pypirc",
-    ".ssh/",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-];
+/// Our own settings and keys, below a home.
+const OWN: &[&str] = &[".hermes/.env", ".hermes/auth.json", ".hermes/config.yaml"];
 
 /// Where files are meant to be short-lived.
 const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/private/tmp/"];
@@ -125,8 +106,11 @@ pub(super) fn why_sensitive(path: &str) -> Option<&'static str> {
     if SYSTEM.iter().any(|place| path.starts_with(place)) {
         return Some("changes files of the system");
     }
-    let inside_home = inside_home(&path);
-    if inside_home.is_some_and(|inside| LOGIN.iter().any(|name| inside.starts_with(name))) {
+    let is_guarded = |inside: &str| {
+        let mut guarded = LOGIN_FILES.iter().chain(OWN);
+        guarded.any(|name| Path::new(inside).starts_with(name))
+    };
+    if inside_home(&path).is_some_and(is_guarded) {
         return Some("changes what decides who may log in and what runs then");
     }
     let name = path.rsplit('/').next().unwrap_or(&path);
@@ -239,6 +223,7 @@ mod tests {
             "/etc/hosts",
             "~/.bashrc",
             "/home/me/.ssh/config",
+            "~/.config/systemd/user/x.service",
             "/root/.netrc",
             ".env",
             "a/.env.local",

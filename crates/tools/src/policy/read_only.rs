@@ -2,7 +2,7 @@
 //!
 //! Deliberately small: a command that is not recognised is merely treated with more care.
 
-use crate::shell;
+use crate::shell::{self, Budget};
 
 /// Programs that change nothing, whatever their arguments.
 const PROGRAMS: &[&str] = &[
@@ -74,7 +74,7 @@ pub fn is_read_only(line: &str) -> bool {
     if bare.contains(SUSPICIOUS) {
         return false;
     }
-    let Ok(commands) = shell::parse(&bare) else {
+    let Ok(commands) = shell::parse(&bare, &Budget::default()) else {
         return false;
     };
     !commands.is_empty()

@@ -1,6 +1,6 @@
 //! The dangers we know, one row each.
 
-use crate::shell::Command;
+use crate::shell::{Budget, Command, TooComplex};
 
 use super::Verdict;
 use super::call::Call;
@@ -388,15 +388,22 @@ fn always(_call: &Call<'_>) -> bool {
 }
 
 /// Judges one program with its arguments.
-pub(super) fn judge_call(call: &Call<'_>) -> Verdict {
-    let known = RULES
-        .iter()
-        .filter(|rule| call.is_one_of(rule.programs))
-        .find(|rule| (rule.applies)(call));
-    let known = known.map_or(Verdict::Free, |rule| match rule.severity {
-        Ask => Verdict::ask(rule.reason),
-        Forbid => Verdict::forbid(rule.reason),
-    });
+pub(super) fn judge_call(call: &Call<'_>, budget: &Budget) -> Result<Verdict, TooComplex> {
+    call.spend_on_names(budget)?;
+    let mut known = Verdict::Free;
+    for rule in RULES {
+        if !call.is_one_of(rule.programs) {
+            continue;
+        }
+        call.spend_on_words(budget)?;
+        if (rule.applies)(call) {
+            known = match rule.severity {
+                Ask => Verdict::ask(rule.reason),
+                Forbid => Verdict::forbid(rule.reason),
+            };
+            break;
+        }
+    }
     let computed = match call.program.contains('$') {
         true => Verdict::ask("runs a program whose name is only known when it runs"),
         false => Verdict::Free,
@@ -405,7 +412,7 @@ pub(super) fn judge_call(call: &Call<'_>) -> Verdict {
         .into_iter()
         .map(|path| judge_written(&joined(call.folder, path)))
         .fold(Verdict::Free, Verdict::or);
-    known.or(computed).or(written)
+    Ok(known.or(computed).or(written))
 }
 
 /// Judges a file that is written to.
@@ -422,20 +429,9 @@ pub(super) fn judge_written(path: &str) -> Verdict {
     why_sensitive(path).map_or(Verdict::Free, Verdict::ask)
 }
 
-/// Judges what only shows when commands are seen together.
-pub(super) fn judge_together(commands: &[Command]) -> Verdict {
-    let calls: Vec<Call<'_>> = commands
-        .iter()
-        .flat_map(|command| unwrap(command, None))
-        .collect();
-    let made = calls.iter().position(|call| {
-        call.program == "chmod" && call.args.iter().any(|arg| arg.ends_with("+x"))
-    });
-    let is_run = |from: usize| calls[from..].iter().any(|call| call.path.starts_with("./"));
-    match made.is_some_and(is_run) {
-        true => Verdict::ask("makes a file a program and runs it"),
-        false => Verdict::Free,
-    }
+/// Returns whether a file is made a program.
+pub(super) fn makes_program(call: &Call<'_>) -> bool {
+    call.program == "chmod" && call.args.iter().any(|arg| arg.ends_with("+x"))
 }
 
 /// Judges SQL anywhere in a line: it may be an argument, a here-document or piped. Where no program of the line could
@@ -447,11 +443,16 @@ pub(super) fn judge_sql(line: &str, commands: &[Command]) -> Verdict {
             .last()
             .is_none_or(|call| is_harmless(call.program) || TEXT_PROGRAMS.contains(&call.program))
     };
-    if commands.iter().all(is_text) {
-        return Verdict::Free;
+    match why_sql_deletes(line) {
+        Some(reason) if !commands.iter().all(is_text) => Verdict::ask(reason),
+        _ => Verdict::Free,
     }
-    let line = line.to_lowercase();
-    let words: Vec<&str> = line
+}
+
+/// Says what SQL in a text would delete.
+fn why_sql_deletes(text: &str) -> Option<&'static str> {
+    let text = text.to_lowercase();
+    let words: Vec<&str> = text
         .split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|word| !word.is_empty())
         .collect();
@@ -461,10 +462,10 @@ pub(super) fn judge_sql(line: &str, commands: &[Command]) -> Verdict {
             .any(|pair| pair[0] == first && seconds.contains(&pair[1]))
     };
     if has_pair("drop", &["table", "database", "schema"]) || has_pair("truncate", &["table"]) {
-        return Verdict::ask("deletes a database or its tables");
+        return Some("deletes a database or its tables");
     }
     if has_pair("delete", &["from"]) && !words.contains(&"where") {
-        return Verdict::ask("deletes every row of a table");
+        return Some("deletes every row of a table");
     }
-    Verdict::Free
+    None
 }

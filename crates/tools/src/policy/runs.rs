@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::questions::find_actions;
 use super::rules::{INTERPRETERS, SHELLS};
+use crate::shell::{Budget, TooComplex};
 
 /// A line that a program runs.
 pub(super) struct Run {
@@ -39,7 +40,7 @@ const STARTS_PROGRAMS: &[&str] = &[
 ];
 
 /// Returns shell lines that a program will run: they are judged in turn.
-pub(super) fn lines_run_by(call: &Call<'_>) -> Vec<Run> {
+pub(super) fn lines_run_by(call: &Call<'_>, budget: &Budget) -> Result<Vec<Run>, TooComplex> {
     let mut runs = Vec::new();
     if call.is_one_of(SHELLS) {
         runs.extend(script_of_shell(call));
@@ -83,13 +84,13 @@ pub(super) fn lines_run_by(call: &Call<'_>) -> Vec<Run> {
         runs.extend(started_by_code(call).into_iter().map(Run::here));
     }
     if call.by_xargs {
-        runs.extend(filled_by_xargs(call).map(Run::here));
+        runs.extend(filled_by_xargs(call, budget)?.map(Run::here));
     }
     // `env -S "rm x"`, or a program name with spaces in quotes.
     if call.path.contains(char::is_whitespace) {
         runs.push(Run::here(call.path));
     }
-    runs
+    Ok(runs)
 }
 
 /// Returns the script after `-c` and its arguments.
@@ -137,13 +138,16 @@ fn git_aliases<'a>(call: &Call<'a>) -> impl Iterator<Item = &'a str> {
 }
 
 /// Returns what `xargs` makes of input that is known.
-fn filled_by_xargs(call: &Call<'_>) -> Option<String> {
-    let input = call.command.input.as_deref()?;
+fn filled_by_xargs(call: &Call<'_>, budget: &Budget) -> Result<Option<String>, TooComplex> {
+    let Some(input) = call.command.input.as_deref() else {
+        return Ok(None);
+    };
     let words = std::iter::once(call.path).chain(call.args.iter().map(String::as_str));
-    let has_place = words.clone().any(|word| word.contains("{}"));
+    let places: usize = words.clone().map(|word| word.matches("{}").count()).sum();
+    budget.spend(input.len() * places.max(1))?;
     let filled: Vec<String> = words.map(|word| word.replace("{}", input.trim())).collect();
-    let more = input.split_whitespace().filter(|_| !has_place);
-    Some(quoted(filled.iter().map(String::as_str).chain(more)))
+    let more = input.split_whitespace().filter(|_| places == 0);
+    Ok(Some(quoted(filled.iter().map(String::as_str).chain(more))))
 }
 
 /// Returns the texts in code that starts programs: each of them, and all together, may be what it starts.

@@ -5,6 +5,7 @@
 use hermes_core::Consent;
 
 use super::CommandLists;
+use crate::shell::Budget;
 
 /// Modules that run programs or machine code, or load what was not looked at. Any name that holds one counts.
 const MODULES: &[&str] = &["subprocess", "ctypes", "importlib", "pexpect"];
@@ -34,12 +35,14 @@ impl CommandLists {
             return Consent::NotNeeded;
         };
         let commands = texts_in_a_row(&tokens);
-        let forbidden = commands
-            .iter()
-            .find_map(|line| match self.consent_for(line) {
-                Consent::Forbidden { reason } => Some(reason),
-                Consent::NotNeeded | Consent::Needed { .. } => None,
-            });
+        let budget = Budget::default();
+        let forbidden =
+            commands
+                .iter()
+                .find_map(|line| match self.consent_within(line, None, &budget) {
+                    Consent::Forbidden { reason } => Some(reason),
+                    Consent::NotNeeded | Consent::Needed { .. } => None,
+                });
         match forbidden {
             Some(reason) => Consent::Forbidden {
                 reason: format!("the script holds a command that nobody can allow: {reason}"),
@@ -90,7 +93,7 @@ fn texts_in_a_row(tokens: &[Token]) -> Vec<String> {
         match token {
             Token::Text(text) => {
                 match rows.last_mut() {
-                    Some(row) if is_open => *row = format!("{row} {text}"),
+                    Some(row) if is_open => row.extend([" ", text]),
                     _ => rows.push(text.clone()),
                 }
                 is_open = true;

@@ -1,32 +1,32 @@
 //! Patterns with `*`, `?` and `[…]`, as in the lists of the settings and in paths. `*` also stands for slashes.
 
 /// Returns whether a text is what a pattern describes. Takes at most as many steps as both are long, multiplied.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
-    let (mut p, mut t) = (0, 0);
-    // Where the last star was, and how much of the text it has taken so far.
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        if pattern.get(p) == Some(&'*') {
-            star = Some((p, t));
-            p += 1;
-        } else if let Some(after) = one(&pattern, p, text[t]) {
-            p = after;
-            t += 1;
-        } else if let Some((at, taken)) = star {
-            star = Some((at, taken + 1));
-            p = at + 1;
-            t = taken + 1;
+pub(crate) fn matches(mut pattern: &str, mut text: &str) -> bool {
+    // What follows the last star, and the text it has not taken so far.
+    let mut star: Option<(&str, &str)> = None;
+    while let Some(c) = text.chars().next() {
+        if let Some(after) = pattern.strip_prefix('*') {
+            star = Some((after, text));
+            pattern = after;
+        } else if let Some(after) = one(pattern, c) {
+            pattern = after;
+            text = &text[c.len_utf8()..];
+        } else if let Some((after, left)) = star {
+            let mut left = left.chars();
+            left.next();
+            star = Some((after, left.as_str()));
+            pattern = after;
+            text = left.as_str();
         } else {
             return false;
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
+    pattern.chars().all(|c| c == '*')
 }
 
 pub(super) fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?', '['])
+    let has_set = || Some(text.split_once('[')?.1.contains(']'));
+    text.contains(['*', '?']) || has_set() == Some(true)
 }
 
 /// Writes a text so that as a pattern it describes only itself.
@@ -41,45 +41,47 @@ pub(super) fn escape(text: &str) -> String {
     pattern
 }
 
-/// Returns where the pattern goes on when its next piece describes this character.
-fn one(pattern: &[char], at: usize, c: char) -> Option<usize> {
-    match *pattern.get(at)? {
-        '?' => Some(at + 1),
-        '[' => match set(&pattern[at + 1..], c) {
-            Some((is_member, length)) => is_member.then_some(at + 1 + length),
+/// Returns the rest of the pattern when its next piece describes this character.
+fn one(pattern: &str, c: char) -> Option<&str> {
+    let mut rest = pattern.chars();
+    match rest.next()? {
+        '?' => Some(rest.as_str()),
+        '[' => match set(rest.as_str(), c) {
+            Some((is_member, rest)) => is_member.then_some(rest),
             // A bracket that never closes means itself.
-            None => (c == '[').then_some(at + 1),
+            None => (c == '[').then_some(rest.as_str()),
         },
-        other => (other == c).then_some(at + 1),
+        other => (other == c).then_some(rest.as_str()),
     }
 }
 
 /// The longest set that is looked at; longer ones are text.
 const SET_CHARS_MAX: usize = 256;
 
-/// Reads a set after its `[`. Returns whether a character is in it, and how long it is with its `]`.
-fn set(pattern: &[char], c: char) -> Option<(bool, usize)> {
-    let is_negated = matches!(pattern.first(), Some('!' | '^'));
-    let start = usize::from(is_negated);
-    let body = pattern.get(start..)?;
-    let body = &body[..body.len().min(SET_CHARS_MAX)];
+/// Reads a set after its `[`. Returns whether a character is in it, and what follows its `]`.
+fn set(pattern: &str, c: char) -> Option<(bool, &str)> {
+    let inside = pattern.strip_prefix(['!', '^']);
+    let is_negated = inside.is_some();
+    let inside = inside.unwrap_or(pattern);
     // A `]` in first place is a member.
-    let end = body.iter().skip(1).position(|other| *other == ']')? + 1;
-    let mut members = &body[..end];
+    let (end, _) = inside
+        .char_indices()
+        .take(SET_CHARS_MAX)
+        .skip(1)
+        .find(|(_, other)| *other == ']')?;
+    let mut members = inside[..end].chars();
     let mut is_member = false;
-    while let Some((first, rest)) = members.split_first() {
-        match rest {
-            ['-', last, rest @ ..] => {
-                is_member |= (*first..=*last).contains(&c);
-                members = rest;
+    while let Some(first) = members.next() {
+        let mut range = members.clone();
+        is_member |= match (range.next(), range.next()) {
+            (Some('-'), Some(last)) => {
+                members = range;
+                (first..=last).contains(&c)
             }
-            rest => {
-                is_member |= *first == c;
-                members = rest;
-            }
-        }
+            _ => first == c,
+        };
     }
-    Some((is_member != is_negated, start + end + 1))
+    Some((is_member != is_negated, &inside[end + 1..]))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use crate::shell::{Command, is_assignment};
 
-use super::call::Call;
+use super::call::{Call, family};
+use super::wildcard;
 
 /// A word that runs the words after it.
 struct Wrapper {
@@ -131,6 +132,8 @@ pub(super) fn unwrap<'a>(command: &'a Command, folder: Option<&'a str>) -> Vec<C
         let program = path.rsplit('/').next().unwrap_or(path);
         calls.push(Call {
             program,
+            family: family(program),
+            is_pattern: wildcard::is_pattern(program),
             path,
             args,
             command,
@@ -179,11 +182,11 @@ fn takes_next(wrapper: &Wrapper, option: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell;
+    use crate::shell::{self, Budget};
 
     #[track_caller]
     fn check(line: &str, expected: &str) {
-        let commands = shell::parse(line).unwrap();
+        let commands = shell::parse(line, &Budget::default()).unwrap();
         let calls = unwrap(&commands[0], None);
         let last = calls.last().map(|call| {
             let args = call.args.iter().map(|arg| format!(" {arg}"));

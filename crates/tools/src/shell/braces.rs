@@ -1,16 +1,10 @@
 //! `{rm,-rf,/}`: one word that is several.
 
-use super::TooComplex;
 use super::draft::Glyph;
-
-/// Words that one word may become. People write ten; more is meant to confuse.
-const WORDS_MAX: usize = 1024;
-
-/// Characters that all of them may have together.
-const CHARS_MAX: usize = 1024 * 1024;
+use super::{Budget, TooComplex};
 
 /// Returns the words that a word with braces stands for; one without stays as it is.
-pub(super) fn expand(word: Vec<Glyph>) -> Result<Vec<Vec<Glyph>>, TooComplex> {
+pub(super) fn expand(word: Vec<Glyph>, budget: &Budget) -> Result<Vec<Vec<Glyph>>, TooComplex> {
     if !word.iter().any(|glyph| glyph.is('{')) {
         return Ok(vec![word]);
     }
@@ -18,10 +12,7 @@ pub(super) fn expand(word: Vec<Glyph>) -> Result<Vec<Vec<Glyph>>, TooComplex> {
     // Each entry waits to have its first braces expanded, from the given place on. The stack keeps their order.
     let mut waiting = vec![(word, 0)];
     while let Some((word, from)) = waiting.pop() {
-        let words = done.len() + waiting.len();
-        if words > WORDS_MAX || words * word.len() > CHARS_MAX {
-            return Err(TooComplex);
-        }
+        budget.spend(word.len())?;
         let Some(open) = (from..word.len()).find(|at| word[*at].is('{')) else {
             done.push(word);
             continue;
@@ -32,6 +23,7 @@ pub(super) fn expand(word: Vec<Glyph>) -> Result<Vec<Vec<Glyph>>, TooComplex> {
         };
         for alternative in alternatives.into_iter().rev() {
             let parts = [&word[..open], &alternative, &word[close + 1..]];
+            budget.spend(word.len())?;
             waiting.push((parts.concat(), open));
         }
     }

@@ -1,7 +1,7 @@
 //! A command on its way.
 
 use super::scope::assignment;
-use super::{Command, Redirect, TooComplex, braces};
+use super::{Budget, Command, Redirect, TooComplex, braces};
 
 /// A character of a word, and whether it means itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub(super) struct Word {
     pub(super) is_quoted: bool,
 }
 
-#[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct Draft<'a> {
+    budget: &'a Budget,
     pub(super) done: Vec<Command>,
     /// Which of the commands, done or on their way, reads which here-document.
     pub(super) here_documents: Vec<(usize, usize)>,
@@ -58,7 +58,7 @@ pub(super) struct Draft {
 /// A compound command whose end is still to come.
 pub(super) struct Compound {
     pub(super) end: &'static str,
-    /// Everything in it reads from the pipe before it.
+    /// Everything in it reads from the pipe before it, or before what it is in.
     pub(super) reads_pipe: bool,
     /// The function whose body it is.
     pub(super) function: Option<Function>,
@@ -70,7 +70,20 @@ pub(super) struct Function {
     pub(super) body_start: usize,
 }
 
-impl Draft {
+impl<'a> Draft<'a> {
+    pub(super) fn new(budget: &'a Budget) -> Self {
+        Self {
+            budget,
+            done: Vec::new(),
+            here_documents: Vec::new(),
+            command: Command::default(),
+            words: Vec::new(),
+            word: None,
+            is_word_quoted: false,
+            open: Vec::new(),
+        }
+    }
+
     pub(super) fn has_word(&self) -> bool {
         self.word.is_some()
     }
@@ -90,7 +103,7 @@ impl Draft {
         let Some(word) = self.word.take() else {
             return Ok(());
         };
-        for glyphs in braces::expand(word)? {
+        for glyphs in braces::expand(word, self.budget)? {
             let text = glyphs.iter().map(|glyph| glyph.c).collect();
             self.words.push(Word { text, is_quoted });
         }
@@ -108,6 +121,7 @@ impl Draft {
 
     /// Puts in the value of an expansion, which makes several words when it is not quoted.
     pub(super) fn expand(&mut self, value: &str, quoting: Quoting) -> Result<(), TooComplex> {
+        self.budget.spend(value.len())?;
         if quoting == Quoting::Double {
             let word = self.word.get_or_insert_default();
             word.extend(value.chars().map(Glyph::quoted));
@@ -138,6 +152,7 @@ impl Draft {
         for (at, value) in values.iter().enumerate() {
             if at > 0 {
                 self.end_word()?;
+                self.budget.spend(before.len())?;
                 self.word = Some(before.clone());
             }
             self.expand(value, quoting)?;
@@ -158,7 +173,12 @@ impl Draft {
 
     /// Returns whether the command reads from a pipe, or belongs to a group that does.
     pub(super) fn reads_pipe(&self) -> bool {
-        self.command.reads_pipe || self.open.iter().any(|compound| compound.reads_pipe)
+        self.command.reads_pipe || self.group_reads_pipe()
+    }
+
+    /// Returns whether the command belongs to a group that reads from a pipe.
+    pub(super) fn group_reads_pipe(&self) -> bool {
+        self.open.last().is_some_and(|group| group.reads_pipe)
     }
 
     /// Returns whether a closing parenthesis ends a pattern of `case` here.
@@ -196,7 +216,7 @@ impl Draft {
     pub(super) fn follow_compounds(&mut self) -> (usize, Vec<Function>) {
         let mut ended = Vec::new();
         let mut reserved = 0;
-        let reads_pipe = self.command.reads_pipe;
+        let reads_pipe = self.reads_pipe();
         for word in self.words.iter().take_while(|word| is_reserved(word)) {
             reserved += 1;
             let end = match word.text.as_str() {

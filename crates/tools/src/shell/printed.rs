@@ -1,10 +1,13 @@
 //! What a program prints, when its words and its input say so: payloads are written as text, or encoded.
 
+use std::collections::{HashMap, HashSet};
+use std::iter::repeat;
+
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::Command;
+use super::{Budget, Command, TooComplex};
 
 /// Padding may be missing: decoders take it either way.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -20,7 +23,10 @@ const BEFORE_PROGRAM: &[&str] = &[
 ];
 
 /// Returns what a command prints, when that is plain to see.
-pub(super) fn printed(command: &Command) -> Option<String> {
+pub(super) fn printed(command: &Command, budget: &Budget) -> Result<Option<String>, TooComplex> {
+    budget.spend_on(&command.words)?;
+    // Read, and written again.
+    budget.spend(2 * command.input.as_ref().map_or(0, String::len))?;
     let skipped = |word: &&String| BEFORE_PROGRAM.contains(&word.as_str());
     let words: Vec<&str> = command
         .words
@@ -28,11 +34,20 @@ pub(super) fn printed(command: &Command) -> Option<String> {
         .skip_while(skipped)
         .map(String::as_str)
         .collect();
-    let (path, args) = words.split_first()?;
+    let Some((path, args)) = words.split_first() else {
+        return Ok(None);
+    };
+    match path.rsplit('/').next().unwrap_or(path) {
+        "printf" => printf(args, budget),
+        program => Ok(printed_by(program, args, command)),
+    }
+}
+
+/// Returns what a program prints that prints little more than it is given.
+fn printed_by(program: &str, args: &[&str], command: &Command) -> Option<String> {
     let input = command.input.as_deref();
-    match path.rsplit('/').next()? {
+    match program {
         "echo" => Some(echo(args)),
-        "printf" => printf(args),
         "cat" | "tee" if args.iter().all(|arg| arg.starts_with('-')) => Some(input?.to_owned()),
         "cat" if args == ["/dev/fd/63"] => command.files.first().cloned(),
         "base64" if has(args, &["-d", "-D", "--decode", "-di", "-id"]) => base64(input?),
@@ -48,15 +63,21 @@ pub(super) fn printed(command: &Command) -> Option<String> {
 }
 
 /// Returns what commands print, when that is plain to see. Of a pipe, its last command prints.
-pub(super) fn all_printed(commands: &[Command]) -> Option<String> {
+pub(super) fn all_printed(
+    commands: &[Command],
+    budget: &Budget,
+) -> Result<Option<String>, TooComplex> {
     let mut texts = Vec::new();
     for (at, command) in commands.iter().enumerate() {
         let is_piped_on = commands.get(at + 1).is_some_and(|next| next.reads_pipe);
         if !is_piped_on {
-            texts.push(printed(command)?);
+            let Some(text) = printed(command, budget)? else {
+                return Ok(None);
+            };
+            texts.push(text);
         }
     }
-    (!texts.is_empty()).then(|| texts.join("\n"))
+    Ok((!texts.is_empty()).then(|| texts.join("\n")))
 }
 
 fn has(args: &[&str], wanted: &[&str]) -> bool {
@@ -77,17 +98,16 @@ fn echo(args: &[&str]) -> String {
     }
 }
 
-fn printf(args: &[&str]) -> Option<String> {
-    let args = match args.split_first()? {
-        (&"--", rest) => rest,
+fn printf(args: &[&str], budget: &Budget) -> Result<Option<String>, TooComplex> {
+    let (format, mut values) = match args {
         // The result goes into a variable.
-        (&"-v", _) => return None,
-        _ => args,
+        [] | ["--"] | ["-v", ..] => return Ok(None),
+        ["--", format, values @ ..] | [format, values @ ..] => (format, values),
     };
-    let (format, mut values) = args.split_first()?;
     let format = unescaped(format);
     let mut text = String::new();
     loop {
+        budget.spend(format.len())?;
         let before = values.len();
         let mut pieces = format.split('%');
         text.push_str(pieces.next().unwrap_or_default());
@@ -113,7 +133,7 @@ fn printf(args: &[&str]) -> Option<String> {
         }
         // The format is used again as long as values are left.
         if values.is_empty() || values.len() == before {
-            return Some(text);
+            return Ok(Some(text));
         }
     }
 }
@@ -209,16 +229,17 @@ fn reversed(line: &str) -> String {
 fn translated(text: &str, args: &[&str]) -> Option<String> {
     match args {
         ["-d", unwanted] => {
-            let unwanted = set(unwanted);
+            let unwanted: HashSet<char> = set(unwanted).into_iter().collect();
             Some(text.chars().filter(|c| !unwanted.contains(c)).collect())
         }
         [from, to] if !from.starts_with('-') => {
-            let (from, to) = (set(from), set(to));
+            let to = set(to);
             let last = *to.last()?;
-            let translate = |c: char| match from.iter().position(|other| *other == c) {
-                Some(at) => to.get(at).copied().unwrap_or(last),
-                None => c,
-            };
+            let pairs = set(from)
+                .into_iter()
+                .zip(to.into_iter().chain(repeat(last)));
+            let pairs: HashMap<char, char> = pairs.collect();
+            let translate = |c: char| pairs.get(&c).copied().unwrap_or(c);
             Some(text.chars().map(translate).collect())
         }
         _ => None,

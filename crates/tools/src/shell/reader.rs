@@ -6,69 +6,55 @@ mod input;
 mod names;
 
 use super::draft::{Draft, Quoting};
-use super::{Command, Scope, TooComplex};
+use super::{Budget, Command, Scope, TooComplex};
 use input::{Body, Pending};
 
 /// Substitutions and parentheses inside each other. People need three; more is meant to confuse.
 const DEPTH_MAX: usize = 32;
 
-/// What expansions may add to a line. Ten times the longest line there is.
-const EXPANDED_BYTES_MAX: usize = 1024 * 1024;
+/// What a text takes beside its characters, with the arguments it may be given.
+const TEXT_STEPS: usize = 100;
 
-pub(super) struct Reader {
+pub(super) struct Reader<'a> {
+    budget: &'a Budget,
     chars: Vec<char>,
     at: usize,
     scope: Scope,
     depth: usize,
-    expanded_bytes: usize,
-    calls: usize,
     /// Here-documents whose text is still to come, at the end of this line.
     pending: Vec<Pending>,
     bodies: Vec<Body>,
 }
 
-impl Reader {
-    pub(super) fn new(text: &str, scope: Scope) -> Self {
-        Self {
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &str, scope: Scope, budget: &'a Budget) -> Result<Self, TooComplex> {
+        budget.spend(text.len() + TEXT_STEPS)?;
+        Ok(Self {
+            budget,
             chars: text.chars().filter_map(plain).collect(),
             at: 0,
             scope,
             depth: 0,
-            expanded_bytes: 0,
-            calls: 0,
             pending: Vec::new(),
             bodies: Vec::new(),
-        }
+        })
     }
 
     pub(super) fn into_scope(self) -> Scope {
         self.scope
     }
 
-    /// Lets a reader of its own go through another text, with the names and the limits of this one.
+    /// Lets a reader of its own go through another text, with the names and the budget of this one.
     fn inside<T>(
         &mut self,
         text: &str,
         read: impl FnOnce(&mut Self) -> Result<T, TooComplex>,
     ) -> Result<T, TooComplex> {
-        self.charge(text.len())?;
-        let mut inner = Self::new(text, std::mem::take(&mut self.scope));
+        let mut inner = Self::new(text, std::mem::take(&mut self.scope), self.budget)?;
         inner.depth = self.depth;
-        inner.expanded_bytes = self.expanded_bytes;
-        inner.calls = self.calls;
         let read = read(&mut inner)?;
-        self.expanded_bytes = inner.expanded_bytes;
-        self.calls = inner.calls;
         self.scope = inner.scope;
         Ok(read)
-    }
-
-    fn charge(&mut self, bytes: usize) -> Result<(), TooComplex> {
-        self.expanded_bytes += bytes;
-        match self.expanded_bytes > EXPANDED_BYTES_MAX {
-            true => Err(TooComplex),
-            false => Ok(()),
-        }
     }
 
     /// Reads commands up to the end, or to the closing character.
@@ -77,7 +63,7 @@ impl Reader {
         if self.depth > DEPTH_MAX {
             return Err(TooComplex);
         }
-        let mut draft = Draft::default();
+        let mut draft = Draft::new(self.budget);
         while let Some(c) = self.next() {
             match c {
                 c if Some(c) == end => {
@@ -118,7 +104,7 @@ impl Reader {
     }
 
     /// Reads a subshell, a function's `()` or an arithmetic command.
-    fn parenthesis(&mut self, draft: &mut Draft) -> Result<(), TooComplex> {
+    fn parenthesis(&mut self, draft: &mut Draft<'_>) -> Result<(), TooComplex> {
         if self.peek() == Some('(') && !draft.has_word() && self.arithmetic(draft)? {
             return Ok(());
         }
@@ -130,23 +116,20 @@ impl Reader {
         if !draft.is_empty() {
             self.end_command(draft)?;
         }
-        let start = self.at;
         let mut commands = self.commands(Some(')'))?;
         for command in &mut commands {
             command.reads_pipe |= reads_pipe;
         }
-        if let Some(function) = draft.open.pop_if(|compound| compound.end == ")") {
-            let name = function.function.map(|function| function.name);
-            let body: String = self.chars[start..self.at].iter().collect();
-            self.scope
-                .set_function(&name.unwrap_or_default(), format!("({body}"));
+        let ended = draft.open.pop_if(|compound| compound.end == ")");
+        if let Some(function) = ended.and_then(|compound| compound.function) {
+            self.end_function(function)?;
         }
         draft.command.reads_pipe = false;
         draft.done.append(&mut commands);
         Ok(())
     }
 
-    fn part_of_word(&mut self, c: char, draft: &mut Draft) -> Result<(), TooComplex> {
+    fn part_of_word(&mut self, c: char, draft: &mut Draft<'_>) -> Result<(), TooComplex> {
         match c {
             '\\' => match self.next() {
                 None | Some('\n') => {}

@@ -1,47 +1,59 @@
 //! What names mean while a line is read: variables, functions and aliases it has set itself.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use super::UNKNOWN;
-
-/// Names of one kind that are followed. A line with more is too complex.
-const NAMES_MAX: usize = 256;
+use super::{Budget, TooComplex, UNKNOWN};
 
 /// The longest value that is followed: commands are shorter.
 const VALUE_BYTES_MAX: usize = 8 * 1024;
 
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub(crate) struct Scope {
     /// A loop variable has several values.
-    variables: HashMap<String, Vec<String>>,
-    aliases: HashMap<String, String>,
-    functions: HashMap<String, String>,
+    variables: HashMap<String, Rc<[String]>>,
+    aliases: HashMap<String, Rc<str>>,
+    functions: HashMap<String, Rc<str>>,
+    /// What `$0` and `$1`, `$2`, … are.
+    zeroth: Option<Rc<str>>,
+    arguments: Rc<[String]>,
     /// Functions that are being called: their own calls of themselves add nothing.
     calling: Vec<String>,
-    /// There were more names than are followed.
-    is_full: bool,
 }
 
 impl Scope {
-    pub(super) fn is_full(&self) -> bool {
-        self.is_full
+    /// Returns a copy, in which other things may get these names.
+    pub(crate) fn copied(&self, budget: &Budget) -> Result<Self, TooComplex> {
+        let names = self.variables.len() + self.aliases.len() + self.functions.len();
+        budget.spend(names)?;
+        Ok(Self {
+            variables: self.variables.clone(),
+            aliases: self.aliases.clone(),
+            functions: self.functions.clone(),
+            zeroth: self.zeroth.clone(),
+            arguments: self.arguments.clone(),
+            calling: self.calling.clone(),
+        })
     }
 
     /// Every function and what it does.
     pub(crate) fn functions(&self) -> impl Iterator<Item = (&str, &str)> {
         let functions = self.functions.iter();
-        functions.map(|(name, body)| (name.as_str(), body.as_str()))
+        functions.map(|(name, body)| (name.as_str(), body.as_ref()))
     }
 
-    pub(super) fn variable(&self, name: &str) -> Option<&[String]> {
-        self.variables.get(name).map(Vec::as_slice)
-    }
-
-    pub(super) fn set(&mut self, name: &str, mut values: Vec<String>) {
-        if values.iter().map(String::len).sum::<usize>() > VALUE_BYTES_MAX {
-            values = vec![UNKNOWN.to_owned()];
+    pub(super) fn variable(&self, name: &str) -> Option<Rc<[String]>> {
+        let argument = |number: usize| Some([self.arguments.get(number)?.clone()].into());
+        match name.as_bytes() {
+            b"@" | b"*" => Some(self.arguments.clone()),
+            b"0" => Some([self.zeroth.as_deref()?.to_owned()].into()),
+            [digit @ b'1'..=b'9'] => argument(usize::from(digit - b'1')),
+            _ => self.variables.get(name).cloned(),
         }
-        self.is_full |= !insert(&mut self.variables, name, values);
+    }
+
+    pub(super) fn set(&mut self, name: &str, values: Vec<String>) {
+        self.variables.insert(name.to_owned(), followed(values));
     }
 
     /// Takes note of `name=value`, and returns whether the word is one.
@@ -51,7 +63,8 @@ impl Scope {
         };
         let value = match name.strip_suffix('+') {
             Some(name) => {
-                let before = self.variable(name).and_then(|values| values.first());
+                let before = self.variable(name);
+                let before = before.as_ref().and_then(|values| values.first());
                 format!("{}{value}", before.map_or("", String::as_str))
             }
             None => value.to_owned(),
@@ -62,56 +75,43 @@ impl Scope {
 
     /// Sets what `$0`, `$1`, … and `$@` mean.
     pub(crate) fn set_arguments(&mut self, zeroth: &str, arguments: &[String]) {
-        const ARGUMENTS_MAX: usize = 9;
-        self.set("0", vec![zeroth.to_owned()]);
-        for number in 1..=ARGUMENTS_MAX {
-            let value = arguments.get(number - 1).cloned().unwrap_or_default();
-            self.set(&number.to_string(), vec![value]);
-        }
-        for name in ["@", "*"] {
-            self.set(name, arguments.to_vec());
-        }
+        self.zeroth = Some(zeroth.into());
+        self.arguments = followed(arguments.to_vec());
     }
 
     /// Returns what an alias stands for, and forgets it: inside itself it means the program.
-    pub(super) fn take_alias(&mut self, name: &str) -> Option<String> {
+    pub(super) fn take_alias(&mut self, name: &str) -> Option<Rc<str>> {
         self.aliases.remove(name)
     }
 
-    /// Takes note of what `alias name=text` says.
-    pub(super) fn set_alias(&mut self, word: &str) {
-        if let Some((name, text)) = word.split_once('=') {
-            self.is_full |= !insert(&mut self.aliases, name, text.to_owned());
-        }
+    pub(super) fn set_alias(&mut self, name: &str, text: Rc<str>) {
+        self.aliases.insert(name.to_owned(), text);
     }
 
-    pub(super) fn set_function(&mut self, name: &str, body: String) {
-        self.is_full |= !insert(&mut self.functions, name, body);
+    pub(super) fn set_function(&mut self, name: &str, body: Rc<str>) {
+        self.functions.insert(name.to_owned(), body);
     }
 
     /// Returns what a function does, unless it is being called already.
-    pub(super) fn function(&self, name: &str) -> Option<String> {
+    pub(super) fn function(&self, name: &str) -> Option<Rc<str>> {
         let is_being_called = self.calling.iter().any(|other| other == name);
         let body = self.functions.get(name).filter(|_| !is_being_called);
         body.cloned()
     }
 
-    /// Returns the names as the body of a function sees them.
-    pub(super) fn inside(&self, function: &str, arguments: &[String]) -> Self {
-        let mut inside = self.clone();
-        inside.calling.push(function.to_owned());
-        inside.set_arguments(function, arguments);
-        inside
+    /// Makes the names what the body of a function sees.
+    pub(super) fn enter(&mut self, function: &str, arguments: &[String]) {
+        self.calling.push(function.to_owned());
+        self.set_arguments(function, arguments);
     }
 }
 
-/// Returns whether there was room.
-fn insert<T>(names: &mut HashMap<String, T>, name: &str, value: T) -> bool {
-    let has_room = names.len() < NAMES_MAX || names.contains_key(name);
-    if has_room {
-        names.insert(name.to_owned(), value);
+/// Returns values as they are followed: those that are too long become unknown.
+fn followed(values: Vec<String>) -> Rc<[String]> {
+    match values.iter().map(String::len).sum::<usize>() > VALUE_BYTES_MAX {
+        true => [UNKNOWN.to_owned()].into(),
+        false => values.into(),
     }
-    has_room
 }
 
 /// Splits `name=value`; the name of `name+=value` keeps its `+`.

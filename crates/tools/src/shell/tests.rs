@@ -28,7 +28,11 @@ fn show(commands: &[Command]) -> String {
 
 #[track_caller]
 fn check(line: &str, expected: &str) {
-    assert_eq!(show(&parse(line).unwrap()), expected, "{line}");
+    assert_eq!(
+        show(&parse(line, &Budget::default()).unwrap()),
+        expected,
+        "{line}"
+    );
 }
 
 #[test]
@@ -96,8 +100,11 @@ fn here_documents_are_taken_out() {
 
 #[test]
 fn deep_nesting_is_refused() {
-    assert_eq!(parse(&"$(".repeat(100)), Err(TooComplex));
-    assert_eq!(parse(&"(".repeat(100)), Err(TooComplex));
+    assert_eq!(
+        parse(&"$(".repeat(100), &Budget::default()),
+        Err(TooComplex)
+    );
+    assert_eq!(parse(&"(".repeat(100), &Budget::default()), Err(TooComplex));
 }
 
 #[test]
@@ -125,7 +132,10 @@ fn braces_are_several_words() {
     check("a{b,c{d,e}}f", "abf·acdf·acef");
     check("{a..c} {1..3} {} {a}", "a·b·c·{1..3}·{}·{a}");
     check("'{a,b}'", "{a,b}");
-    assert_eq!(parse(&"{a,b}".repeat(100)), Err(TooComplex));
+    assert_eq!(
+        parse(&"{a,b}".repeat(100), &Budget::default()),
+        Err(TooComplex)
+    );
 }
 
 #[test]

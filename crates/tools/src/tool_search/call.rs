@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, Consent, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, Consent, Effect, Parallel, SessionId, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -66,10 +67,10 @@ impl Tool for Call {
         })
     }
 
-    fn consent(&self, arguments: &Value) -> Consent {
+    fn consent(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Consent {
         let real = self.stands_for(arguments);
         real.map_or(Consent::NotNeeded, |(tool, arguments)| {
-            tool.consent(&arguments)
+            tool.consent(&arguments, session, cwd)
         })
     }
 

@@ -1,7 +1,7 @@
 //! The command policy against verdicts that users know from the Python program, and against disguises.
 
 use hermes_core::Consent;
-use hermes_tools::policy::{consent_for, is_read_only};
+use hermes_tools::policy::{consent_for, consent_in, is_read_only};
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -332,46 +332,119 @@ proptest! {
 /// Long enough that time in its square would be minutes.
 const LONG_BYTES: usize = 30_000;
 
+/// What takes long when it is repeated.
+const PIECES: &[&str] = &[
+    "! ",
+    "a(){",
+    "<<a\na\n",
+    "$(",
+    "`",
+    "sudo ",
+    "eval ",
+    "a=b ",
+    "{ ",
+    "\"",
+    "-c ",
+    "x|",
+    "((",
+    "f(){ f;};f;",
+    "$a",
+    "a=$a$a;",
+    "{a,b}",
+    "x=({",
+    "<(",
+    "<<<a ",
+    "if ",
+    "case ",
+    "'",
+    "echo a|",
+    "tr a b|",
+    "${x:-",
+    "$'\\x",
+    "* ",
+    "[a-z",
+    "f(){ g;};g(){ f;f;};f;",
+    "alias a=a;a;",
+    "for x in a b;do $x$x;",
+    "a;",
+    "*;",
+    "cd a;",
+    "{ a;",
+    "[ a ];",
+    "eval a;",
+    "${x:-'}'}",
+    "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b} ",
+];
+
+/// Lines of recursive functions, and of what multiplies one half by the other.
+fn lines_that_multiply() -> Vec<String> {
+    let half = LONG_BYTES / 2;
+    let (word, words) = ("a".repeat(half), "b ".repeat(half / 2));
+    let fans = (0..30).map(|n| format!("f{n}(){{ f{0};f{0};}};", n + 1));
+    let functions = (0..250).map(|n| format!("f{n}(){{ a; }};"));
+    vec![
+        ":(){rm -=f  :|:& \0\0\0\0\0\0\0\u{18} \n\"\0f\n$1:|:& -=f  *|:& buf  :|:&b\u{1}\u{1}"
+            .to_owned(),
+        fans.collect::<String>() + "f0",
+        functions.collect::<String>() + &"eval a;".repeat(half / 7),
+        format!("echo $(printf {word}%s {words})"),
+        format!("echo {word}|xargs {}", "{}".repeat(half / 2)),
+        format!("cd {word}; rm {words}"),
+        format!("x={};{}", "a".repeat(8000), "${x//a/};".repeat(half / 9)),
+        format!("x=({}); {}", "a ".repeat(4000), "y$x".repeat(half / 3)),
+        format!("{}{word}", "sudo ".repeat(60)),
+        format!("{{{}}}{word}", ",".repeat(half)),
+    ]
+}
+
 #[test]
 fn a_line_made_to_take_long_is_judged_soon() {
     let started = std::time::Instant::now();
-    for piece in [
-        "! ",
-        "a(){",
-        "<<a\na\n",
-        "$(",
-        "`",
-        "sudo ",
-        "eval ",
-        "a=b ",
-        "{ ",
-        "\"",
-        "-c ",
-        "x|",
-        "((",
-        "f(){ f;};f;",
-        "$a",
-        "a=$a$a;",
-        "{a,b}",
-        "x=({",
-        "<(",
-        "<<<a ",
-        "if ",
-        "case ",
-        "'",
-        "echo a|",
-        "tr a b|",
-        "${x:-",
-        "$'\\x",
-        "* ",
-        "[a-z",
-        "f(){ g;};g(){ f;f;};f;",
-        "alias a=a;a;",
-        "for x in a b;do $x$x;",
-    ] {
-        let line = piece.repeat(LONG_BYTES / piece.len());
+    let repeated = PIECES
+        .iter()
+        .map(|piece| piece.repeat(LONG_BYTES / piece.len()));
+    for line in repeated.chain(lines_that_multiply()) {
         consent_for(&line);
         is_read_only(&line);
     }
     assert!(started.elapsed() < std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn a_line_that_is_only_long_is_judged() {
+    let text = "Some text that is written to a file.\n".repeat(2_000);
+    let script = "log \"building $name\"; make -C \"src/$name\" install || exit 1\n".repeat(500);
+    let functions = "log() { echo \"$1\" >> build.log; }\nname=hermes\n";
+    check(
+        "free",
+        &[
+            &format!("cat > notes.md <<'END'\n{text}END"),
+            &format!("echo '{text}' > notes.md"),
+            &format!("{functions}{script}"),
+        ],
+    );
+}
+
+#[test]
+fn where_a_line_runs_counts_in_all_of_it() {
+    let kind = |folder: Option<&str>, line: &str| match consent_in(folder, line) {
+        Consent::NotNeeded => "free",
+        Consent::Needed { .. } => "needed",
+        Consent::Forbidden { .. } => "forbidden",
+    };
+    for (folder, line, expected) in [
+        (Some("/"), "rm -rf *", "forbidden"),
+        (Some("/"), "bash -c 'rm -rf etc'", "forbidden"),
+        (Some("~"), "echo $(rm -rf .)", "forbidden"),
+        (None, "cd / && bash -c 'rm -rf *'", "forbidden"),
+        (Some("/"), "ssh host 'rm -rf *'", "needed"),
+        (None, "cd /etc && echo x > hosts", "needed"),
+        (Some("~/.ssh"), "echo key >> authorized_keys", "needed"),
+        (Some("/srv/project"), "echo x > hosts", "free"),
+        (Some("/srv/project"), "make > build.log 2>&1", "free"),
+        (Some("/etc"), "ls > /dev/null 2>&1", "free"),
+        (Some("/srv/project"), "rm notes.txt", "free"),
+    ] {
+        assert_eq!(kind(folder, line), expected, "{folder:?} {line}");
+    }
 }

@@ -187,7 +187,10 @@ async fn what_cannot_be_done_is_answered() {
 fn what_is_typed_is_judged_like_a_command() {
     let place = Place::new();
     let tool = place.tool(PROCESS);
-    let consent = |data: &str| tool.consent(&json!({"action": "submit", "data": data}));
+    let consent = |data: &str| {
+        let arguments = json!({"action": "submit", "data": data});
+        tool.consent(&arguments, &"s".into(), place.root())
+    };
     assert_eq!(consent("ls"), Consent::NotNeeded);
     assert!(matches!(consent("rm -rf /"), Consent::Forbidden { .. }));
 }

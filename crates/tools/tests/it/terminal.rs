@@ -1,7 +1,14 @@
 //! `terminal`, over a terminal that runs nothing: real commands are tested where they are run.
 
-use hermes_core::{Consent, Effect, Parallel};
-use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hermes_core::{
+    BoxFuture, CommandOutput, Consent, Effect, Parallel, SessionId, ShellCommand, Terminal,
+    TerminalError,
+};
+use hermes_tools::{ToolPorts, built_in};
+use serde_json::{Value, json};
 
 use crate::Place;
 
@@ -74,8 +81,44 @@ fn only_commands_that_surely_change_nothing_are_reads() {
 fn consent_follows_the_command() {
     let place = Place::new();
     let tool = place.tool(TERMINAL);
-    let consent = |command: &str| tool.consent(&json!({"command": command}));
+    let consent =
+        |command: &str| tool.consent(&json!({"command": command}), &"s".into(), place.root());
     assert_eq!(consent("ls"), Consent::NotNeeded);
     assert!(matches!(consent("rm -r x"), Consent::Needed { .. }));
     assert!(matches!(consent("rm -rf /"), Consent::Forbidden { .. }));
+    assert!(matches!(consent("rm -rf *"), Consent::Needed { .. }));
+    for workdir in ["/", "/usr/..", "/etc"] {
+        let arguments = json!({"command": "rm -rf *", "workdir": workdir});
+        let consent = tool.consent(&arguments, &"s".into(), place.root());
+        assert!(matches!(consent, Consent::Forbidden { .. }), "{workdir}");
+    }
+}
+
+/// A terminal whose shells were left at the top of everything. It runs nothing.
+struct AtTheTop;
+
+impl Terminal for AtTheTop {
+    fn run(&self, _: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
+        unreachable!("nothing runs here")
+    }
+
+    fn folder_here(&self, _: &SessionId, _: &Path) -> Option<PathBuf> {
+        Some("/".into())
+    }
+}
+
+#[test]
+fn the_folder_a_shell_was_left_in_counts() {
+    let place = Place::new();
+    let ports = ToolPorts {
+        terminal: Arc::new(AtTheTop),
+        ..place.ports()
+    };
+    let tools = built_in(&ports);
+    let tool = tools.iter().find(|tool| tool.spec().name == TERMINAL);
+    let consent = |arguments: Value| tool.unwrap().consent(&arguments, &"s".into(), place.root());
+    let here = consent(json!({"command": "rm -rf *"}));
+    assert!(matches!(here, Consent::Forbidden { .. }), "{here:?}");
+    let elsewhere = consent(json!({"command": "rm -rf *", "workdir": "build"}));
+    assert!(matches!(elsewhere, Consent::Needed { .. }), "{elsewhere:?}");
 }

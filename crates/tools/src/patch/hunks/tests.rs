@@ -54,6 +54,24 @@ fn a_hunk_matches_whole_lines_only() {
 }
 
 #[test]
+fn a_line_that_was_not_quoted_is_not_removed() {
+    // The first hunk has changed what the second one means to remove.
+    let overlapping = " one\n-two\n+2\n@@\n-two\n+zwei\n three\n";
+    let reason = misfit("one\ntwo\nthree\n", overlapping);
+    assert!(reason.contains("not in the file"), "{reason}");
+    let reason = misfit(
+        "begin()\nkeep_the_users_work()\nend()\n",
+        " begin()\n-log(1)\n end()",
+    );
+    assert!(reason.contains("not in the file"), "{reason}");
+    check(
+        "begin()\nlet total = count(a, b);\nend()\n",
+        " begin()\n-let total = count(a,b)\n+let total = 0;\n end()",
+        "begin()\nlet total = 0;\nend()\n",
+    );
+}
+
+#[test]
 fn a_hint_or_the_order_of_hunks_decides_between_places() {
     let text = "fn f\n  x\nfn g\n  x\n";
     check(text, "@@ fn g\n-  x\n+  y\n", "fn f\n  x\nfn g\n  y\n");

@@ -1,5 +1,7 @@
 //! What `$`, backticks and double quotes make of text.
 
+use std::rc::Rc;
+
 use super::Reader;
 use super::input::Body;
 use crate::shell::draft::{Draft, Quoting};
@@ -7,12 +9,13 @@ use crate::shell::parameter::{self, Parameter};
 use crate::shell::printed::{all_printed, escaped};
 use crate::shell::{Command, TooComplex, UNKNOWN};
 
-impl Reader {
+impl Reader<'_> {
     /// Reads `((…))` after its first parenthesis, if that is what it is. Only the expansions in it run anything.
-    pub(super) fn arithmetic(&mut self, draft: &mut Draft) -> Result<bool, TooComplex> {
+    pub(super) fn arithmetic(&mut self, draft: &mut Draft<'_>) -> Result<bool, TooComplex> {
         let mut depth = 0;
-        let rest = self.chars[self.at..].iter();
-        let inner_end = rest.enumerate().find_map(|(at, c)| {
+        let rest = &self.chars[self.at..];
+        self.budget.spend(rest.len())?;
+        let inner_end = rest.iter().enumerate().find_map(|(at, c)| {
             match c {
                 '(' => depth += 1,
                 ')' => depth -= 1,
@@ -38,7 +41,7 @@ impl Reader {
     /// Undoes the expansions in text that is read like a quoted string.
     pub(super) fn expanded_text(&mut self, text: &str) -> Result<Body, TooComplex> {
         let mut draft = self.inside(text, |inner| {
-            let mut draft = Draft::default();
+            let mut draft = Draft::new(inner.budget);
             inner.double_quoted(&mut draft, None)?;
             draft.end_word()?;
             Ok(draft)
@@ -51,7 +54,7 @@ impl Reader {
 
     pub(super) fn double_quoted(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut Draft<'_>,
         end: Option<char>,
     ) -> Result<(), TooComplex> {
         draft.push_quoted("");
@@ -76,7 +79,7 @@ impl Reader {
     /// Reads what follows a `$`.
     pub(super) fn expansion(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut Draft<'_>,
         quoting: Quoting,
     ) -> Result<(), TooComplex> {
         match self.peek() {
@@ -129,18 +132,17 @@ impl Reader {
     pub(super) fn variable(
         &mut self,
         name: &str,
-        draft: &mut Draft,
+        draft: &mut Draft<'_>,
         quoting: Quoting,
     ) -> Result<(), TooComplex> {
         let values = match (name, self.scope.variable(name)) {
-            (_, Some(values)) => values.to_vec(),
-            ("IFS", None) => vec![" ".to_owned()],
-            ("HOME", None) => vec!["~".to_owned()],
+            (_, Some(values)) => values,
+            ("IFS", None) => [" ".to_owned()].into(),
+            ("HOME", None) => ["~".to_owned()].into(),
             // A line has no arguments unless it is given some.
-            ("@" | "*" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9", None) => Vec::new(),
-            (name, None) => vec![format!("${name}")],
+            ("@" | "*" | "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9", None) => [].into(),
+            (name, None) => [format!("${name}")].into(),
         };
-        self.charge(values.iter().map(String::len).sum())?;
         draft.expand_each(&values, quoting)
     }
 
@@ -148,7 +150,7 @@ impl Reader {
     pub(super) fn parameter(
         &mut self,
         text: &str,
-        draft: &mut Draft,
+        draft: &mut Draft<'_>,
         quoting: Quoting,
     ) -> Result<(), TooComplex> {
         let (is_indirect, text) = match text.strip_prefix('!') {
@@ -161,7 +163,6 @@ impl Reader {
         };
         let (name, operation) = text.split_at(end);
         if let Some(values) = self.items(name, operation) {
-            self.charge(values.iter().map(String::len).sum())?;
             return draft.expand_each(&values, quoting);
         }
         if name == "IFS" || (operation.is_empty() && !is_indirect) {
@@ -172,11 +173,9 @@ impl Reader {
             let names = self.scope.variable(&value.unwrap_or_default());
             value = names.map(|values| values.join(" "));
         }
+        self.budget.spend(value.as_ref().map_or(0, String::len))?;
         match parameter::apply(value.as_deref(), operation) {
-            Parameter::Value(value) => {
-                self.charge(value.len())?;
-                draft.expand(&value, quoting)
-            }
+            Parameter::Value(value) => draft.expand(&value, quoting),
             Parameter::Instead(text) => {
                 let commands = self.inside(text, |inner| inner.commands(None))?;
                 let words: Vec<&str> = commands
@@ -198,21 +197,21 @@ impl Reader {
     }
 
     /// Returns what `${name[index]}` stands for.
-    pub(super) fn items(&self, name: &str, operation: &str) -> Option<Vec<String>> {
+    pub(super) fn items(&self, name: &str, operation: &str) -> Option<Rc<[String]>> {
         let index = operation.strip_prefix('[')?.strip_suffix(']')?;
         let values = self.scope.variable(name)?;
         match index {
-            "@" | "*" => Some(values.to_vec()),
+            "@" | "*" => Some(values),
             index => {
                 let value = values.get(index.parse::<usize>().ok()?)?;
-                Some(vec![value.clone()])
+                Some([value.clone()].into())
             }
         }
     }
 
     pub(super) fn backticks(
         &mut self,
-        draft: &mut Draft,
+        draft: &mut Draft<'_>,
         quoting: Quoting,
     ) -> Result<(), TooComplex> {
         let mut inside = String::new();
@@ -232,11 +231,10 @@ impl Reader {
     pub(super) fn substitute(
         &mut self,
         commands: Vec<Command>,
-        draft: &mut Draft,
+        draft: &mut Draft<'_>,
         quoting: Quoting,
     ) -> Result<(), TooComplex> {
-        let value = all_printed(&commands).unwrap_or_else(|| UNKNOWN.to_owned());
-        self.charge(value.len())?;
+        let value = all_printed(&commands, self.budget)?.unwrap_or_else(|| UNKNOWN.to_owned());
         draft.command.substitutions.extend(commands);
         draft.expand(value.trim_end_matches('\n'), quoting)
     }
@@ -280,7 +278,7 @@ impl Reader {
         &mut self,
         start: usize,
         text: &str,
-        draft: &mut Draft,
+        draft: &mut Draft<'_>,
         quoting: Quoting,
     ) -> Result<(), TooComplex> {
         let Some(first_end) = text.find('}').filter(|_| text.contains(['\'', '"'])) else {

@@ -19,14 +19,17 @@ pub(super) struct Body {
     pub(super) substitutions: Vec<Command>,
 }
 
-impl Reader {
+impl Reader<'_> {
     /// Reads what follows a `<` or `>`.
-    pub(super) fn redirect(&mut self, first: char, draft: &mut Draft) -> Result<(), TooComplex> {
+    pub(super) fn redirect(
+        &mut self,
+        first: char,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), TooComplex> {
         if self.skip_if('(') {
             let commands = self.substitution()?;
-            let text = all_printed(&commands).filter(|_| first == '<');
-            self.charge(text.as_ref().map_or(0, String::len))?;
-            draft.command.files.extend(text);
+            let text = all_printed(&commands, self.budget)?;
+            draft.command.files.extend(text.filter(|_| first == '<'));
             draft.command.substitutions.extend(commands);
             draft.push_quoted("/dev/fd/63");
             return Ok(());
@@ -52,7 +55,7 @@ impl Reader {
     }
 
     /// Reads what follows `<<`.
-    pub(super) fn here_document(&mut self, draft: &mut Draft) -> Result<(), TooComplex> {
+    pub(super) fn here_document(&mut self, draft: &mut Draft<'_>) -> Result<(), TooComplex> {
         draft.command.reads_here_document = true;
         if self.skip_if('<') {
             draft.command.input = Some(self.single_word(draft)?.text);
@@ -99,9 +102,9 @@ impl Reader {
     }
 
     /// Reads the word after a redirection.
-    pub(super) fn single_word(&mut self, draft: &mut Draft) -> Result<Word, TooComplex> {
+    pub(super) fn single_word(&mut self, draft: &mut Draft<'_>) -> Result<Word, TooComplex> {
         self.take_while(|c| matches!(c, ' ' | '\t'));
-        let mut target = Draft::default();
+        let mut target = Draft::new(self.budget);
         while let Some(c) = self.peek() {
             if c.is_whitespace() || matches!(c, ';' | '&' | '|' | '<' | '>' | '(' | ')') {
                 // `>&1` and `>&-` have their target right after the sign, so no sign begins a word.
@@ -121,7 +124,7 @@ impl Reader {
     }
 
     /// Gives commands the input that is known by now.
-    pub(super) fn fill_in_input(&mut self, draft: Draft) -> Result<Vec<Command>, TooComplex> {
+    pub(super) fn fill_in_input(&mut self, draft: Draft<'_>) -> Result<Vec<Command>, TooComplex> {
         let mut commands = draft.done;
         for (command, body) in draft.here_documents {
             if let Some(command) = commands.get_mut(command) {
@@ -132,9 +135,7 @@ impl Reader {
         }
         for at in 1..commands.len() {
             if commands[at].reads_pipe && commands[at].input.is_none() {
-                let input = printed(&commands[at - 1]);
-                self.charge(input.as_ref().map_or(0, String::len))?;
-                commands[at].input = input;
+                commands[at].input = printed(&commands[at - 1], self.budget)?;
             }
         }
         Ok(commands)

@@ -5,15 +5,15 @@ use crate::shell::draft::{Compound, Draft, Function};
 use crate::shell::printed::printed;
 use crate::shell::{Command, TooComplex, scope};
 
-/// Calls of functions in a line that are followed.
-const CALLS_MAX: usize = 256;
+/// What a command takes beside its words.
+const COMMAND_STEPS: usize = 40;
 
 /// Builtins that take assignments as arguments.
 const DECLARING: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
 
-impl Reader {
+impl Reader<'_> {
     /// Returns the name before `()`, and skips the `)`.
-    pub(super) fn function_name(&mut self, draft: &mut Draft) -> Option<String> {
+    pub(super) fn function_name(&mut self, draft: &mut Draft<'_>) -> Option<String> {
         let rest = &self.chars[self.at..];
         let spaces = rest.iter().take_while(|c| matches!(c, ' ' | '\t')).count();
         let (name, before) = draft.words.split_last()?;
@@ -28,7 +28,7 @@ impl Reader {
     }
 
     /// Reads `name=(…)` after its parenthesis.
-    pub(super) fn array(&mut self, draft: &mut Draft) -> Result<(), TooComplex> {
+    pub(super) fn array(&mut self, draft: &mut Draft<'_>) -> Result<(), TooComplex> {
         draft.end_word()?;
         let name = draft.words.pop().unwrap_or_default().text;
         let commands = self.commands(Some(')'))?;
@@ -41,7 +41,10 @@ impl Reader {
     }
 
     /// Reads `function name {` from its brace on.
-    pub(super) fn function_with_keyword(&mut self, draft: &mut Draft) -> Result<(), TooComplex> {
+    pub(super) fn function_with_keyword(
+        &mut self,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), TooComplex> {
         self.at -= 1;
         let name = draft.words.pop().unwrap_or_default().text;
         draft.words.pop();
@@ -52,7 +55,7 @@ impl Reader {
     pub(super) fn begin_function(
         &mut self,
         name: String,
-        draft: &mut Draft,
+        draft: &mut Draft<'_>,
     ) -> Result<(), TooComplex> {
         if !draft.words.is_empty() {
             self.end_command(draft)?;
@@ -67,22 +70,23 @@ impl Reader {
         let body_start = self.at;
         draft.open.push(Compound {
             end,
-            reads_pipe: false,
+            reads_pipe: draft.group_reads_pipe(),
             function: Some(Function { name, body_start }),
         });
         Ok(())
     }
 
     /// Ends a command: takes note of what it means for those after it.
-    pub(super) fn end_command(&mut self, draft: &mut Draft) -> Result<(), TooComplex> {
+    pub(super) fn end_command(&mut self, draft: &mut Draft<'_>) -> Result<(), TooComplex> {
         draft.end_word()?;
         if draft.is_empty() {
             return Ok(());
         }
+        self.budget.spend(COMMAND_STEPS)?;
         let reads_pipe = draft.reads_pipe();
         let (reserved, ended) = draft.follow_compounds();
         for function in ended {
-            self.end_function(function, self.at)?;
+            self.end_function(function)?;
         }
         let words = std::mem::take(&mut draft.words);
         let mut command = std::mem::take(&mut draft.command);
@@ -92,7 +96,7 @@ impl Reader {
         if may_be_alias {
             self.expand_alias(&mut command, reserved)?;
         }
-        self.take_note(&command, reserved);
+        self.take_note(&command, reserved)?;
         let called = self.called(&command, reserved)?;
         draft.done.push(command);
         draft.done.extend(called);
@@ -100,7 +104,11 @@ impl Reader {
     }
 
     /// Takes note of the variables, aliases and arguments a command sets.
-    pub(super) fn take_note(&mut self, command: &Command, reserved: usize) {
+    pub(super) fn take_note(
+        &mut self,
+        command: &Command,
+        reserved: usize,
+    ) -> Result<(), TooComplex> {
         let words = &command.words[reserved..];
         let is_assignment = |word: &&String| scope::assignment(word).is_some();
         let assigned = words.iter().take_while(is_assignment).count();
@@ -114,13 +122,16 @@ impl Reader {
             {
                 self.scope.set(name, values.to_vec());
             }
-            return;
+            return Ok(());
         }
         let Some((program, args)) = words[assigned..].split_first() else {
-            return;
+            return Ok(());
         };
         match program.as_str() {
-            "alias" => args.iter().for_each(|arg| self.scope.set_alias(arg)),
+            "alias" => {
+                let texts = args.iter().filter_map(|arg| arg.split_once('='));
+                texts.for_each(|(name, text)| self.scope.set_alias(name, text.into()));
+            }
             "set" => {
                 let options = args.iter().take_while(|arg| arg.starts_with('-')).count();
                 if args.len() > options || options > 0 && args[options - 1] == "--" {
@@ -138,8 +149,8 @@ impl Reader {
                     words,
                     ..Command::default()
                 };
-                self.scope
-                    .set(&args[1], printed(&inner).into_iter().collect());
+                let text = printed(&inner, self.budget)?;
+                self.scope.set(&args[1], text.into_iter().collect());
             }
             program if DECLARING.contains(&program) => {
                 args.iter().for_each(|arg| {
@@ -148,6 +159,7 @@ impl Reader {
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Replaces an alias by what it stands for.
@@ -160,9 +172,8 @@ impl Reader {
         let Some(text) = self.scope.take_alias(&name) else {
             return Ok(());
         };
-        self.enter()?;
         let mut commands = self.inside(&text, |inner| inner.commands(None))?;
-        self.scope.set_alias(&format!("{name}={text}"));
+        self.scope.set_alias(&name, text);
         if let Some(last) = commands.pop() {
             command.words.splice(reserved..=reserved, last.words);
             command.substitutions.extend(last.substitutions);
@@ -184,9 +195,8 @@ impl Reader {
         let Some(body) = self.scope.function(name) else {
             return Ok(Vec::new());
         };
-        self.enter()?;
-        let outside = self.scope.clone();
-        self.scope = outside.inside(name, arguments);
+        let outside = self.scope.copied(self.budget)?;
+        self.scope.enter(name, arguments);
         let mut commands = self.inside(&body, |inner| inner.commands(None))?;
         self.scope = outside;
         for inner in &mut commands {
@@ -195,32 +205,20 @@ impl Reader {
         Ok(commands)
     }
 
-    /// Counts a call that is followed.
-    pub(super) fn enter(&mut self) -> Result<(), TooComplex> {
-        self.calls += 1;
-        match self.calls > CALLS_MAX {
-            true => Err(TooComplex),
-            false => Ok(()),
-        }
-    }
-
-    pub(super) fn end_function(
-        &mut self,
-        function: Function,
-        end: usize,
-    ) -> Result<(), TooComplex> {
-        let body = &self.chars[function.body_start.min(end)..end];
+    /// Takes note of a function whose body ends here.
+    pub(super) fn end_function(&mut self, function: Function) -> Result<(), TooComplex> {
+        let body = &self.chars[function.body_start.min(self.at)..self.at];
+        self.budget.spend(body.len())?;
         let body: String = body.iter().collect();
-        self.charge(body.len())?;
-        self.scope.set_function(&function.name, body);
+        self.scope.set_function(&function.name, body.into());
         Ok(())
     }
 
     /// Ends functions whose end never came: they go on to the end of the text.
-    pub(super) fn close(&mut self, draft: &mut Draft) -> Result<(), TooComplex> {
+    pub(super) fn close(&mut self, draft: &mut Draft<'_>) -> Result<(), TooComplex> {
         for compound in std::mem::take(&mut draft.open) {
             if let Some(function) = compound.function {
-                self.end_function(function, self.at)?;
+                self.end_function(function)?;
             }
         }
         Ok(())

@@ -1,0 +1,246 @@
+//! Hides keys in what tools return, before a model sees it.
+//!
+//! Unlike [`redact`](crate::redact::redact), which may take a word too many out of a log, this must leave source code
+//! alone: a model edits what it reads. So only three things are hidden: Hermes' own keys by their value, what has the
+//! unmistakable shape of a key, and random values that are assigned to a name such as `API_KEY`.
+
+use std::borrow::Cow;
+
+use crate::redact::{Piece, key_shape, pieces};
+use crate::secret::Secret;
+
+/// Stands for a key. A model that writes it back would destroy the key, so calls that hold it are refused.
+pub const LABEL: &str = "[key-hidden-by-hermes]";
+
+/// A shorter value is no key, and may be an ordinary word.
+const OWN_CHARS_MIN: usize = 12;
+
+/// The shortest run of letters and digits in a random value.
+const RANDOM_RUN_MIN: usize = 16;
+
+/// The shortest body of a private key, and the longest.
+const BODY_BYTES_MIN: usize = 32;
+const BODY_BYTES_MAX: usize = 16 * 1024;
+
+/// What may stand between a name and the value it is given: `KEY="…`, `"key": "…`.
+const ASSIGNMENT_BYTES_MAX: usize = 6;
+
+const KEY_BEGIN: &str = "PRIVATE KEY-----";
+const KEY_END: &str = "-----END ";
+
+/// How the names of keys end.
+const NAME_ENDINGS: &[&str] = &[
+    "api_key",
+    "api_secret",
+    "api_token",
+    "apikey",
+    "access_key",
+    "access_token",
+    "auth_token",
+    "bot_token",
+    "client_secret",
+    "password",
+    "refresh_token",
+    "secret_key",
+    "secret_access_key",
+];
+
+/// Knows which keys are Hermes' own.
+#[derive(Debug, Clone, Default)]
+pub struct HiddenKeys {
+    own: Vec<Secret>,
+}
+
+impl HiddenKeys {
+    /// Hides these keys by their value, and others by their shape.
+    pub fn own(keys: impl IntoIterator<Item = Secret>) -> Self {
+        let keys = keys.into_iter();
+        let mut own: Vec<Secret> = keys
+            .filter(|key| key.expose().len() >= OWN_CHARS_MIN && !is_place(key.expose()))
+            .collect();
+        // A key that is part of another must not break it up.
+        own.sort_by_key(|key| std::cmp::Reverse(key.expose().len()));
+        Self { own }
+    }
+
+    /// Returns the text with a label in the place of each key.
+    pub fn hide(&self, text: String) -> String {
+        let mut text = text;
+        for key in &self.own {
+            if text.contains(key.expose()) {
+                text = text.replace(key.expose(), LABEL);
+            }
+        }
+        match hide_private_keys(&text) {
+            Cow::Borrowed(_) => {}
+            Cow::Owned(hidden) => text = hidden,
+        }
+        hide_words(&text).unwrap_or(text)
+    }
+}
+
+/// Paths and addresses are no keys, whatever the variable is called that holds them.
+fn is_place(value: &str) -> bool {
+    value.starts_with(['/', '~', '.'])
+        || value.contains("://")
+        || value.contains(char::is_whitespace)
+}
+
+/// Hides words that are keys; `None` when there are none.
+fn hide_words(text: &str) -> Option<String> {
+    let mut hidden: Option<String> = None;
+    let mut at = 0;
+    let mut name_before = false;
+    let mut gap = "";
+    for piece in pieces(text) {
+        let (piece, key) = match piece {
+            Piece::Between(between) => {
+                gap = between;
+                (between, None)
+            }
+            Piece::Word(word) => {
+                let is_value = name_before && is_assignment(gap) && is_random(word);
+                name_before = is_name(word);
+                (word, if is_value { Some(0) } else { key_shape(word) })
+            }
+        };
+        let until_now = || text[..at].to_owned();
+        if let Some(start) = key {
+            let hidden = hidden.get_or_insert_with(until_now);
+            hidden.push_str(&piece[..start]);
+            hidden.push_str(LABEL);
+        } else if let Some(hidden) = &mut hidden {
+            hidden.push_str(piece);
+        }
+        at += piece.len();
+    }
+    hidden
+}
+
+fn is_name(word: &str) -> bool {
+    let word = word.to_ascii_lowercase().replace('-', "_");
+    NAME_ENDINGS.iter().any(|ending| word.ends_with(ending))
+}
+
+fn is_assignment(gap: &str) -> bool {
+    let is_sign = |c: char| matches!(c, ' ' | '\t' | '"' | '\'' | ':' | '=');
+    gap.len() <= ASSIGNMENT_BYTES_MAX && gap.contains([':', '=']) && gap.chars().all(is_sign)
+}
+
+/// Names in code have no long runs with both letters and digits; random values have.
+fn is_random(word: &str) -> bool {
+    let mut runs = word.split(|c: char| !c.is_ascii_alphanumeric());
+    runs.any(|run| {
+        run.len() >= RANDOM_RUN_MIN
+            && run.bytes().any(|byte| byte.is_ascii_digit())
+            && run.bytes().any(|byte| byte.is_ascii_alphabetic())
+    })
+}
+
+/// Hides the bodies of private keys in PEM.
+fn hide_private_keys(text: &str) -> Cow<'_, str> {
+    let mut hidden = Cow::Borrowed(text);
+    let mut from = 0;
+    while let Some(found) = hidden[from..].find(KEY_BEGIN) {
+        let start = from + found + KEY_BEGIN.len();
+        let rest = &hidden[start..];
+        let end = rest.find(KEY_END).unwrap_or(rest.len());
+        from = start;
+        if is_body(&rest[..end]) {
+            hidden
+                .to_mut()
+                .replace_range(start..start + end, &format!("\n{LABEL}\n"));
+        }
+    }
+    hidden
+}
+
+/// Returns whether a text is encoded, perhaps with numbers of lines, quotes and headers, and no code.
+fn is_body(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "+/=|,:\\\"'- \t\r\n".contains(c);
+    let spaces = text.matches(' ').count();
+    (BODY_BYTES_MIN..=BODY_BYTES_MAX).contains(&text.len())
+        && text.chars().all(is_part)
+        // Prose has a space for every word.
+        && spaces * 20 <= text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(text: &str) -> String {
+        HiddenKeys::default().hide(text.to_owned())
+    }
+
+    #[test]
+    fn what_has_the_shape_of_a_key_is_hidden() {
+        for (text, expected) in [
+            ("key sk-proj-abc123def456ghi789jkl, ok", "key [], ok"),
+            (
+                "5|  api_key: sk-test-0123456789abcdef0123",
+                "5|  api_key: []",
+            ),
+            (
+                "url?x=x_ghp_abcdefghijklmnopqrst0123456789&y=1",
+                "url?x=x_[]&y=1",
+            ),
+            (
+                "SECRET_KEY=abcdef0123456789abcdef\nB=2",
+                "SECRET_KEY=[]\nB=2",
+            ),
+            (
+                "\"client_secret\": \"0a1b2c3d4e5f6a7b8c9d\"",
+                "\"client_secret\": \"[]\"",
+            ),
+        ] {
+            assert_eq!(hidden(text), expected.replace("[]", LABEL), "{text}");
+        }
+    }
+
+    #[test]
+    fn source_code_and_talk_are_left_alone() {
+        for text in [
+            "let password = read_password_from_terminal2()?;",
+            "api_key = settings2.openai_api_key_of_this_profile",
+            "next_page_token: 0a1b2c3d4e5f6a7b8c9d0a1b",
+            "commit 3f786850e387550fdab836ed7e6dc881de23001b",
+            "if line.starts_with(\"-----BEGIN RSA PRIVATE KEY-----\") { return Err(Found::Key { line }); }",
+            "The password\n\n0a1b2c3d4e5f6a7b8c9d0a1b is not one",
+            "xai-grok-3-release-notes-2025 and task-list",
+        ] {
+            assert_eq!(hidden(text), text);
+        }
+    }
+
+    #[test]
+    fn our_own_keys_are_hidden_whatever_their_shape() {
+        let keys = [
+            "weird+shape/of a key",
+            "weirdshape+9f",
+            "short",
+            "/home/me/key-file",
+        ];
+        let keys = HiddenKeys::own(keys.map(Secret::new));
+        let text = "weirdshape+9f, short, /home/me/key-file".to_owned();
+        assert_eq!(
+            keys.hide(text),
+            format!("{LABEL}, short, /home/me/key-file")
+        );
+    }
+
+    #[test]
+    fn of_a_private_key_only_the_frame_is_shown() {
+        let body = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAA\n2|AAAEbm9uZQAAAAAAAAAB";
+        for end in ["\n3|-----END OPENSSH PRIVATE KEY-----\nrest", ""] {
+            let text = format!("1|-----BEGIN OPENSSH PRIVATE KEY-----\n{body}{end}");
+            let shown = hidden(&text);
+            assert!(
+                !shown.contains("b3Blbn") && shown.contains(LABEL),
+                "{shown}"
+            );
+            assert!(shown.starts_with("1|-----BEGIN"), "{shown}");
+            assert!(end.is_empty() || shown.ends_with("rest"), "{shown}");
+        }
+    }
+}
