@@ -1,10 +1,10 @@
 //! Which stored keys rest, kept in `auth.json`, so that every process spares a key that one of them was refused.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_config::{AuthError, AuthFile, Home, KeyState, Refusal, StoredKey, used_keys};
-use hermes_core::{Clock as _, ModelErrorKind, Secret};
+use hermes_core::{BoxFuture, Clock as _, ModelErrorKind, Secret};
 use hermes_llm::{KeyLedger, KeyRefusal};
 
 use crate::wiring::SystemClock;
@@ -41,22 +41,36 @@ impl KeyLedger for AuthLedger {
         }
     }
 
-    fn refused(&self, provider: &str, key: &Secret, refusal: &KeyRefusal) {
-        let Some((folder, stored)) = self.find(provider, key) else {
-            return;
-        };
-        let now = SystemClock.now();
-        let refusal = Refusal {
-            at: now,
-            rest: refusal.rest,
-            reason: reason(refusal.kind).to_owned(),
-            message: refusal.message.clone(),
-        };
-        let noted: Result<bool, AuthError> =
-            AuthFile::change(folder, now, |file| Ok(file.rest(provider, key, &refusal)));
-        if let Err(error) = noted {
-            tracing::warn!(%error, label = stored.label, "cannot write down that a key was refused");
-        }
+    fn refused<'a>(
+        &'a self,
+        provider: &'a str,
+        key: &'a Secret,
+        refusal: &'a KeyRefusal,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some((folder, stored)) = self.find(provider, key).cloned() else {
+                return;
+            };
+            let refusal = Refusal {
+                at: SystemClock.now(),
+                rest: refusal.rest,
+                reason: reason(refusal.kind).to_owned(),
+                message: refusal.message.clone(),
+            };
+            // Another process may hold the file for seconds.
+            let writing = tokio::task::spawn_blocking(move || write(&folder, &stored, &refusal));
+            // It fails only when the runtime ends.
+            let _ = writing.await;
+        })
+    }
+}
+
+fn write(folder: &Path, key: &StoredKey, refusal: &Refusal) {
+    let written: Result<bool, AuthError> = AuthFile::change(folder, refusal.at, |file| {
+        Ok(file.rest(&key.provider, &key.secret, refusal))
+    });
+    if let Err(error) = written {
+        tracing::warn!(%error, label = key.label, "cannot write down that a key was refused");
     }
 }
 

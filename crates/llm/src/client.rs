@@ -219,11 +219,11 @@ impl<'a> Asking<'a> {
                 }
                 State::Ready => match self.open().await {
                     Ok(attempt) => self.state = State::Streaming(Box::new(attempt)),
-                    Err(failure) => return Some(self.failed(failure, Usage::default())),
+                    Err(failure) => return Some(self.failed(failure, Usage::default()).await),
                 },
                 State::Streaming(attempt) => {
                     let step = attempt.next().await;
-                    return Some(self.step(step));
+                    return Some(self.step(step).await);
                 }
             }
         }
@@ -260,7 +260,7 @@ impl<'a> Asking<'a> {
         Ok(Some(token))
     }
 
-    fn step(&mut self, step: Step) -> Result<Delta, ModelError> {
+    async fn step(&mut self, step: Step) -> Result<Delta, ModelError> {
         match step {
             Step::Delta(delta) => {
                 self.show(&delta);
@@ -271,11 +271,12 @@ impl<'a> Asking<'a> {
                 if is_refusal && self.shown == Shown::Nothing && self.has_fallback() {
                     let message = "the provider's filter refused to answer";
                     let kind = ModelErrorKind::ContentFilter;
-                    return self.failed(Failure::new(kind, Remedy::OtherModel, message), usage);
+                    let failure = Failure::new(kind, Remedy::OtherModel, message);
+                    return self.failed(failure, usage).await;
                 }
                 Ok(self.finish(reason, usage))
             }
-            Step::Failed { failure, usage } => self.failed(failure, usage),
+            Step::Failed { failure, usage } => self.failed(failure, usage).await,
         }
     }
 
@@ -301,7 +302,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Decides what follows a failed attempt: an end, or a notice and another attempt.
-    fn failed(&mut self, failure: Failure, usage: Usage) -> Result<Delta, ModelError> {
+    async fn failed(&mut self, failure: Failure, usage: Usage) -> Result<Delta, ModelError> {
         match self.shown {
             Shown::Text => return Ok(self.finish(FinishReason::Cut, usage)),
             Shown::Workings => {
@@ -320,13 +321,13 @@ impl<'a> Asking<'a> {
                 Ok(self.retry(&failure, Duration::ZERO))
             }
             Remedy::Unsigned | Remedy::OtherModel => self.fall_back(failure),
-            Remedy::OtherKey => self.other_key(failure),
+            Remedy::OtherKey => self.other_key(failure).await,
             Remedy::Again => self.again(failure),
         }
     }
 
     /// A rate limit is waited out once with the same key; then, as any refused key, it rests and another takes over.
-    fn other_key(&mut self, failure: Failure) -> Result<Delta, ModelError> {
+    async fn other_key(&mut self, failure: Failure) -> Result<Delta, ModelError> {
         if failure.kind == ModelErrorKind::Auth && self.may_renew() {
             self.refused_token = self.key.take();
             return Ok(self.retry(&failure, Duration::ZERO));
@@ -337,7 +338,7 @@ impl<'a> Asking<'a> {
             self.waited_for_key = true;
             return self.again(failure);
         }
-        if self.refuse_key(&failure) {
+        if self.refuse_key(&failure).await {
             self.key = None;
             self.waited_for_key = false;
             self.state = State::Ready;
@@ -359,20 +360,22 @@ impl<'a> Asking<'a> {
     }
 
     /// Lets the current key rest and returns whether another one is good.
-    fn refuse_key(&self, failure: &Failure) -> bool {
+    async fn refuse_key(&self, failure: &Failure) -> bool {
         let Some(key) = &self.key else {
             return false;
         };
         let rest = rest_after(failure.kind, failure.retry_after);
+        let has_other = self.client.pools[self.route].rest(key, rest);
         if let Some(ledger) = &self.client.ledger {
             let refusal = KeyRefusal {
                 kind: failure.kind,
                 rest,
                 message: self.clean(&failure.message),
             };
-            ledger.refused(&self.route().name.provider, key, &refusal);
+            let provider = &self.route().name.provider;
+            ledger.refused(provider, key, &refusal).await;
         }
-        self.client.pools[self.route].rest(key, rest)
+        has_other
     }
 
     fn again(&mut self, failure: Failure) -> Result<Delta, ModelError> {

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{ModelErrorKind, Random, Secret};
+use hermes_core::{BoxFuture, ModelErrorKind, Random, Secret};
 use tokio::time::Instant;
 
 /// A refused key may have been a hiccup of the provider's, or was renewed meanwhile.
@@ -36,13 +36,19 @@ impl Strategy {
 
 /// Remembers beyond one client, and beyond one process, which keys rest.
 ///
-/// The client asks it once, when it is made, and tells it each refusal. Both are called between requests and must be
-/// quick; what cannot be written down is forgotten.
+/// The client asks it once, when it is made, and tells it each refusal before its next request. What cannot be written
+/// down is forgotten.
 pub trait KeyLedger: Send + Sync + std::fmt::Debug {
     /// Returns how long a key is still to rest.
     fn rest_left(&self, provider: &str, key: &Secret) -> Option<Duration>;
 
-    fn refused(&self, provider: &str, key: &Secret, refusal: &KeyRefusal);
+    /// Writes a refusal down. Must not block the thread, whoever else holds what it writes to.
+    fn refused<'a>(
+        &'a self,
+        provider: &'a str,
+        key: &'a Secret,
+        refusal: &'a KeyRefusal,
+    ) -> BoxFuture<'a, ()>;
 }
 
 /// A key that the provider did not take.

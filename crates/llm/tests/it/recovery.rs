@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use hermes_core::{
-    Delta, FinishReason, Message, ModelErrorKind, ModelNotice, ModelRequest, Reasoning, Role,
-    Secret, SessionId, TurnId,
+    BoxFuture, Delta, FinishReason, Message, ModelErrorKind, ModelNotice, ModelRequest, Reasoning,
+    Role, Secret, SessionId, TurnId,
 };
 use hermes_core::{Model as _, Part};
 use hermes_llm::{KeyLedger, KeyRefusal, ModelSettings, Protocol};
@@ -372,9 +372,15 @@ impl KeyLedger for Ledger {
         (key.expose() == self.resting).then_some(Duration::from_secs(600))
     }
 
-    fn refused(&self, provider: &str, key: &Secret, refusal: &KeyRefusal) {
+    fn refused<'a>(
+        &'a self,
+        provider: &'a str,
+        key: &'a Secret,
+        refusal: &'a KeyRefusal,
+    ) -> BoxFuture<'a, ()> {
         let note = (provider.into(), key.expose().into(), refusal.clone());
         self.refused.lock().unwrap().push(note);
+        Box::pin(async {})
     }
 }
 
