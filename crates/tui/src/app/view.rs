@@ -44,7 +44,9 @@ impl App {
             }
             (Some(picker), _) => {
                 lower.extend(has_rules.then(rule));
-                lower.extend(picker.rows(columns, rows.saturating_sub(4)));
+                // Its title, an item and how to leave, however small the terminal is.
+                let room = rows.saturating_sub(4).max(rows.min(3));
+                lower.extend(picker.rows(columns, room));
                 None
             }
             (None, None) => {
