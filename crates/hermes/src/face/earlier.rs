@@ -4,10 +4,12 @@ use std::collections::HashSet;
 
 use hermes_core::command::Command;
 use hermes_core::{
-    Archive, Role, SearchHit, SearchQuery, SessionFilter, SessionRecord, SpokenFrom, SpokenQuery,
-    StoreError, text,
+    Archive, Role, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord, SpokenFrom,
+    SpokenQuery, StoreError, text,
 };
 use hermes_tui::{Choice, Depth, FromHost, Item};
+
+use crate::host::rewind;
 
 /// Sessions to choose from: nobody scrolls further, and words find the others.
 const SHOWN_MAX: usize = 200;
@@ -33,6 +35,35 @@ pub(super) async fn offer(archive: &impl Archive, command: &'static Command) -> 
             depth: Depth::Deep,
         }),
         Err(error) => FromHost::Warned(error.to_string()),
+    }
+}
+
+/// The person's messages in this conversation, to go back to before one of them.
+pub(super) async fn offer_messages(
+    archive: &impl Archive,
+    session: &SessionId,
+    command: &'static Command,
+) -> FromHost {
+    match rewind::earlier(archive, session).await {
+        Ok(earlier) if earlier.is_empty() => FromHost::Told("there is nothing to take back".into()),
+        Ok(earlier) => FromHost::Choose(Choice {
+            command,
+            title: "Go back to before".into(),
+            items: earlier.into_iter().map(message).collect(),
+            depth: Depth::Flat,
+        }),
+        Err(error) => FromHost::Warned(error.to_string()),
+    }
+}
+
+fn message(earlier: rewind::Earlier) -> Item {
+    Item {
+        value: earlier.turns.to_string(),
+        label: earlier.said,
+        detail: match earlier.turns {
+            1 => "your last message".to_owned(),
+            turns => format!("{turns} messages back"),
+        },
     }
 }
 
