@@ -153,7 +153,7 @@ class Terminal:
         return time.monotonic() - pressed
 
     def wait_for(self, shown):
-        """Seconds from the start until this is on the screen; only what was written since the last wait is looked at."""
+        """Seconds from the start until this was written to the screen; the end of what was written before counts too."""
         while shown not in ESCAPES.sub(b"", self.output):
             if time.monotonic() - self.started > DEADLINE + 600 or not self.read(DEADLINE):
                 raise SystemExit(f"`{shown.decode()}` does not appear; the terminal shows {self.output[-2000:]!r}")

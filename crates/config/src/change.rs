@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::{
     aliases,
+    choices::{choices, is_refused},
     config_file::ConfigFile,
     disk::{ReadError, WriteError},
     dotenv::{DotEnv, VariableError},
@@ -40,6 +41,12 @@ pub enum ChangeError {
     WrongType {
         key: Key,
         expected: &'static str,
+        found: String,
+    },
+    #[error("`{key}` must be {choices}, not `{found}`")]
+    NotAChoice {
+        key: Key,
+        choices: String,
         found: String,
     },
     #[error("`{key}` holds a single value, so nothing can be set below it ({}:{at})", file.display())]
@@ -80,6 +87,7 @@ impl ChangeError {
             Self::WrongType { .. } => {
                 "lists and sections are written like `[a, b]` and `{a: 1}`, in quotes for the shell"
             }
+            Self::NotAChoice { .. } => "write one of these words",
             Self::NoSuchItem { .. } => "use the index of an existing item, or the next one",
             Self::NotASection { .. } | Self::Shared { .. } | Self::Unsupported { .. } => {
                 "change it by hand with `hermes config edit`"
@@ -121,6 +129,16 @@ pub fn set(
         return Err(ChangeError::WrongType {
             key,
             expected,
+            found,
+        });
+    }
+    // A variable that stands for the word is looked at when it is read.
+    if is_refused(&key.to_string(), &value) && !text.contains("${") {
+        let choices = choices(&key.to_string()).unwrap_or_default();
+        let found = text.to_owned();
+        return Err(ChangeError::NotAChoice {
+            key,
+            choices,
             found,
         });
     }

@@ -11,6 +11,7 @@ mod environment;
 mod home;
 mod profile;
 
+mod choices;
 mod explain;
 mod help;
 mod layer;
@@ -40,6 +41,7 @@ pub use auth_file::{
     stored_keys, used_keys, used_logins,
 };
 pub use change::{ChangeError, Changed, set, unset};
+pub use choices::choices;
 pub use config_file::ConfigFile;
 pub use disk::{ReadError, WriteError};
 pub use dotenv::{DotEnv, DotEnvProblem, VariableError};

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::{
+    choices::{choices, is_refused},
     environment::Environment,
     expand::expanded_value,
     key::Key,
@@ -95,6 +96,9 @@ impl Review<'_> {
             self.misfit(entry, path, expected, &value, is_section);
             return !is_section;
         }
+        if is_refused(&path.join("."), &value) {
+            self.refused(entry, path, &value);
+        }
         if is_section && default.entries().next().is_some() {
             self.section(&mut entry.value, default, path);
         }
@@ -109,6 +113,19 @@ impl Review<'_> {
             message: format!("unknown setting `{}`", path.join(".")),
             origin: self.layer.origin(entry.key_at),
             hint,
+        });
+    }
+
+    fn refused(&mut self, entry: &Entry, path: &[String], value: &Value) {
+        let key = path.join(".");
+        let choices = choices(&key).unwrap_or_default();
+        self.problems.push(Problem {
+            message: format!(
+                "`{key}` must be {choices}, but is {}",
+                describe(&key, value)
+            ),
+            origin: self.layer.origin(entry.value.at),
+            hint: None,
         });
     }
 

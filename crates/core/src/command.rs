@@ -23,6 +23,7 @@ pub enum Verb {
     Branch,
     Retry,
     Undo,
+    Rewind,
     Rollback,
     Compress,
     Stop,
@@ -332,6 +333,7 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Branch, "branch", Conversation, "go on in a copy of this conversation").also(&["fork"]).takes("[TITLE]"),
     command(Verb::Retry, "retry", Conversation, "take back the last answer and ask again"),
     command(Verb::Undo, "undo", Conversation, "take back your last message, or the last N").takes("[N]"),
+    command(Verb::Rewind, "rewind", Conversation, "choose an earlier message of yours to go back to").takes("[N]"),
     command(Verb::Rollback, "rollback", Conversation, "bring files back to a checkpoint, or list them").takes("[N [FILE]|diff N]"),
     command(Verb::Compress, "compress", Conversation, "make room when the conversation gets long").also(&["compact"]).takes("[TOPIC]"),
 

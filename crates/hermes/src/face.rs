@@ -434,6 +434,10 @@ impl Desk<'_, '_> {
             let offer = earlier::offer(&**self.archive(), command).await;
             return self.tell(offer).await;
         }
+        if command.verb == Verb::Rewind && arguments.is_empty() {
+            let offer = earlier::offer_messages(&**self.archive(), talk.session.id(), command);
+            return self.tell(offer.await).await;
+        }
         let here = Here {
             session: talk.session.id().clone(),
             is_busy: talk.is_busy,

@@ -4,6 +4,7 @@
 
 mod attach;
 mod describe;
+pub(crate) mod rewind;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -151,7 +152,11 @@ impl<'a> Host<'a> {
             Verb::Title => Done::told(self.title(arguments, here).await?),
             Verb::Branch => self.branch(arguments, here).await?,
             Verb::Retry => Done::send(Op::Retry),
-            Verb::Undo => Done::send(Op::Rewind {
+            Verb::Rewind if arguments.is_empty() => {
+                let earlier = rewind::earlier(&**self.archive(), &here.session).await?;
+                Done::told(rewind::listed(&earlier))
+            }
+            Verb::Undo | Verb::Rewind => Done::send(Op::Rewind {
                 turns: undo_count(arguments)?,
             }),
             Verb::Rollback => Done::told(self.rollback(arguments, here).await?),

@@ -42,6 +42,8 @@ pub(crate) enum Input {
     Host(FromHost),
     /// The files of the conversation's folder.
     Files(Vec<String>),
+    /// The terminal has another size.
+    Resized,
     /// Time has passed.
     Tick,
 }
@@ -128,7 +130,7 @@ impl App {
                 self.composer.files(files);
                 Vec::new()
             }
-            Input::Tick => Vec::new(),
+            Input::Resized | Input::Tick => Vec::new(),
         };
         for text in self.conversation.take_given_back() {
             self.composer.give_back(&text);

@@ -102,6 +102,11 @@ impl Composer {
         self.editor.is_empty()
     }
 
+    /// Whether nothing is written and nothing is searched for.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.is_empty() && self.search.is_none()
+    }
+
     pub(crate) fn key(&mut self, key: Key) -> Composed {
         let composed = match self.search.is_some() {
             true => self.search_key(key),

@@ -81,10 +81,9 @@ impl Item {
             Self::Thought { elapsed, text } => thought(*elapsed, text.as_deref(), columns),
             Self::Call(call) => call.rows(columns),
             Self::Question(question) => asked(question, columns),
-            // Laid out already; what is too wide is the terminal's to break.
             Self::Told(text) => wrap::clean(text)
                 .lines()
-                .map(|line| Line::raw(format!("  {line}")))
+                .flat_map(|line| told(line, columns))
                 .collect(),
             Self::Note { style, text } => note(*style, text, columns),
         }
@@ -149,6 +148,32 @@ fn note(style: Style, text: &str, columns: usize) -> Vec<Line<'static>> {
             wrap::words(&[line], columns, &Margin::indent(2))
         })
         .collect()
+}
+
+/// A line that is laid out already. What is too wide goes on under its last column; a word that fits into no row, such as
+/// an address, is the terminal's to break, so that it is copied whole.
+fn told(line: &str, columns: usize) -> Vec<Line<'static>> {
+    let line = format!("  {line}");
+    let indent = match last_column(&line) {
+        indent if indent <= columns / 2 => indent,
+        _ => 4.min(columns / 2),
+    };
+    let room = columns.saturating_sub(indent);
+    if line.split_whitespace().any(|word| wrap::width(word) > room) {
+        return vec![Line::raw(line)];
+    }
+    let margin = Margin {
+        first: Vec::new(),
+        rest: vec![Span::raw(" ".repeat(indent))],
+    };
+    wrap::words(&[Span::raw(line)], columns, &margin)
+}
+
+/// Where the text behind the last gap of two spaces begins.
+fn last_column(line: &str) -> usize {
+    let line = line.trim_end();
+    let gap = line.rfind("  ").map_or(0, |at| at + 2);
+    wrap::width(&line[..gap])
 }
 
 /// Exactly what would run: what cannot be seen is spelt out, so that nothing can hide.
@@ -293,6 +318,22 @@ mod tests {
             text(&failed, 30),
             "  ✗ terminal cargo test…  12 s\n    exit code 1"
         );
+    }
+
+    #[test]
+    fn a_commands_answer_goes_on_under_its_last_column_and_addresses_stay_whole() {
+        let told = |line: &str, columns| text(&Item::Told(line.into()), columns);
+        assert_eq!(
+            told("/undo [N]  take back your last message", 30),
+            "  /undo [N]  take back your\n             last message"
+        );
+        assert_eq!(
+            told("no checkpoints are kept here", 20),
+            "  no checkpoints are\n  kept here"
+        );
+        let address = "open https://example.org/a/long/path?with=more";
+        assert_eq!(told(address, 20), format!("  {address}"));
+        assert_eq!(told("a  b", 80), "  a  b");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::app::{App, Effect, Input};
 use crate::host::{FromHost, Leave, Settings, ToHost};
-use crate::screen::{Screen, View};
+use crate::screen::{Screen, Size, View};
 use crate::terminal::{PanicGuard, RawTerminal};
 use crate::{files, history, images};
 
@@ -23,6 +23,9 @@ const FRAME: Duration = Duration::from_millis(16);
 /// A key is shown sooner, whatever else is drawn: whoever types sees every wait. Not at once, since a terminal may send
 /// what was pasted as keys.
 const KEY_FRAME: Duration = Duration::from_millis(4);
+/// Nothing is drawn for this long after the terminal's size changed: tmux tells of a second change only 250 ms after the
+/// first, and what is drawn for a size that is no longer the terminal's stays ugly for good.
+const SETTLED: Duration = Duration::from_millis(300);
 /// How often things that move by themselves are drawn.
 const TICK: Duration = Duration::from_millis(100);
 /// Words of the program that are taken before the next frame, so that keys are not kept waiting.
@@ -60,6 +63,9 @@ struct Rim {
     /// None while the terminal is somebody else's.
     terminal: Option<(RawTerminal, EventStream)>,
     screen: Screen,
+    /// The terminal's size when it was last looked at, and when it was last seen to change.
+    size: Size,
+    resized: Option<Instant>,
     listing: JoinSet<Vec<String>>,
     started: Instant,
     drawn: Instant,
@@ -71,12 +77,14 @@ struct Rim {
 impl Rim {
     fn new(settings: Settings, to_host: mpsc::Sender<ToHost>) -> io::Result<Self> {
         let terminal = RawTerminal::enter()?;
-        let (columns, _) = terminal.size();
+        let size = terminal.size();
         let history = settings.history_file.as_deref().map(history::load);
         let now = Instant::now();
         Ok(Self {
             app: App::new(settings.clone(), history.unwrap_or_default()),
-            screen: Screen::new(settings.is_coloured, columns),
+            screen: Screen::new(settings.is_coloured, size),
+            size,
+            resized: None,
             settings,
             to_host,
             outbox: VecDeque::new(),
@@ -131,23 +139,28 @@ impl Rim {
     fn next_frame(&self) -> Option<Instant> {
         self.terminal.as_ref()?;
         match (self.is_dirty, self.app.is_moving()) {
-            (true, _) => Some(self.drawn + self.pause()),
+            (true, _) => Some(self.due()),
             (false, true) => Some(self.drawn + TICK),
             (false, false) => None,
         }
     }
 
-    /// The least time between two frames.
-    fn pause(&self) -> Duration {
-        match self.is_urgent {
+    /// When the next frame may be drawn at the soonest.
+    fn due(&self) -> Instant {
+        let pause = match self.is_urgent {
             true => KEY_FRAME,
             false => FRAME,
-        }
+        };
+        let paced = self.drawn + pause;
+        self.resized.map_or(paced, |at| paced.max(at + SETTLED))
     }
 
     fn take(&mut self, input: Input) -> Option<Leave> {
         self.is_dirty = true;
         self.is_urgent |= matches!(input, Input::Key(_) | Input::Paste(_));
+        if matches!(input, Input::Resized) {
+            self.resized = Some(Instant::now());
+        }
         let input = self.recognised(input);
         if matches!(input, Input::Host(FromHost::Edited(_))) && self.retake().is_err() {
             return Some(Leave::Closed);
@@ -218,8 +231,7 @@ impl Rim {
     }
 
     fn draw_if_due(&mut self) -> io::Result<()> {
-        let is_due = self.is_dirty && self.drawn.elapsed() >= self.pause();
-        match is_due {
+        match self.is_dirty && self.due() <= Instant::now() {
             true => self.draw(),
             false => Ok(()),
         }
@@ -229,10 +241,15 @@ impl Rim {
         let Some((terminal, _)) = &self.terminal else {
             return Ok(());
         };
-        let (columns, rows) = terminal.size();
-        let finished = self.app.take_finished(columns);
-        let view = self.app.view(columns, rows);
-        let frame = self.screen.draw(&finished, view, columns);
+        let size = terminal.size();
+        if std::mem::replace(&mut self.size, size) != size {
+            // Its signal is still on its way.
+            self.resized = Some(Instant::now());
+            return Ok(());
+        }
+        let finished = self.app.take_finished(size.columns);
+        let view = self.app.view(size.columns, size.rows);
+        let frame = self.screen.draw(&finished, view, size);
         self.drawn = Instant::now();
         self.is_dirty = false;
         self.is_urgent = false;
@@ -268,10 +285,10 @@ impl Drop for Rim {
         let Some((terminal, _)) = &self.terminal else {
             return;
         };
-        let (columns, _) = terminal.size();
-        let mut finished = self.app.take_finished(columns);
+        let size = terminal.size();
+        let mut finished = self.app.take_finished(size.columns);
         finished.push(Line::default());
-        let mut last = self.screen.draw(&finished, View::default(), columns);
+        let mut last = self.screen.draw(&finished, View::default(), size);
         last.push_str(&self.screen.erase());
         let _ = terminal.write(&last);
     }
@@ -289,7 +306,7 @@ fn input_of(event: TerminalEvent) -> Option<Input> {
     match event {
         TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => Some(Input::Key(key)),
         TerminalEvent::Paste(text) => Some(Input::Paste(text)),
-        TerminalEvent::Resize(..) => Some(Input::Tick),
+        TerminalEvent::Resize(..) => Some(Input::Resized),
         _ => None,
     }
 }

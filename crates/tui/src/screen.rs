@@ -1,5 +1,10 @@
 //! Draws below what the terminal already shows: finished lines go into its own scrollback, the live rows under them are
 //! redrawn in place. Moves are relative, so the terminal is never asked where its cursor is. Pure: it makes bytes.
+//!
+//! A terminal that is resized breaks its rows anew and tells us later, tmux up to a quarter of a second. A frame that is
+//! on its way meanwhile would count its way up from the input in rows that are no longer there, and write over what was
+//! printed. So a view without a cursor leaves the terminal's at its top: the terminal itself keeps it there, and the
+//! next frame has no way to count.
 
 use std::fmt::Write as _;
 
@@ -31,39 +36,46 @@ pub(crate) struct Position {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct View {
     pub(crate) rows: Vec<Line<'static>>,
-    /// Where the person types; hidden without it.
+    /// Where the person types. Without it the terminal's cursor is hidden, and rests at the top.
     pub(crate) cursor: Option<Position>,
+}
+
+/// Columns and rows of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
 }
 
 #[derive(Debug)]
 pub(crate) struct Screen {
     is_coloured: bool,
-    columns: usize,
+    size: Size,
     drawn: View,
     /// The row of `drawn` that the terminal's cursor is in.
     at_row: usize,
 }
 
 impl Screen {
-    pub(crate) fn new(is_coloured: bool, columns: usize) -> Self {
+    pub(crate) fn new(is_coloured: bool, size: Size) -> Self {
         Self {
             is_coloured,
-            columns,
+            size,
             drawn: View::default(),
             at_row: 0,
         }
     }
 
     /// Returns what to write so that `finished` is printed for good and `view` stands below it.
-    pub(crate) fn draw(&mut self, finished: &[Line<'_>], view: View, columns: usize) -> String {
-        let is_resized = self.columns != columns;
+    pub(crate) fn draw(&mut self, finished: &[Line<'_>], view: View, size: Size) -> String {
+        let is_resized = self.size != size;
         if finished.is_empty() && !is_resized && view == self.drawn {
             return String::new();
         }
         let mut out = String::from(BEGIN);
         if is_resized {
-            self.at_row = self.reflowed_row(columns);
-            self.columns = columns;
+            self.at_row = self.reflowed_row(size.columns);
+            self.size = size;
         }
         if !finished.is_empty() || is_resized {
             self.print(&mut out, finished);
@@ -127,7 +139,7 @@ impl Screen {
     /// Clears what an earlier row left behind the end of a line that the terminal breaks. Behind a full row there is
     /// nothing, and the cursor is still on its last character.
     fn clear_after(&self, out: &mut String, line: &Line<'_>) {
-        let (width, columns) = (line.width(), self.columns.max(1));
+        let (width, columns) = (line.width(), self.size.columns.max(1));
         if width > columns && !width.is_multiple_of(columns) {
             out.push_str(CLEAR_TO_END);
         }
@@ -145,7 +157,7 @@ impl Screen {
 
     fn place_cursor(&mut self, out: &mut String, view: &View) {
         let Some(cursor) = view.cursor else {
-            return;
+            return self.go_to(out, 0);
         };
         self.go_to(out, cursor.row);
         if cursor.column > 0 {
@@ -227,6 +239,13 @@ mod tests {
     use super::*;
     use crate::theme;
 
+    fn size(columns: u16, rows: u16) -> Size {
+        Size {
+            columns: columns.into(),
+            rows: rows.into(),
+        }
+    }
+
     /// A screen and the terminal that shows it.
     struct Shown {
         screen: Screen,
@@ -236,7 +255,7 @@ mod tests {
     impl Shown {
         fn new(rows: u16, columns: u16) -> Self {
             Self {
-                screen: Screen::new(true, columns.into()),
+                screen: Screen::new(true, size(columns, rows)),
                 terminal: vt100::Parser::new(rows, columns, 100),
             }
         }
@@ -256,8 +275,8 @@ mod tests {
                     column: 1,
                 }),
             };
-            let (_, columns) = self.terminal.screen().size();
-            let bytes = self.screen.draw(&finished, view, columns.into());
+            let (rows, columns) = self.terminal.screen().size();
+            let bytes = self.screen.draw(&finished, view, size(columns, rows));
             self.terminal.process(bytes.as_bytes());
         }
 
@@ -298,14 +317,14 @@ mod tests {
 
     #[test]
     fn an_unchanged_view_writes_nothing_and_a_changed_one_only_what_changed() {
-        let mut screen = Screen::new(true, 20);
+        let mut screen = Screen::new(true, size(20, 10));
         let view = |last: &'static str| View {
             rows: vec![Line::raw("same"), Line::raw(last)],
             cursor: None,
         };
-        screen.draw(&[], view("a"), 20);
-        assert_eq!(screen.draw(&[], view("a"), 20), "");
-        let changed = screen.draw(&[], view("b"), 20);
+        screen.draw(&[], view("a"), size(20, 10));
+        assert_eq!(screen.draw(&[], view("a"), size(20, 10)), "");
+        let changed = screen.draw(&[], view("b"), size(20, 10));
         assert!(
             changed.contains('b') && !changed.contains("same"),
             "{changed:?}"
@@ -326,15 +345,34 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_that_comes_too_late_for_a_resize_writes_over_nothing() {
+        let mut screen = Screen::new(true, size(20, 6));
+        let mut terminal = vt100::Parser::new(6, 20, 100);
+        let view = |last: &'static str| View {
+            rows: vec![Line::raw("-".repeat(20)), Line::raw(last)],
+            cursor: None,
+        };
+        let kept = [Line::raw("one"), Line::raw("two")];
+        terminal.process(screen.draw(&kept, view("a"), size(20, 6)).as_bytes());
+        assert_eq!(terminal.screen().cursor_position(), (2, 0), "at the top");
+        // A terminal that breaks no rows anew is told of as narrow, and is wide again when the frame arrives.
+        let late = screen.draw(&[Line::raw("three")], view("b"), size(5, 6));
+        terminal.process(late.as_bytes());
+        let rule = "-".repeat(20);
+        let shown = terminal.screen().contents();
+        assert_eq!(shown, format!("one\ntwo\nthree\n{rule}\nb"));
+    }
+
+    #[test]
     fn a_screen_is_never_cleared_from_its_first_cell() {
-        let mut screen = Screen::new(true, 20);
+        let mut screen = Screen::new(true, size(20, 10));
         let view = |rows: &[&'static str]| View {
             rows: rows.iter().map(|row| Line::raw(*row)).collect(),
             cursor: None,
         };
-        let mut written = screen.draw(&[], view(&["one", "two"]), 20);
-        written.push_str(&screen.draw(&[], view(&["one"]), 20));
-        written.push_str(&screen.draw(&[Line::raw("done")], view(&["one"]), 10));
+        let mut written = screen.draw(&[], view(&["one", "two"]), size(20, 10));
+        written.push_str(&screen.draw(&[], view(&["one"]), size(20, 10)));
+        written.push_str(&screen.draw(&[Line::raw("done")], view(&["one"]), size(10, 10)));
         written.push_str(&screen.erase());
         assert!(!written.contains("\r\x1b[J"), "{written:?}");
     }
@@ -343,7 +381,7 @@ mod tests {
     fn without_colour_only_weight_remains() {
         let line = Line::styled("x", theme::HEADING);
         let mut out = String::new();
-        Screen::new(false, 10).encode(&mut out, &line);
+        Screen::new(false, size(10, 10)).encode(&mut out, &line);
         // A line's own style is joined with that of its spans.
         assert_eq!(out, "\x1b[0;1mx\x1b[0m");
     }

@@ -9,6 +9,8 @@ use crossterm::event::{
 };
 use crossterm::{execute, queue, terminal};
 
+use crate::screen::Size;
+
 /// Panics that are reported at the end; who needs more reads the log.
 const REPORTS_MAX: usize = 8;
 
@@ -37,11 +39,15 @@ impl RawTerminal {
         stdout.flush()
     }
 
-    /// Columns and rows; a terminal that does not know is an ordinary one.
-    pub(crate) fn size(&self) -> (usize, usize) {
-        match terminal::size() {
-            Ok((columns @ 1.., rows @ 1..)) => (columns.into(), rows.into()),
+    /// A terminal that does not know its size is an ordinary one.
+    pub(crate) fn size(&self) -> Size {
+        let (columns, rows) = match terminal::size() {
+            Ok((columns @ 1.., rows @ 1..)) => (columns, rows),
             _ => (80, 24),
+        };
+        Size {
+            columns: columns.into(),
+            rows: rows.into(),
         }
     }
 }

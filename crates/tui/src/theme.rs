@@ -8,6 +8,7 @@ pub(crate) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 pub(crate) const ITALIC: Style = Style::new().add_modifier(Modifier::ITALIC);
 pub(crate) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 pub(crate) const STRUCK: Style = Style::new().add_modifier(Modifier::CROSSED_OUT);
+pub(crate) const CURSOR: Style = Style::new().add_modifier(Modifier::REVERSED);
 pub(crate) const ACCENT: Style = Style::new().fg(Color::Cyan);
 pub(crate) const HEADING: Style = ACCENT.add_modifier(Modifier::BOLD);
 pub(crate) const LINK: Style = Style::new()

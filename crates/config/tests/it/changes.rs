@@ -198,6 +198,28 @@ fn a_value_of_the_wrong_kind_is_refused() {
 }
 
 #[test]
+fn a_word_that_a_setting_does_not_take_is_refused_and_told_of_where_it_stands() {
+    let world = World::with_config("display:\n  edit_mode: vim # mine\n");
+    let problems = world.settings().problems().to_vec();
+    let told = problems.iter().map(|problem| problem.message.as_str());
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        ["`display.edit_mode` must be emacs or vi, but is the text `vim`"]
+    );
+    let refused = world.set("display.busy_input_mode", "wait").unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "`display.busy_input_mode` must be interrupt, queue or steer, not `wait`"
+    );
+    world.set("display.edit_mode", "vi").unwrap();
+    assert_eq!(
+        world.read("home/config.yaml"),
+        "display:\n  edit_mode: vi # mine\n"
+    );
+    assert!(world.settings().problems().is_empty());
+}
+
+#[test]
 fn somebody_elses_change_is_not_lost() {
     let world = World::with_config("a: 1\n");
     let mut file = ConfigFile::open(&world.path("home/config.yaml")).unwrap();

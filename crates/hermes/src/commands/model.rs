@@ -3,6 +3,7 @@
 mod list;
 
 use std::fmt;
+use std::io::{self, IsTerminal as _};
 
 use hermes_config::{set, unset};
 use hermes_core::text::nearest;
@@ -11,6 +12,7 @@ use hermes_llm::{MOA, ResolveError, providers};
 
 use super::chosen_model::ChosenModel;
 use super::layout::Table;
+use super::setup;
 use crate::args::{ModelArgs, ModelCommand};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
@@ -23,7 +25,13 @@ pub(crate) use list::{models, route};
 
 pub(crate) async fn run(base: &Base, args: ModelArgs) -> Outcome<()> {
     match args.command {
-        None => show(base),
+        None => {
+            show(base)?;
+            match io::stdout().is_terminal() {
+                true => setup::choose_model(base).await,
+                false => Ok(()),
+            }
+        }
         Some(ModelCommand::List { provider, json }) => {
             list::run(base, provider.as_deref(), &json).await
         }

@@ -8,6 +8,8 @@ mod find;
 mod model;
 mod terminal;
 
+use std::path::{Path, PathBuf};
+
 use super::confirm::{Enter, confirm, is_anybody_there};
 use super::interview::{Choice, Interview, options};
 use super::tools;
@@ -51,6 +53,17 @@ pub(crate) async fn run(base: &Base, args: &SetupArgs) -> Outcome<()> {
         "`hermes setup terminal` chooses where commands run, `hermes setup tools` which tools there are",
     );
     Ok(())
+}
+
+/// Asks which model should answer from now on.
+pub(crate) async fn choose_model(base: &Base) -> Outcome<()> {
+    let Some(mut interview) = Interview::begin(&base.environment, "hermes model") else {
+        return Ok(());
+    };
+    match model::interview(base, &mut interview, false).await? {
+        Some(Ready::Demo) => demo::run(&DemoArgs::default()).await,
+        _ => Ok(()),
+    }
 }
 
 /// Only a model can be found without asking; the rest is a matter of taste.
@@ -113,7 +126,7 @@ fn reset(base: &Base, is_decided: bool) -> Outcome<()> {
     if !file.exists() {
         return Ok(());
     }
-    let aside = file.with_extension("yaml.before-setup");
+    let aside = free_name(&file.with_extension("yaml.before-setup"));
     let question = format!("put `{}` aside and begin anew?", file.display());
     if !is_decided && !confirm(&question, Enter::MeansNo)? {
         return Err(Failure::new("nothing was changed"));
@@ -124,4 +137,13 @@ fn reset(base: &Base, is_decided: bool) -> Outcome<()> {
     })?;
     note(&format!("the settings so far are in `{}`", aside.display()));
     Ok(())
+}
+
+/// The path, or the first one with a number behind it that nothing has yet.
+fn free_name(path: &Path) -> PathBuf {
+    let numbered = (2..).map(|number| PathBuf::from(format!("{}-{number}", path.display())));
+    let mut names = std::iter::once(path.to_owned()).chain(numbered);
+    names
+        .find(|name| !name.exists())
+        .unwrap_or_else(|| path.to_owned())
 }

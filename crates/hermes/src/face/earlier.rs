@@ -11,6 +11,7 @@ use hermes_tui::{Choice, Depth, FromHost, Item};
 
 use crate::commands::layout::{age, count};
 use crate::commands::sessions::HIDDEN_SOURCE;
+use crate::host::rewind;
 use crate::wiring::SystemClock;
 
 /// Sessions to choose from: nobody scrolls further, and words find the others.
@@ -52,6 +53,35 @@ async fn recent(archive: &impl Archive) -> Result<Vec<SessionRecord>, StoreError
     let mut sessions = archive.list(filter).await?;
     sessions.retain(|record| record.source != HIDDEN_SOURCE);
     Ok(sessions)
+}
+
+/// The person's messages in this conversation, to go back to before one of them.
+pub(super) async fn offer_messages(
+    archive: &impl Archive,
+    session: &SessionId,
+    command: &'static Command,
+) -> FromHost {
+    match rewind::earlier(archive, session).await {
+        Ok(earlier) if earlier.is_empty() => FromHost::Told("there is nothing to take back".into()),
+        Ok(earlier) => FromHost::Choose(Choice {
+            command,
+            title: "Go back to before".into(),
+            items: earlier.into_iter().map(message).collect(),
+            depth: Depth::Flat,
+        }),
+        Err(error) => FromHost::Warned(error.to_string()),
+    }
+}
+
+fn message(earlier: rewind::Earlier) -> Item {
+    Item {
+        value: earlier.turns.to_string(),
+        label: earlier.said,
+        detail: match earlier.turns {
+            1 => "your last message".to_owned(),
+            turns => format!("{turns} messages back"),
+        },
+    }
 }
 
 /// What was said last in a session.

@@ -130,6 +130,29 @@ async fn vi_keys_edit_the_message_when_they_are_wanted() {
 }
 
 #[tokio::test]
+async fn one_goes_back_to_a_message_that_is_chosen_from_a_list() {
+    let answers = ["one", "two", "three", "anew"].map(Answer::text);
+    let setting = Setting::new(Script::new(answers)).await;
+    let terminal = open(&setting);
+    for (said, answer) in [("apples", "one"), ("pears", "two"), ("plums", "three")] {
+        terminal.send(&format!("{said}\r"));
+        expect_answer(&terminal, answer);
+    }
+    terminal.send("/rewind\r");
+    terminal.expect_screen("Go back to before", SOON);
+    terminal.expect_screen("› plums  your last message", SOON);
+    terminal.send("pea");
+    terminal.expect_screen("› pears  2 messages back", SOON);
+    terminal.send("\r");
+    terminal.expect_screen("your last 2 messages are taken back", SOON);
+    terminal.expect_screen("\n› pears\n──", SOON);
+    terminal.send("\r");
+    expect_answer(&terminal, "anew");
+    let body = setting.server.requests()[3].json["messages"].to_string();
+    assert!(body.contains("pears") && !body.contains("two") && !body.contains("plums"));
+}
+
+#[tokio::test]
 async fn a_terminal_that_is_resized_while_it_streams_stays_whole() {
     let setting = Setting::new(Script::new([slow(60), Answer::text("after")])).await;
     let mut terminal = open(&setting);

@@ -61,6 +61,17 @@ fn last_asked(setting: &Setting) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn a_rewind_lists_what_was_said_and_goes_back_to_before_one_of_it() {
+    let setting = Setting::new(answers(["one", "two", "three"])).await;
+    let mut terminal = talk(&setting, &[("first", "one"), ("second", "two")]);
+    say(&mut terminal, "/rewind", "2  first");
+    say(&mut terminal, "/rewind 2", "your last 2 messages");
+    say(&mut terminal, "/rewind", "there is nothing to take back");
+    say(&mut terminal, "anew", "three");
+    assert_eq!(last_asked(&setting), ["anew"]);
+}
+
+#[tokio::test]
 async fn an_undo_takes_the_last_message_back_and_a_retry_asks_again() {
     let setting = Setting::new(answers(["one", "two", "three", "four"])).await;
     let mut terminal = talk(&setting, &[("first", "one"), ("second", "two")]);

@@ -1,6 +1,7 @@
 //! The interface in tmux: a terminal with a scrollback of its own, which breaks rows anew when it is resized.
 
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
 use hermes_testkit::peers::{self, wait_until};
@@ -158,6 +159,30 @@ async fn in_tmux_a_resize_while_it_streams_loses_and_doubles_nothing() {
     assert_each_once(&tmux, &words);
     let others = ["/help shows", "› fill it", "› go on", "› more"];
     assert_each_once(&tmux, &others.map(str::to_owned));
+}
+
+#[tokio::test]
+async fn in_tmux_resizes_at_any_instant_of_a_stream_lose_and_double_no_row() {
+    if !peers::is_there("tmux") {
+        return;
+    }
+    // Rows are printed all the time, so some resizes meet a frame that is on its way. It takes its seconds: one resize
+    // proves nothing.
+    let script = Script::new([paragraphs(0..300, Duration::from_millis(15))]);
+    let setting = Setting::with(script, QUEUE).await;
+    let tmux = open(&setting);
+    tmux.write("go");
+    tmux.press("Enter");
+    tmux.expect_screen("word003", SOON);
+    for n in 0..40_u16 {
+        // Faster than tmux tells of them, and slower.
+        thread::sleep(Duration::from_millis(u64::from(n * 37 % 11) * 15));
+        tmux.resize(8 + n * 7 % 25, 30 + n * 29 % 70);
+    }
+    resize(&tmux, 24, 80);
+    expect_answer(&tmux, "word299 and more");
+    let words: Vec<_> = (0..300).map(|n| format!("word{n:03}")).collect();
+    assert_each_once(&tmux, &words);
 }
 
 #[tokio::test]

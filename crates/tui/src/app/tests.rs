@@ -300,6 +300,43 @@ fn suggestions_and_a_list_to_choose_from() {
 }
 
 #[test]
+fn a_list_can_be_chosen_from_in_a_terminal_of_a_few_rows() {
+    for rows in 3..8 {
+        let mut scene = Scene::new(20, rows);
+        scene.host(FromHost::Choose(Choice {
+            command: &hermes_core::command::COMMANDS[1],
+            title: "Go on with".into(),
+            items: vec![Item {
+                value: "a".into(),
+                label: "the build".into(),
+                detail: String::new(),
+            }],
+            depth: Depth::Flat,
+        }));
+        let screen = scene.screen();
+        assert!(screen.contains("› the build"), "{rows} rows:\n{screen}");
+    }
+}
+
+#[test]
+fn while_it_works_and_nothing_is_typed_the_cursor_rests() {
+    let mut scene = Scene::new(80, 24);
+    let is_resting = |scene: &Scene| scene.app.view(80, 24).cursor.is_none();
+    assert!(!is_resting(&scene));
+    scene.begin("hi");
+    assert!(is_resting(&scene));
+    scene.write("x");
+    assert!(!is_resting(&scene), "who types sees where");
+    scene.press(KeyCode::Backspace, KeyModifiers::NONE);
+    scene.press(KeyCode::Char('r'), KeyModifiers::CONTROL);
+    assert!(!is_resting(&scene), "who searches too");
+    scene.press(KeyCode::Esc, KeyModifiers::NONE);
+    assert!(is_resting(&scene));
+    scene.end(TurnEnd::Finished);
+    assert!(!is_resting(&scene));
+}
+
+#[test]
 fn a_conversation_that_goes_on_shows_its_end_and_how_much_came_before() {
     let past = vec![
         Message::user("a question"),

@@ -26,7 +26,8 @@ const ROWS_FOR_RULES: usize = 8;
 const ROWS_FOR_STATUS: usize = 4;
 
 impl App {
-    /// The live rows for a terminal of this size; never more than fit on it.
+    /// The live rows for a terminal of this size; never more than fit on it. While a turn runs and nothing is typed, the
+    /// cursor is drawn: the terminal's own rests at the top, where a resize does no harm.
     pub(crate) fn view(&self, columns: usize, rows: usize) -> View {
         let columns = columns.max(1);
         let mut lower = Vec::new();
@@ -43,18 +44,24 @@ impl App {
             }
             (Some(picker), _) => {
                 lower.extend(has_rules.then(rule));
-                lower.extend(picker.rows(columns, rows.saturating_sub(4)));
+                // Its title, an item and how to leave, however small the terminal is.
+                let room = rows.saturating_sub(4).max(rows.min(3));
+                lower.extend(picker.rows(columns, room));
                 None
             }
             (None, None) => {
-                let (input, mut cursor) = self.composer.rows(columns, (rows / 3).max(1));
+                let (mut input, mut cursor) = self.composer.rows(columns, (rows / 3).max(1));
+                let is_watched = self.conversation.is_busy() && self.composer.is_resting();
+                if is_watched && let Some(row) = input.first_mut() {
+                    row.push_span(Span::styled(" ", theme::CURSOR));
+                }
                 lower.extend(has_rules.then(rule));
                 cursor.row += lower.len();
                 lower.extend(input);
                 lower.extend(has_rules.then(rule));
                 let room = rows.saturating_sub(lower.len() + 2);
                 lower.extend(self.composer.popup(columns, room));
-                Some(cursor)
+                (!is_watched).then_some(cursor)
             }
         };
         if rows >= ROWS_FOR_STATUS {

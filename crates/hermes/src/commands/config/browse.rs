@@ -1,7 +1,7 @@
 //! `hermes config` at a terminal: look through the settings, and change them. Every change goes the way of
 //! `hermes config set`, with its checks.
 
-use hermes_config::{Settings, help, mask, set, unset};
+use hermes_config::{Settings, choices, help, mask, set, unset};
 use hermes_core::text::shorten;
 use serde_json::{Value, json};
 
@@ -136,6 +136,9 @@ impl Browser<'_> {
         self.interview.title(name);
         if let Some(help) = help(name) {
             note(&format!("  {help}"));
+        }
+        if let Some(choices) = choices(name) {
+            note(&format!("  one of: {choices}"));
         }
         note(settings.explain(name)?.to_string().trim_end());
         if let Some(default) = self.defaults.get(name) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::files::is_writable;
 use super::{Check, find_program};
 use crate::base::Base;
 use crate::commands::layout::one_line;
@@ -38,6 +39,12 @@ pub(super) async fn checks(base: &Base, offline: bool) -> Vec<Check> {
     // Shells keep what they are left with in the home, which is not ours to make.
     if !base.home.directory().is_dir() {
         return vec![Check::good(NAME, "not tried, as there is no home yet")];
+    }
+    if !is_writable(base.home.directory()) {
+        return vec![Check::good(
+            NAME,
+            "not tried, as the home cannot be written to",
+        )];
     }
     match try_terminal(base, ANSWER_TIME_MAX).await {
         Ok(answered) => {

@@ -1,8 +1,12 @@
 //! What is on disk: the home, its permissions, `.env`, the database, the space left.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
 use hermes_config::{DotEnv, Home, PermissionProblem, check_permissions};
 use hermes_core::{Archive as _, Store as _, StoreError};
 use hermes_store::{Health, SqliteStore};
+use rustix::fs::Access;
 
 use super::{Check, Repair};
 use crate::commands::layout::{count, size};
@@ -22,6 +26,13 @@ pub(super) fn home(home: &Home, repair: Repair) -> Vec<Check> {
 fn folder(home: &Home, repair: Repair) -> Check {
     const NAME: &str = "home";
     let path = home.directory().display();
+    if home.directory().is_dir() && !is_writable(home.directory()) {
+        return Check::broken(
+            NAME,
+            format!("`{path}` cannot be written to"),
+            make_writable(home.directory()),
+        );
+    }
     let is_complete = home.directory().is_dir() && home.logs().is_dir();
     if is_complete {
         return Check::good(NAME, path.to_string());
@@ -44,6 +55,28 @@ fn folder(home: &Home, repair: Repair) -> Check {
         Ok(()) => Check::good(NAME, format!("made `{path}` and its folders")),
         Err(error) => Check::broken(NAME, error.to_string(), error.hint()),
     }
+}
+
+pub(super) fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, Access::WRITE_OK).is_ok()
+}
+
+/// What to do about a file or folder that cannot be written to.
+fn make_writable(path: &Path) -> String {
+    let us = rustix::process::geteuid().as_raw();
+    let owner = path.metadata().map_or(us, |file| file.uid());
+    to_make_writable(path, owner, us)
+}
+
+fn to_make_writable(path: &Path, owner: u32, us: u32) -> String {
+    let change = match owner == us {
+        true => "chmod -R u+rwX".to_owned(),
+        false => format!("sudo chown -R {us}"),
+    };
+    format!(
+        "`{change} '{}'`, or set HERMES_HOME to a folder of your own",
+        path.display()
+    )
 }
 
 fn permission(problem: &PermissionProblem, repair: Repair) -> Check {
@@ -104,6 +137,9 @@ pub(super) async fn database(home: &Home, repair: Repair) -> Vec<Check> {
     }
     match examine(home, repair).await {
         Ok(checks) => checks,
+        Err(error) if !is_writable(&path) => {
+            vec![Check::broken(NAME, error.to_string(), make_writable(&path))]
+        }
         Err(error) => vec![Check::broken(NAME, error.to_string(), error.hint())],
     }
 }
@@ -177,5 +213,17 @@ pub(super) fn disk_space(home: &Home) -> Check {
             Check::doubtful(NAME, format!("only {} left", size(free)), "free some space")
         }
         Some(free) => Check::good(NAME, format!("{} left", size(free))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_us_is_opened_and_what_does_not_is_made_ours() {
+        let fix = |owner| to_make_writable(Path::new("/a b"), owner, 1000);
+        assert!(fix(1000).starts_with("`chmod -R u+rwX '/a b'`"));
+        assert!(fix(0).starts_with("`sudo chown -R 1000 '/a b'`"));
     }
 }

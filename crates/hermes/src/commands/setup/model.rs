@@ -1,6 +1,6 @@
 //! Which model answers: something that is there already, a login, a key, or an address.
 
-use hermes_config::set;
+use hermes_config::{set, unset};
 use hermes_core::Secret;
 use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
 
@@ -12,6 +12,9 @@ use crate::commands::interview::{Choice, Interview};
 use crate::commands::try_out::{Candidate, try_out};
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
+
+/// Where the key of a server is kept that is known by its address only.
+const KEY_OF_ADDRESS: &str = "model.api_key";
 
 enum Way {
     Found(Found),
@@ -221,9 +224,11 @@ async fn settle(base: &Base, interview: &mut Interview, candidate: &Candidate) -
     }
 }
 
-/// Saves the key first: settings that name a provider without one would only fail.
+/// Saves what was tried, and nothing beside it. The key comes first: settings that name a provider without one would
+/// only fail.
 fn save(base: &Base, candidate: &Candidate) -> Outcome<()> {
     let put = |key: &str, value: &str| set(&base.home, &base.settings, key, value).map(drop);
+    leave_former(base, candidate)?;
     if let Some(key) = &candidate.key {
         put(&key_name(&candidate.provider), key.expose())?;
     }
@@ -235,13 +240,29 @@ fn save(base: &Base, candidate: &Candidate) -> Outcome<()> {
     Ok(())
 }
 
+/// Takes out what belonged to the model so far: its address must not get the next one's requests, and nobody but it may
+/// get its key.
+fn leave_former(base: &Base, candidate: &Candidate) -> Outcome<()> {
+    let has_key = candidate.key.is_some() && key_name(&candidate.provider) == KEY_OF_ADDRESS;
+    for (key, is_kept) in [
+        ("model.base_url", candidate.base_url.is_some()),
+        ("model.api_mode", candidate.api_mode.is_some()),
+        (KEY_OF_ADDRESS, has_key),
+    ] {
+        if !is_kept && unset(&base.home, &base.settings, key)?.is_some() {
+            note(&format!("removed {key}: it belonged to the model you had"));
+        }
+    }
+    Ok(())
+}
+
 /// The variable a provider's key is kept in; one of an address belongs to the address.
 fn key_name(provider: &str) -> String {
     let variables = providers::find(provider).map_or(&[][..], |provider| provider.key_envs);
     let usual = variables.iter().find(|name| name.ends_with("_API_KEY"));
     match usual.or(variables.first()) {
         Some(variable) => (*variable).to_owned(),
-        None => "model.api_key".to_owned(),
+        None => KEY_OF_ADDRESS.to_owned(),
     }
 }
 

@@ -7,7 +7,7 @@ use hermes_testkit::server::{Answer, Script, ScriptedServer};
 use serde_json::json;
 
 use super::{contains, refused, run, stdout};
-use crate::setting::bare;
+use crate::setting::{bare, write_config};
 
 const SOON: Duration = Duration::from_secs(15);
 const PASTED: &str = "sk-or-v1-0123456789abcdef0123456789abcdef";
@@ -125,6 +125,48 @@ async fn a_server_of_ones_own_is_reached_by_its_address() {
     assert_eq!(stdout(&hermes, &["-z", "hi"]).trim(), "ready");
 }
 
+/// Chooses OpenRouter by the key in the environment, and its usual model.
+fn choose_openrouter(mut terminal: Terminal) {
+    terminal.expect("OpenRouter, with the key in OPENROUTER_API_KEY", SOON);
+    terminal.expect("choose", SOON);
+    terminal.send("1\n");
+    terminal.expect("model", SOON);
+    terminal.send("\n");
+    terminal.expect("is saved", SOON);
+    assert_eq!(terminal.wait(SOON), Some(0));
+}
+
+#[tokio::test]
+async fn what_is_saved_is_what_was_tried_whatever_was_there_before() {
+    let (hermes, server) = newcomer(answering()).await;
+    let hermes = hermes.env("OPENROUTER_API_KEY", PASTED);
+    write_config(&hermes, "http://127.0.0.1:9/v1", "agent:\n  max_turns: 7\n");
+    let setup = hermes.clone().args(["setup", "model"]);
+    choose_openrouter(setup.spawn_in_terminal());
+    let settings = std::fs::read_to_string(hermes.home().join("config.yaml")).unwrap();
+    contains(
+        &settings,
+        &["# written by hand", "provider: openrouter", "max_turns: 7"],
+    );
+    assert!(
+        !settings.contains("127.0.0.1:9") && !settings.contains("sk-test"),
+        "{settings}"
+    );
+    assert_eq!(stdout(&hermes, &["-z", "hi"]).trim(), "ready");
+    let asked = server.requests();
+    let sent = asked.last().unwrap().header("authorization").unwrap();
+    assert!(sent.contains(PASTED), "{sent}");
+}
+
+#[tokio::test]
+async fn hermes_model_at_a_terminal_lets_one_choose() {
+    let (hermes, _server) = newcomer(answering()).await;
+    let hermes = hermes.env("OPENROUTER_API_KEY", PASTED);
+    choose_openrouter(hermes.clone().args(["model"]).spawn_in_terminal());
+    let settings = std::fs::read_to_string(hermes.home().join("config.yaml")).unwrap();
+    contains(&settings, &["provider: openrouter"]);
+}
+
 #[tokio::test]
 async fn without_questions_it_takes_what_it_finds_or_says_what_is_missing() {
     let (hermes, _server) = newcomer(answering()).await;
@@ -153,4 +195,8 @@ async fn a_reset_puts_the_settings_aside_and_keeps_the_keys() {
     contains(&std::fs::read_to_string(aside).unwrap(), &["max_turns: 7"]);
     let settings = std::fs::read_to_string(hermes.home().join("config.yaml")).unwrap();
     assert!(!settings.contains("max_turns"), "{settings}");
+    stdout(&hermes, &["setup", "--reset", "--non-interactive"]);
+    let aside = hermes.home().join("config.yaml.before-setup");
+    contains(&std::fs::read_to_string(aside).unwrap(), &["max_turns: 7"]);
+    assert!(hermes.home().join("config.yaml.before-setup-2").exists());
 }
