@@ -13,6 +13,9 @@ use crate::folder::Folder;
 /// What a new file gets, less what the user's umask takes away.
 const NEW_FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
+/// What the copy of a file has until it gets the mode of the file.
+const PRIVATE_MODE: Mode = Mode::from_raw_mode(0o600);
+
 /// Names tried for a new file. Only writes at the same moment, and crashes, leave any taken.
 const NAMES_MAX: usize = 1000;
 
@@ -24,7 +27,13 @@ pub(crate) fn stage(
     content: &[u8],
     model: Option<&Meta>,
 ) -> io::Result<StagedFile> {
-    let (name, mut file) = create(&folder)?;
+    // What may be a secret is read by nobody else before it has its mode.
+    let mode = if model.is_some() {
+        PRIVATE_MODE
+    } else {
+        NEW_FILE_MODE
+    };
+    let (name, mut file) = create(&folder, mode)?;
     let staged = StagedFile { folder, name };
     file.write_all(content)?;
     if let Some(model) = model {
@@ -57,11 +66,11 @@ impl Drop for StagedFile {
     }
 }
 
-fn create(folder: &Folder) -> io::Result<(OsString, File)> {
+fn create(folder: &Folder, mode: Mode) -> io::Result<(OsString, File)> {
     let process = std::process::id();
     for number in 0..NAMES_MAX {
         let name = OsString::from(format!(".hermes-write-{process}-{number}"));
-        match folder.create_file(&name, NEW_FILE_MODE) {
+        match folder.create_file(&name, mode) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             created => return Ok((name, created?)),
         }
@@ -77,4 +86,38 @@ fn keep_owner_and_mode(file: &File, model: &Meta) -> io::Result<()> {
     }
     // After the owner: changing the owner clears the set-user-id bit.
     file.set_permissions(Permissions::from_mode(model.mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn the_copy_of_a_private_file_is_never_open_to_others() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        std::fs::write(root.join("secret"), "old").unwrap();
+        std::fs::set_permissions(root.join("secret"), Permissions::from_mode(0o600)).unwrap();
+        let model = Meta::of(&root.join("secret").metadata().unwrap());
+        let is_done = AtomicBool::new(false);
+        let content = vec![b'x'; 8 * 1024 * 1024];
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| {
+                let mut seen = 0;
+                while !is_done.load(Ordering::Relaxed) {
+                    let entries = root.read_dir().unwrap().flatten();
+                    for data in entries.filter_map(|entry| entry.metadata().ok()) {
+                        seen |= data.mode();
+                    }
+                }
+                seen
+            });
+            let staged = stage(Folder::open(&root).unwrap(), &content, Some(&model)).unwrap();
+            staged.put(OsStr::new("secret")).unwrap();
+            is_done.store(true, Ordering::Relaxed);
+            assert_eq!(watcher.join().unwrap() & 0o077, 0);
+        });
+    }
 }

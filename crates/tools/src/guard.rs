@@ -21,8 +21,13 @@ const SECRET_NAMES: &[&str] = &[
 /// Credentials below the home that no model needs to see.
 const HOME_SECRETS: &[&str] = &[
     ".aws/credentials",
+    ".aws/sso",
+    ".cargo/credentials.toml",
+    ".config/gh/hosts.yml",
+    ".docker/config.json",
     ".git-credentials",
     ".gnupg/private-keys-v1.d",
+    ".kube/config",
     ".netrc",
     ".npmrc",
     ".pgpass",
@@ -248,6 +253,7 @@ mod tests {
             "/srv/project/.env.production",
             "/home/me/.ssh/id_ed25519",
             "/home/me/.aws/credentials",
+            "/home/me/.docker/config.json",
             "/proc/self/environ",
             "/proc/1/mem",
         ] {
