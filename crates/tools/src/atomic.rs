@@ -27,13 +27,7 @@ pub(crate) fn stage(
     content: &[u8],
     model: Option<&Meta>,
 ) -> io::Result<StagedFile> {
-    // What may be a secret is read by nobody else before it has its mode.
-    let mode = if model.is_some() {
-        PRIVATE_MODE
-    } else {
-        NEW_FILE_MODE
-    };
-    let (name, mut file) = create(&folder, mode)?;
+    let (name, mut file) = create(&folder, model)?;
     let staged = StagedFile { folder, name };
     file.write_all(content)?;
     if let Some(model) = model {
@@ -66,7 +60,13 @@ impl Drop for StagedFile {
     }
 }
 
-fn create(folder: &Folder, mode: Mode) -> io::Result<(OsString, File)> {
+/// Creates a file for the content. What is to replace another file may be a secret, so that nobody else reads it before
+/// it has its mode.
+fn create(folder: &Folder, model: Option<&Meta>) -> io::Result<(OsString, File)> {
+    let mode = match model {
+        Some(_) => PRIVATE_MODE,
+        None => NEW_FILE_MODE,
+    };
     let process = std::process::id();
     for number in 0..NAMES_MAX {
         let name = OsString::from(format!(".hermes-write-{process}-{number}"));
@@ -90,34 +90,20 @@ fn keep_owner_and_mode(file: &File, model: &Meta) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use super::*;
 
     #[test]
-    fn the_copy_of_a_private_file_is_never_open_to_others() {
+    fn what_replaces_a_file_is_private_until_it_has_its_mode() {
         let place = tempfile::tempdir().unwrap();
-        let root = place.path().canonicalize().unwrap();
-        std::fs::write(root.join("secret"), "old").unwrap();
-        std::fs::set_permissions(root.join("secret"), Permissions::from_mode(0o600)).unwrap();
-        let model = Meta::of(&root.join("secret").metadata().unwrap());
-        let is_done = AtomicBool::new(false);
-        let content = vec![b'x'; 8 * 1024 * 1024];
-        std::thread::scope(|scope| {
-            let watcher = scope.spawn(|| {
-                let mut seen = 0;
-                while !is_done.load(Ordering::Relaxed) {
-                    let entries = root.read_dir().unwrap().flatten();
-                    for data in entries.filter_map(|entry| entry.metadata().ok()) {
-                        seen |= data.mode();
-                    }
-                }
-                seen
-            });
-            let staged = stage(Folder::open(&root).unwrap(), &content, Some(&model)).unwrap();
-            staged.put(OsStr::new("secret")).unwrap();
-            is_done.store(true, Ordering::Relaxed);
-            assert_eq!(watcher.join().unwrap() & 0o077, 0);
-        });
+        let folder = Folder::open(&place.path().canonicalize().unwrap()).unwrap();
+        let (_, file) = create(&folder, None).unwrap();
+        file.set_permissions(Permissions::from_mode(0o640)).unwrap();
+        let model = Meta::of(&file.metadata().unwrap());
+        let (_, copy) = create(&folder, Some(&model)).unwrap();
+        assert_eq!(copy.metadata().unwrap().mode() & 0o777, 0o600);
+        let staged = stage(folder, b"new", Some(&model)).unwrap();
+        staged.put(OsStr::new("a")).unwrap();
+        let put = place.path().join("a").metadata().unwrap();
+        assert_eq!(put.mode() & 0o777, 0o640);
     }
 }
