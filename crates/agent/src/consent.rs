@@ -94,8 +94,9 @@ async fn wish<'a>(
     let command = command(arguments);
     let found = safety::scanned(cx, command).await;
     let mut choices = vec![Verdict::Once, Verdict::Session];
-    // A command can be written into a list; what a scanner found is never settled for good.
-    if command.is_some() && found.is_none() && cx.ports.safety.allow_list.is_some() {
+    // A command can be written into a list, which knows nothing of folders; what a scanner found is never settled for good.
+    let can_be_listed = command.is_some() && workdir(arguments).is_none();
+    if can_be_listed && found.is_none() && cx.ports.safety.allow_list.is_some() {
         choices.push(Verdict::Always);
     }
     choices.push(Verdict::Deny);
@@ -130,8 +131,22 @@ fn heard(how: Settled) -> Decision {
 
 /// What would run, as a person would write it: a command, a script, the arguments of any other call.
 fn describe(arguments: &Value) -> String {
-    let text = command(arguments).or_else(|| arguments.get("code")?.as_str());
-    text.map_or_else(|| arguments.to_string(), str::to_owned)
+    match (command(arguments), workdir(arguments)) {
+        // Where it runs decides what it does.
+        (Some(command), Some(folder)) => {
+            format!("cd '{}' && {command}", folder.replace('\'', r"'\''"))
+        }
+        (Some(command), None) => command.to_owned(),
+        (None, _) => match arguments.get("code").and_then(Value::as_str) {
+            Some(code) => code.to_owned(),
+            None => arguments.to_string(),
+        },
+    }
+}
+
+/// Returns the folder that a terminal call asks for.
+fn workdir(arguments: &Value) -> Option<&str> {
+    arguments.get("workdir").and_then(Value::as_str)
 }
 
 /// Returns the command of a terminal call.

@@ -15,6 +15,9 @@ pub const LABEL: &str = "[key-hidden-by-hermes]";
 /// A shorter value is no key, and may be an ordinary word.
 const OWN_CHARS_MIN: usize = 12;
 
+/// A value without a digit is taken for a word when it is shorter.
+const WORD_CHARS_MIN: usize = 24;
+
 /// The shortest run of letters and digits in a random value.
 const RANDOM_RUN_MIN: usize = 16;
 
@@ -25,8 +28,10 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 /// What may stand between a name and the value it is given: `KEY="…`, `"key": "…`.
 const ASSIGNMENT_BYTES_MAX: usize = 6;
 
-const KEY_BEGIN: &str = "PRIVATE KEY-----";
-const KEY_END: &str = "-----END ";
+/// The frame of what is encoded in PEM.
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+const DASHES: &str = "-----";
 
 /// How the names of keys end.
 const NAME_ENDINGS: &[&str] = &[
@@ -55,17 +60,14 @@ impl HiddenKeys {
     /// Hides these keys by their value, and others by their shape.
     pub fn own(keys: impl IntoIterator<Item = Secret>) -> Self {
         let keys = keys.into_iter();
-        let mut own: Vec<Secret> = keys
-            .filter(|key| key.expose().len() >= OWN_CHARS_MIN && !is_place(key.expose()))
-            .collect();
+        let mut own: Vec<Secret> = keys.filter(|key| is_key(key.expose())).collect();
         // A key that is part of another must not break it up.
         own.sort_by_key(|key| std::cmp::Reverse(key.expose().len()));
         Self { own }
     }
 
     /// Returns the text with a label in the place of each key.
-    pub fn hide(&self, text: String) -> String {
-        let mut text = text;
+    pub fn hide(&self, mut text: String) -> String {
         for key in &self.own {
             if text.contains(key.expose()) {
                 text = text.replace(key.expose(), LABEL);
@@ -79,19 +81,20 @@ impl HiddenKeys {
     }
 }
 
-/// Paths and addresses are no keys, whatever the variable is called that holds them.
-fn is_place(value: &str) -> bool {
-    value.starts_with(['/', '~', '.'])
-        || value.contains("://")
-        || value.contains(char::is_whitespace)
+/// Returns whether a value is a key, whatever it is called. Paths, addresses and short words (`not-required`, for a server
+/// that wants some key) are none.
+fn is_key(value: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || matches!(c, '-' | '_' | '.');
+    let is_word = value.chars().all(is_letter) && value.len() < WORD_CHARS_MIN;
+    let is_place = value.starts_with(['/', '~', '.']) || value.contains("://");
+    value.len() >= OWN_CHARS_MIN && !is_word && !is_place && !value.contains(char::is_whitespace)
 }
 
 /// Hides words that are keys; `None` when there are none.
 fn hide_words(text: &str) -> Option<String> {
     let mut hidden: Option<String> = None;
     let mut at = 0;
-    let mut name_before = false;
-    let mut gap = "";
+    let (mut name, mut gap) = ("", "");
     for piece in pieces(text) {
         let (piece, key) = match piece {
             Piece::Between(between) => {
@@ -99,8 +102,8 @@ fn hide_words(text: &str) -> Option<String> {
                 (between, None)
             }
             Piece::Word(word) => {
-                let is_value = name_before && is_assignment(gap) && is_random(word);
-                name_before = is_name(word);
+                let is_value = is_assignment(gap) && is_random(word) && is_name(name);
+                name = word;
                 (word, if is_value { Some(0) } else { key_shape(word) })
             }
         };
@@ -141,15 +144,17 @@ fn is_random(word: &str) -> bool {
 fn hide_private_keys(text: &str) -> Cow<'_, str> {
     let mut hidden = Cow::Borrowed(text);
     let mut from = 0;
-    while let Some(found) = hidden[from..].find(KEY_BEGIN) {
-        let start = from + found + KEY_BEGIN.len();
-        let rest = &hidden[start..];
-        let end = rest.find(KEY_END).unwrap_or(rest.len());
-        from = start;
-        if is_body(&rest[..end]) {
-            hidden
-                .to_mut()
-                .replace_range(start..start + end, &format!("\n{LABEL}\n"));
+    while let Some(found) = hidden[from..].find(BEGIN) {
+        from += found + BEGIN.len();
+        let Some((label, rest)) = hidden[from..].split_once(DASHES) else {
+            break;
+        };
+        let start = from + label.len() + DASHES.len();
+        let body = rest.find(END).map_or(rest, |end| &rest[..end]);
+        if label.ends_with("PRIVATE KEY") && is_body(body) {
+            let end = start + body.len();
+            let label = format!("\n{LABEL}\n");
+            hidden.to_mut().replace_range(start..end, &label);
         }
     }
     hidden
@@ -216,16 +221,16 @@ mod tests {
     #[test]
     fn our_own_keys_are_hidden_whatever_their_shape() {
         let keys = [
-            "weird+shape/of a key",
             "weirdshape+9f",
             "short",
+            "not-required",
             "/home/me/key-file",
         ];
         let keys = HiddenKeys::own(keys.map(Secret::new));
-        let text = "weirdshape+9f, short, /home/me/key-file".to_owned();
+        let text = "weirdshape+9f, short, not-required, /home/me/key-file".to_owned();
         assert_eq!(
             keys.hide(text),
-            format!("{LABEL}, short, /home/me/key-file")
+            format!("{LABEL}, short, not-required, /home/me/key-file")
         );
     }
 
@@ -242,5 +247,18 @@ mod tests {
             assert!(shown.starts_with("1|-----BEGIN"), "{shown}");
             assert!(end.is_empty() || shown.ends_with("rest"), "{shown}");
         }
+    }
+
+    #[test]
+    fn a_certificate_is_no_private_key() {
+        let certificate = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUY29tZSBvbiBub3cgaXQgaXM\n-----END CERTIFICATE-----\n";
+        assert_eq!(hidden(certificate), certificate);
+        let key = format!(
+            "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+            "A1b2".repeat(20)
+        );
+        let shown = hidden(&format!("{key}{certificate}{key}"));
+        assert!(shown.contains(certificate), "{shown}");
+        assert_eq!(shown.matches(LABEL).count(), 2);
     }
 }

@@ -73,7 +73,7 @@ pub enum CommandExit {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TerminalError {
-    #[error("the working directory `{}` does not exist", path.display())]
+    #[error("the working directory `{}` does not exist, or this user may not enter it", path.display())]
     NoSuchDirectory { path: PathBuf },
     #[error("cannot start `{shell}`: {detail}")]
     NotStarted { shell: String, detail: String },

@@ -13,6 +13,9 @@ use crate::folder::Folder;
 /// What a new file gets, less what the user's umask takes away.
 const NEW_FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
+/// What the copy of a file has until it gets the mode of the file.
+const PRIVATE_MODE: Mode = Mode::from_raw_mode(0o600);
+
 /// Names tried for a new file. Only writes at the same moment, and crashes, leave any taken.
 const NAMES_MAX: usize = 1000;
 
@@ -24,7 +27,7 @@ pub(crate) fn stage(
     content: &[u8],
     model: Option<&Meta>,
 ) -> io::Result<StagedFile> {
-    let (name, mut file) = create(&folder)?;
+    let (name, mut file) = create(&folder, model)?;
     let staged = StagedFile { folder, name };
     file.write_all(content)?;
     if let Some(model) = model {
@@ -57,11 +60,17 @@ impl Drop for StagedFile {
     }
 }
 
-fn create(folder: &Folder) -> io::Result<(OsString, File)> {
+/// Creates a file for the content. What is to replace another file may be a secret, so that nobody else reads it before
+/// it has its mode.
+fn create(folder: &Folder, model: Option<&Meta>) -> io::Result<(OsString, File)> {
+    let mode = match model {
+        Some(_) => PRIVATE_MODE,
+        None => NEW_FILE_MODE,
+    };
     let process = std::process::id();
     for number in 0..NAMES_MAX {
         let name = OsString::from(format!(".hermes-write-{process}-{number}"));
-        match folder.create_file(&name, NEW_FILE_MODE) {
+        match folder.create_file(&name, mode) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             created => return Ok((name, created?)),
         }
@@ -77,4 +86,24 @@ fn keep_owner_and_mode(file: &File, model: &Meta) -> io::Result<()> {
     }
     // After the owner: changing the owner clears the set-user-id bit.
     file.set_permissions(Permissions::from_mode(model.mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_replaces_a_file_is_private_until_it_has_its_mode() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(&place.path().canonicalize().unwrap()).unwrap();
+        let (_, file) = create(&folder, None).unwrap();
+        file.set_permissions(Permissions::from_mode(0o640)).unwrap();
+        let model = Meta::of(&file.metadata().unwrap());
+        let (_, copy) = create(&folder, Some(&model)).unwrap();
+        assert_eq!(copy.metadata().unwrap().mode() & 0o777, 0o600);
+        let staged = stage(folder, b"new", Some(&model)).unwrap();
+        staged.put(OsStr::new("a")).unwrap();
+        let put = place.path().join("a").metadata().unwrap();
+        assert_eq!(put.mode() & 0o777, 0o640);
+    }
 }

@@ -7,22 +7,19 @@ use std::path::{Path, PathBuf};
 
 use crate::ToolPorts;
 
-/// Files that hold secrets wherever they are. Examples such as `.env.example` are free.
-const SECRET_NAMES: &[&str] = &[
-    ".env",
-    ".env.local",
-    ".env.development",
-    ".env.production",
-    ".env.test",
-    ".env.staging",
-    ".envrc",
-];
+/// How the names of examples of secret files end. They are free.
+const EXAMPLE_ENDINGS: &[&str] = &[".example", ".sample", ".template", ".dist"];
 
 /// Credentials below the home that no model needs to see.
 const HOME_SECRETS: &[&str] = &[
     ".aws/credentials",
+    ".aws/sso",
+    ".cargo/credentials.toml",
+    ".config/gh/hosts.yml",
+    ".docker/config.json",
     ".git-credentials",
     ".gnupg/private-keys-v1.d",
+    ".kube/config",
     ".netrc",
     ".npmrc",
     ".pgpass",
@@ -158,7 +155,7 @@ impl PinnedGuard {
     pub(crate) fn refuse_read(&self, path: &Path) -> Option<String> {
         let reason = if contains(&self.secret, path) {
             "it holds Hermes' own keys"
-        } else if is_named(path, SECRET_NAMES) && !self.is_folder_here(path) {
+        } else if holds_variables(path) && !self.is_folder_here(path) {
             "files of this name hold secrets"
         } else if self.is_below_home(path, HOME_SECRETS) || self.is_private_key(path) {
             "it holds the user's credentials"
@@ -216,6 +213,13 @@ fn both_spellings(paths: &[PathBuf]) -> Vec<PathBuf> {
     canonical.chain(paths.iter().cloned()).collect()
 }
 
+/// Returns whether a file is `.env` or one of its kin, which hold secrets wherever they are.
+fn holds_variables(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_example = || EXAMPLE_ENDINGS.iter().any(|ending| name.ends_with(ending));
+    matches!(&*name, ".env" | ".envrc") || (name.starts_with(".env.") && !is_example())
+}
+
 fn is_named(path: &Path, names: &[&str]) -> bool {
     path.file_name()
         .and_then(|name| name.to_str())
@@ -246,8 +250,11 @@ mod tests {
             "/home/me/.hermes/auth.json",
             "/srv/project/.env",
             "/srv/project/.env.production",
+            "/srv/project/.env.production.local",
+            "/srv/project/.envrc",
             "/home/me/.ssh/id_ed25519",
             "/home/me/.aws/credentials",
+            "/home/me/.docker/config.json",
             "/proc/self/environ",
             "/proc/1/mem",
         ] {
@@ -273,6 +280,8 @@ mod tests {
         for path in [
             "/home/me/.hermes/config.yaml",
             "/srv/project/.env.example",
+            "/srv/project/.env.local.sample",
+            "/srv/project/.environment",
             "/home/me/.ssh/id_ed25519.pub",
             "/home/me/.ssh/config",
             "/srv/id_card.txt",

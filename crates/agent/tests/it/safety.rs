@@ -238,6 +238,36 @@ async fn a_finding_of_the_scanner_is_asked_about_but_never_settled_for_good() {
 }
 
 #[tokio::test]
+async fn a_person_sees_where_a_command_would_run_and_allows_it_there_only() {
+    let call = |id: &str, workdir: &str| {
+        let arguments = json!({"text": "x", "command": "rm -r out", "workdir": workdir});
+        Step::call(id, "danger", &arguments)
+    };
+    let steps = [
+        call("c1", "/srv/a"),
+        call("c2", "/srv/b's"),
+        Step::text("done"),
+    ];
+    let world = World::new(steps).tool(tool(needed()));
+    let safety = Safety {
+        allow_list: Some(Arc::new(Kept::default())),
+        ..Safety::default()
+    };
+    let mut running = running(&world, ASK, safety).await;
+    let first = question(&mut running).await;
+    assert_eq!(first.what, "cd '/srv/a' && rm -r out");
+    assert!(!first.choices.contains(&Verdict::Always));
+    running
+        .session
+        .answer(first.approval, Verdict::Session)
+        .await;
+    let second = question(&mut running).await;
+    assert_eq!(second.what, r"cd '/srv/b'\''s' && rm -r out");
+    running.session.answer(second.approval, Verdict::Deny).await;
+    running.turn_end().await;
+}
+
+#[tokio::test]
 async fn keys_are_not_shown_to_the_model_nor_written_back_as_labels() {
     let key = "sk-proj-abc123def456ghi789jkl";
     let returns = Behaviour::Say(format!("the key is {key}"));

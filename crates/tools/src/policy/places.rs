@@ -59,6 +59,9 @@ const SYSTEM: &[&str] = &[
     "/var/spool/cron",
 ];
 
+/// Where people keep their work inside the system, as images of containers do.
+const SOURCES: &[&str] = &["/usr/src/", "/usr/local/src/"];
+
 /// Our own settings and keys, below a home.
 const OWN: &[&str] = &[".hermes/.env", ".hermes/auth.json", ".hermes/config.yaml"];
 
@@ -103,7 +106,8 @@ pub(super) fn is_block_device(path: &str) -> bool {
 /// Says why writing to a path should be asked for, if so.
 pub(super) fn why_sensitive(path: &str) -> Option<&'static str> {
     let path = without_dots(path);
-    if SYSTEM.iter().any(|place| path.starts_with(place)) {
+    let is_in = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
+    if is_in(SYSTEM) && !is_in(SOURCES) {
         return Some("changes files of the system");
     }
     let is_guarded = |inside: &str| {
@@ -130,7 +134,7 @@ pub(super) fn is_lasting_absolute(path: &str) -> bool {
 }
 
 /// Returns whether a path is somebody's home folder, spelt out.
-fn is_home(path: &str) -> bool {
+pub(super) fn is_home(path: &str) -> bool {
     if path.starts_with('~') && !path.contains('/') {
         return !matches!(path, "~+" | "~-");
     }

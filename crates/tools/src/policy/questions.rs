@@ -1,7 +1,7 @@
 //! Questions of rules whose answer takes more than a line.
 
 use super::call::Call;
-use super::places::{is_vital, joined};
+use super::places::{is_home, is_vital, joined};
 use super::rules::{COPIERS, EDITORS_IN_PLACE};
 
 /// Returns the programs that `find` runs, each with its words.
@@ -28,6 +28,13 @@ pub(super) fn starts_at_vital(call: &Call<'_>) -> bool {
     let paths = call.args.iter().skip_while(is_option);
     let mut paths = paths.take_while(|arg| !arg.starts_with(['-', '(', '!']));
     paths.any(|path| is_vital(&joined(call.folder, path)))
+}
+
+/// Returns whether `mv` takes a vital folder away, or puts something into the system. Into a home people may move things.
+pub(super) fn moves_vital(call: &Call<'_>) -> bool {
+    let last = call.operands().count().saturating_sub(1);
+    let mut paths = call.paths().enumerate();
+    paths.any(|(at, path)| is_vital(&path) && (at < last || !is_home(&path)))
 }
 
 /// Returns whether `find` looks for something in particular.

@@ -8,7 +8,7 @@ use super::places::{
     is_block_device, is_lasting_absolute, is_power_switch, is_vital, joined, why_sensitive,
 };
 use super::questions::{
-    deletes, deletes_branch, forces_push, is_narrowed, reads_password_from_input,
+    deletes, deletes_branch, forces_push, is_narrowed, moves_vital, reads_password_from_input,
     reads_script_from_input, runs_inline_code, runs_script_as_text, starts_at_vital, written_by,
 };
 use super::read_only::is_harmless;
@@ -131,7 +131,7 @@ const RULES: &[Rule] = &[
     rule(
         Ask,
         &["mv"],
-        |call| call.paths().any(|path| is_vital(&path)),
+        moves_vital,
         "moves the system or a whole home folder",
     ),
     rule(

@@ -444,6 +444,10 @@ fn where_a_line_runs_counts_in_all_of_it() {
         (Some("/srv/project"), "make > build.log 2>&1", "free"),
         (Some("/etc"), "ls > /dev/null 2>&1", "free"),
         (Some("/srv/project"), "rm notes.txt", "free"),
+        (Some("/usr/src/app"), "echo x > notes.txt", "free"),
+        (Some("~/project"), "mv notes.txt ..", "free"),
+        (Some("~/project"), "mv .. /backup", "needed"),
+        (Some("/"), "mv evil etc", "needed"),
     ] {
         assert_eq!(kind(folder, line), expected, "{folder:?} {line}");
     }
