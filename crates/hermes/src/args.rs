@@ -147,7 +147,7 @@ pub enum Command {
     Demo(DemoArgs),
     /// Choose a model, where commands run, and tools; each is tried
     Setup(SetupArgs),
-    /// Show or choose the model that answers
+    /// Show which model answers, or choose another
     Model(ModelArgs),
     /// Add, list and remove keys of providers, and logins
     Auth(AuthArgs),
@@ -163,9 +163,9 @@ pub enum Command {
     Insights(InsightsArgs),
     /// List what files were like before changes, and bring it back
     Checkpoints(CheckpointsArgs),
-    /// Browse, read and change settings
+    /// Browse settings, or read and change one
     Config(ConfigArgs),
-    /// Choose which tools models are offered
+    /// Choose which tools models are offered, from a list or by name
     Tools(ToolsArgs),
     /// Add, remove and try MCP servers
     Mcp(McpArgs),
@@ -291,7 +291,7 @@ pub struct AuthArgs {
 pub enum AuthCommand {
     /// Add a key, typed unseen or read from standard input and tried with a real request; or log in
     Add(AuthAddArgs),
-    /// Show every key and login there is, masked: where it comes from, and whether it rests
+    /// Show every key and login, masked, where it comes from, and whether it rests; the default
     #[command(visible_alias = "ls")]
     List {
         /// Only the keys of this provider
@@ -434,7 +434,7 @@ pub struct McpArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum McpCommand {
-    /// List the servers of the settings
+    /// List the servers of the settings; the default
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
@@ -571,7 +571,7 @@ pub struct ApprovalsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ApprovalsCommand {
-    /// List the questions that wait for an answer, oldest first
+    /// List the questions that wait for an answer, oldest first; the default
     #[command(visible_alias = "ls")]
     List {
         #[command(flatten)]
@@ -614,7 +614,7 @@ pub struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum SessionsCommand {
-    /// List sessions, newest first
+    /// List sessions, newest first; the default
     #[command(visible_alias = "ls")]
     List {
         /// Only sessions that come from here: cli, oneshot, …
@@ -700,7 +700,7 @@ pub struct CheckpointsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum CheckpointsCommand {
-    /// List the checkpoints of this folder's project, newest first
+    /// List the checkpoints of this folder's project, newest first; the default
     #[command(visible_alias = "ls")]
     List {
         /// Count those of all projects

@@ -55,22 +55,24 @@ async fn used(host: &Host<'_>) -> Vec<ModelName> {
 }
 
 fn personalities(host: &Host<'_>) -> Vec<Item> {
-    let base = host.settings_now();
-    let all = base.map(|base| Personalities::of(&base));
-    let item = |(name, text): (&str, &str)| item(name, text.lines().next().unwrap_or_default());
-    all.map(|all| all.iter().map(item).collect())
-        .unwrap_or_default()
+    let Ok(base) = host.settings_now() else {
+        return Vec::new();
+    };
+    let all = Personalities::of(&base);
+    all.iter()
+        .map(|(name, text)| item(name, text.lines().next().unwrap_or_default()))
+        .collect()
 }
 
 fn toolsets(host: &Host<'_>) -> Vec<Item> {
     let toolsets = host.settings_now().and_then(|base| switchable(&base));
     let toolsets = toolsets.unwrap_or_default().into_iter();
-    let detail = |is_on: bool, purpose: &str| match is_on {
-        true => format!("on · {purpose}"),
-        false => format!("off · {purpose}"),
-    };
+    let state = |is_on| if is_on { "on" } else { "off" };
     toolsets
-        .map(|(toolset, is_on)| item(toolset.name, &detail(is_on, toolset.purpose)))
+        .map(|(toolset, is_on)| {
+            let detail = format!("{} · {}", state(is_on), toolset.purpose);
+            item(toolset.name, &detail)
+        })
         .collect()
 }
 

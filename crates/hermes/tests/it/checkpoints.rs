@@ -88,6 +88,8 @@ async fn a_conversation_rolls_back_with_a_slash() {
     terminal.expect("no checkpoints of", SOON);
     terminal.send("go\n");
     terminal.expect("done", SOON);
+    // The prompt comes when the turn has ended; before that /rollback has to wait.
+    terminal.expect("›", SOON);
     terminal.send("/rollback\n");
     terminal.expect("/rollback N brings one back", SOON);
     terminal.send("/rollback diff 1\n");
