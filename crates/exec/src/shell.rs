@@ -1,6 +1,6 @@
 //! The shell of a session, as every backend runs it: one process per command, which takes up what the last one left.
 //!
-//! The script `shell.sh` does the work where the command runs; here its arguments are put together. A shell that is
+//! The script `shell.sh` prepares the shell where the command runs; here its arguments are put together. A shell that is
 //! started anew for each command cannot be wedged or killed by one, and commands may run beside each other; what that
 //! leaves out is the shell's own table of jobs and its open files.
 
@@ -18,6 +18,10 @@ pub const START_FILES: &[&str] = &["~/.profile", "~/.bash_profile", "~/.bashrc"]
 
 /// Size of the terminal a command sees when it asks for one.
 const PTY_SIZE: &str = "rows 30 cols 120";
+
+/// What the shell runs: first the script, its last argument. One line, so that a command counts its own lines from one, and
+/// so that all of this is read before a command with an open quote has the shell lose its place.
+const PREPARE_AND_RUN: &str = r#"eval "$9"; eval "$__hermes_line"; __hermes_end 2>/dev/null"#;
 
 /// The arguments of a shell, and what it is given on standard input.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +62,11 @@ pub(crate) fn invocation(
         true => (command.line.as_str(), String::new()),
         false => ("", command.line.len().to_string()),
     };
-    let mut args = vec!["-c".to_owned(), script(), "bash".to_owned()];
+    let mut args = vec![
+        "-c".to_owned(),
+        PREPARE_AND_RUN.to_owned(),
+        "bash".to_owned(),
+    ];
     args.extend([
         state.to_owned(),
         left.to_owned(),
@@ -70,6 +78,7 @@ pub(crate) fn invocation(
         start_files.join("\n"),
         line.to_owned(),
         line_bytes,
+        script(),
     ]);
     let mut stdin = match is_short {
         true => Vec::new(),

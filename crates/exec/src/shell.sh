@@ -1,4 +1,5 @@
-# Runs one command in the shell of a session: takes up what the command before it left, and leaves it for the next.
+# Makes the shell ready for one command of a session: takes up what the command before it left, and leaves it for the next.
+# Whoever reads this then runs "$__hermes_line", and `__hermes_end`.
 #
 # $1 the file that holds what is left; what this command leaves goes to "$1.$3"
 # $2 `new`, or `known` when there should be something in the file
@@ -13,7 +14,7 @@ __hermes_keep() {
     [ -z "$__hermes_kept" ] || return
     __hermes_kept=1
     # Not to be written down themselves.
-    unset -f __hermes_start __hermes_keep
+    unset -f __hermes_start __hermes_keep __hermes_end
     [ -z "$__hermes_back" ] || PWD=$__hermes_back
     if [ -n "${BASH_VERSION-}" ]; then
         unset BASH_EXECUTION_STRING
@@ -31,6 +32,12 @@ __hermes_keep() {
     fi >"$__hermes_left" && echo '# complete' >>"$__hermes_left"
     # Whoever leaves by `exit` comes here twice.
     __hermes_keep() { :; }
+}
+
+__hermes_end() {
+    __hermes_status=$?
+    __hermes_keep
+    exit "$__hermes_status"
 }
 
 __hermes_start() {
@@ -87,9 +94,8 @@ fi
 HERMES_COMMAND=$3
 export HERMES_COMMAND
 [ -z "${BASH_VERSION-}" ] || RANDOM=$$
+set --
 trap '{ __hermes_keep; } 2>/dev/null' EXIT
 case $__hermes_flags in *e*) set -e ;; esac
 case $__hermes_flags in *u*) set -u ;; esac
 case $__hermes_flags in *x*) set -x ;; esac
-LINENO=0; eval "$__hermes_line"
-{ __hermes_status=$?; __hermes_keep; exit "$__hermes_status"; } 2>/dev/null

@@ -389,6 +389,9 @@ pub struct ToolsArgs {
     /// Say in one line what is on
     #[arg(long)]
     pub summary: bool,
+
+    #[command(flatten)]
+    pub platform: PlatformFlag,
 }
 
 #[derive(Debug, Subcommand)]

@@ -88,7 +88,9 @@ impl Clipboard {
         }
         Err(match is_readable {
             true => Failure::new("there is no image in the clipboard")
-                .hint("copy one first, or paste the path of an image file"),
+                .hint(
+                    "copy one first, or paste the path of an image file; over ssh only the clipboard there can be read",
+                ),
             false => Failure::new("there is no program here that reads images from the clipboard").hint(
                 "install wl-clipboard (Wayland), xclip (X11) or pngpaste (macOS), or paste the path of an image file",
             ),

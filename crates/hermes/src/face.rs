@@ -11,12 +11,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{Opened, Resumed, Session, SessionStart};
+use hermes_config::Environment;
 use hermes_core::command::{Command, List, Verb};
 use hermes_core::history::last_exchanges;
 use hermes_core::skill::{self, SkillNames};
 use hermes_core::{Archive as _, Event, Op, Part, SessionId, UserMessage};
 use hermes_store::SqliteStore;
-use hermes_tui::{BusyInput, EditMode, FromHost, Leave, Settings, ShowReasoning, ToHost};
+use hermes_tui::{
+    BusyInput, EditMode, FromHost, Leave, Narrowing, Settings, ShowReasoning, ToHost,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -119,6 +122,7 @@ fn settings(base: &Base) -> Outcome<Settings> {
     let count = |key: &str| settings.u64(key).map(|value| value as usize);
     Ok(Settings {
         is_coloured: Style::of(&std::io::stdout(), &base.environment).is_coloured(),
+        narrowing: narrowing(&base.environment),
         busy_input: busy_input(WhenBusy::of(base)?),
         edit_mode: edit_mode(base)?,
         reasoning: reasoning(base, settings.bool("display.show_reasoning")?)?,
@@ -130,6 +134,18 @@ fn settings(base: &Base) -> Outcome<Settings> {
         history_file: Some(base.home.input_history()),
         user_home: base.environment.user_home(),
     })
+}
+
+/// xterm, GNU screen and st cut rows off where the others break them anew; what runs inside tmux sees tmux.
+fn narrowing(environment: &Environment) -> Narrowing {
+    let has = |name: &str| environment.get(name).is_some();
+    let is_st = environment
+        .get("TERM")
+        .is_some_and(|term| term == "st" || term.starts_with("st-"));
+    match (has("XTERM_VERSION") || has("STY") || is_st) && !has("TMUX") {
+        true => Narrowing::Cuts,
+        false => Narrowing::Breaks,
+    }
 }
 
 fn busy_input(when_busy: WhenBusy) -> BusyInput {
@@ -507,4 +523,21 @@ async fn go(talk: &mut Talk, next: Next) {
         talk.session.interrupt().await;
     }
     talk.next = Some(next);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_that_cut_rows_off_are_known_by_what_they_set() {
+        let of =
+            |pairs: &[(&str, &str)]| narrowing(&Environment::from_pairs(pairs.iter().copied()));
+        assert_eq!(of(&[("TERM", "xterm-256color")]), Narrowing::Breaks);
+        assert_eq!(of(&[("XTERM_VERSION", "XTerm(390)")]), Narrowing::Cuts);
+        assert_eq!(of(&[("STY", "12.pts-0")]), Narrowing::Cuts);
+        assert_eq!(of(&[("TERM", "st-256color")]), Narrowing::Cuts);
+        let inside = [("XTERM_VERSION", "XTerm(390)"), ("TMUX", "/tmp/t")];
+        assert_eq!(of(&inside), Narrowing::Breaks);
+    }
 }

@@ -163,10 +163,21 @@ pub enum ShowReasoning {
     Full,
 }
 
+/// What a terminal that gets narrower does to rows that are too wide for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Narrowing {
+    /// It breaks them anew, as most do.
+    #[default]
+    Breaks,
+    /// It cuts them off.
+    Cuts,
+}
+
 /// What the interface needs to know before it starts.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub is_coloured: bool,
+    pub narrowing: Narrowing,
     pub busy_input: BusyInput,
     pub edit_mode: EditMode,
     pub reasoning: ShowReasoning,
@@ -186,6 +197,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             is_coloured: true,
+            narrowing: Narrowing::default(),
             busy_input: BusyInput::default(),
             edit_mode: EditMode::default(),
             reasoning: ShowReasoning::default(),

@@ -31,7 +31,7 @@ mod theme;
 mod wrap;
 
 pub use host::{
-    Around, BusyInput, Choice, Depth, EditMode, FromHost, Item, Leave, Opened, Settings,
+    Around, BusyInput, Choice, Depth, EditMode, FromHost, Item, Leave, Narrowing, Opened, Settings,
     ShowReasoning, ToHost,
 };
 pub use run::{TuiError, run};

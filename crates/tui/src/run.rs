@@ -82,7 +82,7 @@ impl Rim {
         let now = Instant::now();
         Ok(Self {
             app: App::new(settings.clone(), history.unwrap_or_default()),
-            screen: Screen::new(settings.is_coloured, size),
+            screen: Screen::new(settings.is_coloured, settings.narrowing, size),
             size,
             resized: None,
             settings,

@@ -11,6 +11,8 @@ use std::fmt::Write as _;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::Line;
 
+use crate::host::Narrowing;
+
 /// From here on the terminal shows nothing until [`END`]: no half-drawn frame is ever seen.
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l";
 const END: &str = "\x1b[?2026l";
@@ -50,6 +52,7 @@ pub(crate) struct Size {
 #[derive(Debug)]
 pub(crate) struct Screen {
     is_coloured: bool,
+    narrowing: Narrowing,
     size: Size,
     drawn: View,
     /// The row of `drawn` that the terminal's cursor is in.
@@ -57,9 +60,10 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    pub(crate) fn new(is_coloured: bool, size: Size) -> Self {
+    pub(crate) fn new(is_coloured: bool, narrowing: Narrowing, size: Size) -> Self {
         Self {
             is_coloured,
+            narrowing,
             size,
             drawn: View::default(),
             at_row: 0,
@@ -166,8 +170,11 @@ impl Screen {
         out.push_str(SHOW_CURSOR);
     }
 
-    /// Where the cursor's row is after the terminal broke the rows above it anew for another width.
+    /// Where the cursor's row is after the terminal broke the rows above it anew for another width, if it does.
     fn reflowed_row(&self, columns: usize) -> usize {
+        if self.narrowing == Narrowing::Cuts {
+            return self.at_row;
+        }
         let above = self.drawn.rows.iter().take(self.at_row);
         let rows = above.map(|row| row.width().div_ceil(columns.max(1)).max(1));
         let before = rows.sum::<usize>();
@@ -255,7 +262,7 @@ mod tests {
     impl Shown {
         fn new(rows: u16, columns: u16) -> Self {
             Self {
-                screen: Screen::new(true, size(columns, rows)),
+                screen: Screen::new(true, Narrowing::Breaks, size(columns, rows)),
                 terminal: vt100::Parser::new(rows, columns, 100),
             }
         }
@@ -317,7 +324,7 @@ mod tests {
 
     #[test]
     fn an_unchanged_view_writes_nothing_and_a_changed_one_only_what_changed() {
-        let mut screen = Screen::new(true, size(20, 10));
+        let mut screen = Screen::new(true, Narrowing::Breaks, size(20, 10));
         let view = |last: &'static str| View {
             rows: vec![Line::raw("same"), Line::raw(last)],
             cursor: None,
@@ -345,8 +352,18 @@ mod tests {
     }
 
     #[test]
+    fn a_terminal_that_cuts_rows_off_keeps_what_was_printed() {
+        let mut shown = Shown::new(10, 20);
+        shown.screen = Screen::new(true, Narrowing::Cuts, size(20, 10));
+        shown.draw(&["one", "two"], &["────────────────────", "> "]);
+        shown.terminal.screen_mut().set_size(10, 10);
+        shown.draw(&["three"], &["──────────", "> "]);
+        assert_eq!(shown.text(), "one\ntwo\nthree\n──────────\n> ");
+    }
+
+    #[test]
     fn a_frame_that_comes_too_late_for_a_resize_writes_over_nothing() {
-        let mut screen = Screen::new(true, size(20, 6));
+        let mut screen = Screen::new(true, Narrowing::Breaks, size(20, 6));
         let mut terminal = vt100::Parser::new(6, 20, 100);
         let view = |last: &'static str| View {
             rows: vec![Line::raw("-".repeat(20)), Line::raw(last)],
@@ -365,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_screen_is_never_cleared_from_its_first_cell() {
-        let mut screen = Screen::new(true, size(20, 10));
+        let mut screen = Screen::new(true, Narrowing::Breaks, size(20, 10));
         let view = |rows: &[&'static str]| View {
             rows: rows.iter().map(|row| Line::raw(*row)).collect(),
             cursor: None,
@@ -381,7 +398,7 @@ mod tests {
     fn without_colour_only_weight_remains() {
         let line = Line::styled("x", theme::HEADING);
         let mut out = String::new();
-        Screen::new(false, size(10, 10)).encode(&mut out, &line);
+        Screen::new(false, Narrowing::Breaks, size(10, 10)).encode(&mut out, &line);
         // A line's own style is joined with that of its spans.
         assert_eq!(out, "\x1b[0;1mx\x1b[0m");
     }

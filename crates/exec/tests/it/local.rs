@@ -45,6 +45,21 @@ async fn a_command_killed_by_a_signal_says_which() {
 }
 
 #[tokio::test]
+async fn mistakes_are_told_as_if_the_command_were_all_there_is() {
+    assert_eq!(
+        text("true\nnosuch").await,
+        "bash: line 2: nosuch: command not found\n"
+    );
+    let open = run(command("echo 'open")).await;
+    assert_eq!(open.exit, CommandExit::Code(2));
+    assert_eq!(
+        open.text,
+        "bash: eval: line 1: unexpected EOF while looking for matching `''\n"
+    );
+    assert_eq!(text("echo \"$# <$1>\"").await, "0 <>\n", "no arguments");
+}
+
+#[tokio::test]
 async fn standard_input_is_empty() {
     assert_eq!(text("cat; echo end").await, "end\n");
 }

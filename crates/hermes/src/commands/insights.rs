@@ -19,6 +19,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::println;
 use crate::style::Style;
 use crate::wiring::SystemClock;
+use chart::Canvas;
 use summary::Summary;
 
 const NOTHING_YET: &str = "nothing was asked in this time; `hermes` starts a conversation";
@@ -52,8 +53,18 @@ async fn gather(store: &SqliteStore, days: u32) -> Outcome<Summary> {
 fn text(summary: &Summary, style: Style) -> String {
     match summary.is_empty() {
         true => NOTHING_YET.to_owned(),
-        false => chart::text(summary, style),
+        false => {
+            let columns = columns();
+            chart::text(summary, Canvas { style, columns })
+        }
     }
+}
+
+/// How wide the terminal is; whatever tells no width is an ordinary one.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let columns = size.map(|size| usize::from(size.ws_col));
+    columns.filter(|columns| *columns > 0).unwrap_or(80)
 }
 
 fn save(path: &Path, page: &str) -> Outcome<()> {

@@ -20,10 +20,11 @@ use crate::style::Style;
 use crate::toolsets::{self, TERMINAL, Toolsets};
 
 pub(crate) fn run(base: &Base, args: ToolsArgs) -> Outcome<()> {
+    let surface = &args.platform.platform;
     match args.command {
-        None if args.summary => println(&summary(base, TERMINAL)?),
-        None if is_anybody_there() => choose(base, TERMINAL),
-        None => list(base, TERMINAL, false),
+        None if args.summary => println(&summary(base, surface)?),
+        None if is_anybody_there() => choose(base, surface),
+        None => list(base, surface, false),
         Some(ToolsCommand::List { platform, json }) => list(base, &platform.platform, json.json),
         Some(ToolsCommand::Enable { names, platform }) => {
             switch(base, &platform.platform, &names, true)

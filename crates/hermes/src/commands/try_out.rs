@@ -6,6 +6,7 @@ use futures_util::StreamExt as _;
 use hermes_core::{
     Delta, Message, Model as _, ModelError, ModelErrorKind, ModelRequest, Secret, SessionId, TurnId,
 };
+use hermes_llm::discover::list_models;
 use hermes_llm::settings::{ModelChoice, ModelSettings};
 use hermes_llm::{Client, resolve};
 
@@ -13,6 +14,9 @@ use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::model_settings::model_settings;
 use crate::wiring;
+
+/// Stands for the model while only its provider matters.
+pub(super) const ANY_MODEL: &str = "any";
 
 /// Who is to be asked.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +31,33 @@ pub(super) struct Candidate {
 
 /// Returns how long the first word took.
 pub(super) async fn try_out(base: &Base, candidate: &Candidate) -> Outcome<Duration> {
-    let settings = ModelSettings {
+    let resolved = resolve(&settings_of(base, candidate)?, &|name| base.variable(name))?;
+    let client = Client::new(resolved).with_logins(wiring::logins(base));
+    let started = Instant::now();
+    match first_word(&client).await {
+        Ok(()) => Ok(started.elapsed()),
+        Err(error) => Err(explained(candidate, &error)),
+    }
+}
+
+/// The models that the candidate's server lists. None when it does not say: what is wrong then, trying it out tells.
+pub(super) async fn listed(base: &Base, candidate: &Candidate) -> Vec<String> {
+    let any = Candidate {
+        model: ANY_MODEL.to_owned(),
+        ..candidate.clone()
+    };
+    let Ok(settings) = settings_of(base, &any) else {
+        return Vec::new();
+    };
+    let Ok(resolved) = resolve(&settings, &|name| base.variable(name)) else {
+        return Vec::new();
+    };
+    let offered = list_models(&resolved.primary).await.unwrap_or_default();
+    offered.into_iter().map(|offered| offered.model).collect()
+}
+
+fn settings_of(base: &Base, candidate: &Candidate) -> Outcome<ModelSettings> {
+    Ok(ModelSettings {
         choice: ModelChoice {
             provider: Some(candidate.provider.clone()),
             model: Some(candidate.model.clone()),
@@ -39,14 +69,7 @@ pub(super) async fn try_out(base: &Base, candidate: &Candidate) -> Outcome<Durat
         // Somebody waits and can try again.
         attempts_max: Some(1),
         ..model_settings(base)?
-    };
-    let resolved = resolve(&settings, &|name| base.variable(name))?;
-    let client = Client::new(resolved).with_logins(wiring::logins(base));
-    let started = Instant::now();
-    match first_word(&client).await {
-        Ok(()) => Ok(started.elapsed()),
-        Err(error) => Err(explained(candidate, &error)),
-    }
+    })
 }
 
 async fn first_word(client: &Client) -> Result<(), ModelError> {

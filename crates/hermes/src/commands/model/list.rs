@@ -14,6 +14,7 @@ use crate::args::JsonFlag;
 use crate::base::Base;
 use crate::commands::chosen_model::key_variables;
 use crate::commands::layout::{Table, count, one_line, print_json};
+use crate::commands::try_out::ANY_MODEL;
 use crate::failure::Outcome;
 use crate::model_settings::model_settings;
 use crate::output::println;
@@ -22,8 +23,6 @@ use crate::wiring::with_token;
 
 /// Somebody waits at the prompt.
 const LIST_DEADLINE: Duration = Duration::from_secs(5);
-/// Stands for the model while only its provider matters.
-const ANY_MODEL: &str = "any";
 
 pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Outcome<()> {
     let settings = model_settings(base)?;

@@ -2,6 +2,7 @@
 
 use hermes_config::{set, unset};
 use hermes_core::Secret;
+use hermes_core::text::shorten;
 use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
 
 use super::find::{self, Found};
@@ -9,12 +10,16 @@ use super::{Ready, Then, after_failure};
 use crate::base::Base;
 use crate::commands::auth::{OpenBrowser, log_in};
 use crate::commands::interview::{Choice, Interview};
-use crate::commands::try_out::{Candidate, try_out};
+use crate::commands::layout::one_line;
+use crate::commands::try_out::{Candidate, listed, try_out};
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
 
 /// Where the key of a server is kept that is known by its address only.
 const KEY_OF_ADDRESS: &str = "model.api_key";
+
+/// As many of a server's models as fit into some lines.
+const MODELS_CHARS_MAX: usize = 400;
 
 enum Way {
     Found(Found),
@@ -41,7 +46,7 @@ pub(super) async fn interview(
                 None => continue,
             },
             Way::PasteKey => pasted(interview)?,
-            Way::Address => at_address(interview)?,
+            Way::Address => at_address(base, interview).await?,
         };
         let candidate = with_model(interview, candidate, quick)?;
         if settle(base, interview, &candidate).await? {
@@ -165,7 +170,7 @@ fn whose(interview: &mut Interview) -> Outcome<&'static Provider> {
     interview.choose(options.collect())
 }
 
-fn at_address(interview: &mut Interview) -> Outcome<Candidate> {
+async fn at_address(base: &Base, interview: &mut Interview) -> Outcome<Candidate> {
     let url = loop {
         let url = interview.line("address", "http://localhost:8000/v1")?;
         match url.starts_with("http://") || url.starts_with("https://") {
@@ -174,12 +179,20 @@ fn at_address(interview: &mut Interview) -> Outcome<Candidate> {
         }
     };
     let key = interview.secret("key (Enter for none)")?;
-    Ok(Candidate {
+    let candidate = Candidate {
         provider: CUSTOM.to_owned(),
         base_url: Some(url.trim_end_matches('/').to_owned()),
         key: (!key.is_empty()).then(|| Secret::new(key)),
         ..Candidate::default()
-    })
+    };
+    let mut models = listed(base, &candidate).await;
+    if let [_, _, ..] = models.as_slice() {
+        let names = one_line(&models.join(", "));
+        note(&format!("it has {}", shorten(&names, MODELS_CHARS_MAX)));
+        return Ok(candidate);
+    }
+    let model = models.pop().unwrap_or_default();
+    Ok(Candidate { model, ..candidate })
 }
 
 fn with_model(interview: &mut Interview, candidate: Candidate, quick: bool) -> Outcome<Candidate> {

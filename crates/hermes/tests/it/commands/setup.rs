@@ -121,8 +121,32 @@ async fn a_server_of_ones_own_is_reached_by_its_address() {
     terminal.send("tiny\n");
     terminal.expect("is saved", SOON);
     assert_eq!(terminal.wait(SOON), Some(0));
-    assert_eq!(server.requests()[0].json["model"], "tiny");
+    // The first one was for the list of models.
+    assert_eq!(server.requests()[1].json["model"], "tiny");
     assert_eq!(stdout(&hermes, &["-z", "hi"]).trim(), "ready");
+}
+
+#[tokio::test]
+async fn the_only_model_of_a_server_needs_no_name_and_several_are_told() {
+    let server = ScriptedServer::start(answering().model("only-one")).await;
+    let at_model = |server: &ScriptedServer| {
+        let mut terminal = bare().spawn_in_terminal();
+        terminal.expect("choose", SOON);
+        terminal.send("2\n");
+        terminal.expect("address", SOON);
+        terminal.send(&format!("{}\n", server.url()));
+        terminal.expect("Enter for none", SOON);
+        terminal.send("\n");
+        terminal
+    };
+    let mut terminal = at_model(&server);
+    terminal.expect("asking custom:only-one", SOON);
+    terminal.expect("is saved", SOON);
+    let server = ScriptedServer::start(answering().model("one").model("two")).await;
+    let mut terminal = at_model(&server);
+    terminal.expect("it has one, two", SOON);
+    terminal.send("two\n");
+    terminal.expect("asking custom:two", SOON);
 }
 
 /// Chooses OpenRouter by the key in the environment, and its usual model.

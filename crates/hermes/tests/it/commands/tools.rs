@@ -1,10 +1,14 @@
 //! `hermes tools`: what models are offered.
 
+use std::time::Duration;
+
 use hermes_testkit::mcp::FaultyMcp;
 use hermes_testkit::server::{Answer, Script};
 use serde_json::{Value, json};
 
 use crate::setting::Setting;
+
+const SOON: Duration = Duration::from_secs(20);
 
 async fn setting() -> Setting {
     Setting::new(Script::always(Answer::text("ok"))).await
@@ -94,6 +98,40 @@ async fn an_unknown_name_changes_nothing() {
         summary.contains("file") && summary.starts_with("cli: "),
         "{summary}"
     );
+}
+
+#[tokio::test]
+async fn at_a_terminal_toolsets_of_each_surface_are_switched_by_their_numbers() {
+    let setting = setting().await;
+    let tools = |args: &[&str]| {
+        let hermes = setting.hermes.clone().args(args.iter().copied());
+        let mut terminal = hermes.env("NO_COLOR", "1").spawn_in_terminal();
+        terminal.expect("switch which?", SOON);
+        terminal
+    };
+    let mut terminal = tools(&["tools", "--platform", "telegram"]);
+    terminal.send("99\n");
+    terminal.expect("write numbers from 1 to", SOON);
+    terminal.expect("switch which?", SOON);
+    terminal.send("none\n");
+    terminal.expect("switch which?", SOON);
+    terminal.send("1\n");
+    terminal.expect("[x] clarify", SOON);
+    terminal.expect("switch which?", SOON);
+    terminal.send("\n");
+    terminal.expect("telegram offers clarify", SOON);
+    assert_eq!(terminal.wait(SOON), Some(0));
+    let mut terminal = tools(&["tools"]);
+    terminal.send("none\n");
+    terminal.expect("switch which?", SOON);
+    terminal.send("q\n");
+    terminal.expect("nothing was changed", SOON);
+    let settings = std::fs::read_to_string(setting.hermes.home().join("config.yaml")).unwrap();
+    assert!(settings.starts_with("# written by hand"), "{settings}");
+    let summary = |args: &[&str]| setting.run(args).stdout;
+    let telegram = summary(&["tools", "--summary", "--platform", "telegram"]);
+    assert!(telegram.starts_with("telegram: 1 of "), "{telegram}");
+    assert!(!summary(&["tools", "--summary"]).contains(": 0 of "));
 }
 
 #[tokio::test]
