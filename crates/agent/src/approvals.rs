@@ -140,7 +140,7 @@ pub(crate) async fn said_before(
 /// Finds the same question from before a crash, if it still waits or was answered. What expired meanwhile is asked anew.
 ///
 /// A call that makes others may make the same one twice, so each of theirs is a new question. The name of the tool is not
-/// compared: the store has it as the model wrote it.
+/// compared: of questions from before schema 4 the store has it as the model wrote it.
 async fn left_behind(
     cx: &TurnContext<'_>,
     wish: &Wish<'_>,

@@ -15,6 +15,7 @@ pub struct Approval {
     pub id: ApprovalId,
     pub session: SessionId,
     pub call: CallId,
+    /// The tool that would run: that of the call, or of another that the call makes.
     pub tool: String,
     /// What would run, as the person would write it.
     pub what: String,

@@ -48,6 +48,11 @@ pub trait Line: Send + Sync {
         };
         TerminalError::Lost { detail }
     }
+
+    /// Ends what is only there for us. The next line may begin it anew.
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
 /// A script that runs there. Dropping it cuts the line.
@@ -188,6 +193,7 @@ impl<L: Line> Terminal for Remote<L> {
             if let Some(files) = &self.files {
                 files.leave(&self.line).await;
             }
+            self.line.leave().await;
         })
     }
 }

@@ -11,8 +11,8 @@ use crate::failure::Failure;
 
 /// Everything of an approval, in the order [`read`] takes it.
 const SELECT: &str = "
-    SELECT a.id, s.id, a.call, c.tool, a.what, a.reason, a.choices, a.created, a.expires, a.settled, a.how,
-           c.result IS NOT NULL
+    SELECT a.id, s.id, a.call, coalesce(a.tool, c.tool), a.what, a.reason, a.choices, a.created, a.expires,
+           a.settled, a.how, c.result IS NOT NULL
     FROM approvals a
         JOIN calls c ON c.reply = a.reply AND c.id = a.call
         JOIN messages m ON m.number = a.reply
@@ -26,13 +26,14 @@ pub(crate) fn open(conn: &Connection, approval: &Approval) -> Result<(), Failure
         )));
     };
     conn.prepare_cached(
-        "INSERT INTO approvals (id, reply, call, what, reason, choices, created, expires)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO approvals (id, reply, call, tool, what, reason, choices, created, expires)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         approval.id.as_str(),
         reply,
         approval.call.as_str(),
+        approval.tool,
         approval.what,
         approval.reason,
         to_json(&approval.choices)?,

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_sessions.sql"),
     include_str!("migrations/0002_rewind.sql"),
     include_str!("migrations/0003_approvals.sql"),
+    include_str!("migrations/0004_approval_tool.sql"),
 ];
 
 /// The schema this build reads and writes.

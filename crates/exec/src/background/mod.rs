@@ -122,6 +122,7 @@ impl Background {
                 .unwrap_or_else(|| command.cwd.clone()),
             started_at_ms: self.clock.now().as_millis(),
             pid: None,
+            tell_end: wishes.tell_end,
         };
         // Recorded first: a process nobody knows of would be worse than a record of none.
         self.records.write(&record)?;
@@ -153,7 +154,7 @@ impl Background {
             }
         }
         self.records.write(&record)?;
-        self.watch(&record, wishes);
+        self.watch(&record, wishes.watch_for);
         Ok(self.status(record, ProcessState::Running, String::new()))
     }
 
@@ -222,7 +223,7 @@ impl Background {
                 output = waited => output?,
             };
             if self.see(&record, "0").await?.state != ProcessState::Running {
-                self.unwatch(&record.id);
+                self.unwatch(&record);
                 break;
             }
         }
@@ -231,7 +232,7 @@ impl Background {
 
     async fn kill(&self, process: ProcessName<'_>) -> Result<ProcessStatus, ProcessError> {
         let record = self.find(process)?;
-        self.unwatch(&record.id);
+        self.unwatch(&record);
         let line = script(&format!("end {}", self.folder.word(&record.id)));
         self.control(line, Vec::new(), CONTROL_TIMEOUT).await?;
         self.look(process, OUTPUT_BYTES_MAX).await

@@ -4,7 +4,7 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::text::tail;
-use hermes_core::{ProcessState, SessionId, Wishes};
+use hermes_core::{ProcessName, ProcessState, SessionId};
 use tokio::time::{Instant, sleep};
 
 use super::record::Record;
@@ -29,7 +29,8 @@ const LINES_MAX: usize = 20;
 #[derive(Debug, Clone)]
 pub(super) struct Watched {
     record: Record,
-    wishes: Wishes,
+    /// Words whose lines are told.
+    watch_for: Vec<String>,
     /// How far its output was read.
     position: (u64, u64),
     /// The beginning of a line whose end has not come yet.
@@ -41,27 +42,48 @@ pub(super) struct Watched {
 }
 
 impl Background {
-    pub(super) fn watch(&self, record: &Record, wishes: Wishes) {
-        if !wishes.tell_end && wishes.watch_for.is_empty() {
+    pub(super) fn watch(&self, record: &Record, watch_for: Vec<String>) {
+        if !record.tell_end && watch_for.is_empty() {
             return;
         }
-        self.watched().push(Watched {
-            record: record.clone(),
-            wishes,
-            position: (0, 0),
-            unfinished: String::new(),
-            quiet_until: None,
-            untold: 0,
-            busy: 0,
-        });
+        self.watched().push(Watched::new(record.clone(), watch_for));
         self.started.notify_waiters();
     }
 
-    pub(super) fn unwatch(&self, id: &str) {
-        self.watched().retain(|watched| watched.record.id != id);
+    pub(super) fn unwatch(&self, record: &Record) {
+        let id = &record.id;
+        self.watched().retain(|watched| watched.record.id != *id);
+        self.note_end_told(record);
+    }
+
+    /// Sees to it that nobody tells the end of a process again.
+    fn note_end_told(&self, record: &Record) {
+        let process = ProcessName {
+            session: &record.session,
+            id: &record.id,
+        };
+        if let Ok(mut record) = self.records.find(process)
+            && std::mem::take(&mut record.tell_end)
+        {
+            // What cannot be noted is told once more after a restart.
+            let _ = self.records.write(&record);
+        }
+    }
+
+    /// Watches for the ends that a Hermes before us was to tell.
+    fn take_up(&self, session: &SessionId) {
+        let records = self.records.all().into_iter();
+        let mine = records.filter(|record| record.session == *session && record.tell_end);
+        let mut watched = self.watched();
+        for record in mine {
+            if watched.iter().all(|other| other.record.id != record.id) {
+                watched.push(Watched::new(record, Vec::new()));
+            }
+        }
     }
 
     pub(super) async fn next_notice(&self, session: &SessionId) -> String {
+        self.take_up(session);
         loop {
             let started = self.started.notified();
             let mine: Vec<Watched> = self
@@ -88,14 +110,23 @@ impl Background {
         // A terminal that does not answer now is asked again.
         let since = format!("{file} {byte}");
         let seen = self.see(&watched.record, &since).await.ok()?;
+        let was_to_tell_end = watched.record.tell_end;
         let (notice, is_over) = watched.hear(&seen, Instant::now());
-        let id = &watched.record.id;
-        let mut all = self.watched();
-        // Somebody may have stopped watching while we looked.
-        let place = all.iter().position(|other| other.record.id == *id)?;
-        match is_over {
-            true => drop(all.remove(place)),
-            false => all[place] = watched,
+        let record = watched.record.clone();
+        {
+            let mut all = self.watched();
+            // Somebody may have stopped watching while we looked.
+            let place = all.iter().position(|other| other.record.id == record.id)?;
+            match is_over {
+                true => drop(all.remove(place)),
+                false => all[place] = watched,
+            }
+        }
+        if is_over {
+            self.note_end_told(&record);
+        } else if record.tell_end != was_to_tell_end {
+            // What cannot be noted is not told after a restart.
+            let _ = self.records.write(&record);
         }
         notice
     }
@@ -106,12 +137,24 @@ impl Background {
 }
 
 impl Watched {
+    fn new(record: Record, watch_for: Vec<String>) -> Self {
+        Self {
+            record,
+            watch_for,
+            position: (0, 0),
+            unfinished: String::new(),
+            quiet_until: None,
+            untold: 0,
+            busy: 0,
+        }
+    }
+
     /// Takes in what was seen. Returns what to tell, and whether there is nothing more to watch.
     fn hear(&mut self, seen: &Seen, now: Instant) -> (Option<String>, bool) {
         self.position = seen.position;
         let is_over = seen.state != ProcessState::Running;
         let matched = self.matching_lines(&seen.output, is_over);
-        if is_over && self.wishes.tell_end {
+        if is_over && self.record.tell_end {
             return (Some(self.end_notice(seen)), true);
         }
         (self.lines_notice(matched, now), is_over)
@@ -125,7 +168,7 @@ impl Watched {
             None => ("", text.as_str()),
         };
         self.unfinished = tail(rest, OUTPUT_BYTES_MAX).to_owned();
-        let words = &self.wishes.watch_for;
+        let words = &self.watch_for;
         lines
             .lines()
             .filter(|line| words.iter().any(|word| line.contains(word)))
@@ -156,8 +199,8 @@ impl Watched {
             notice += &format!("\n{untold} more were not told");
         }
         if self.busy >= BUSY_MAX {
-            self.wishes.watch_for.clear();
-            self.wishes.tell_end = true;
+            self.watch_for.clear();
+            self.record.tell_end = true;
             notice += "\nThey come too often: you will be told when it ends instead";
         }
         Some(notice + "]")
@@ -184,25 +227,16 @@ mod tests {
     use super::*;
 
     fn watched(words: &[&str]) -> Watched {
-        Watched {
-            record: Record {
-                id: "proc_1".into(),
-                session: "s".into(),
-                line: "make".into(),
-                cwd: "/".into(),
-                started_at_ms: 0,
-                pid: Some(1),
-            },
-            wishes: Wishes {
-                tell_end: false,
-                watch_for: words.iter().map(ToString::to_string).collect(),
-            },
-            position: (0, 0),
-            unfinished: String::new(),
-            quiet_until: None,
-            untold: 0,
-            busy: 0,
-        }
+        let record = Record {
+            id: "proc_1".into(),
+            session: "s".into(),
+            line: "make".into(),
+            cwd: "/".into(),
+            started_at_ms: 0,
+            pid: Some(1),
+            tell_end: false,
+        };
+        Watched::new(record, words.iter().map(ToString::to_string).collect())
     }
 
     fn running(output: &str) -> Seen {
@@ -234,6 +268,6 @@ mod tests {
         }
         assert_eq!(notices.len() as u32, 1 + BUSY_MAX, "{notices:?}");
         assert!(notices.last().unwrap().contains("when it ends instead"));
-        assert!(watched.wishes.tell_end);
+        assert!(watched.record.tell_end);
     }
 }

@@ -17,6 +17,9 @@ pub(super) struct Record {
     pub(super) started_at_ms: i64,
     /// None while it is being started.
     pub(super) pid: Option<u32>,
+    /// Its session is still to be told that it ended.
+    #[serde(default)]
+    pub(super) tell_end: bool,
 }
 
 #[derive(Debug)]

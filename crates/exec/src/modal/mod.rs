@@ -28,8 +28,8 @@ const REACH_TIME_MAX: Duration = Duration::from_secs(300);
 /// How often it is tried.
 const REACH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long leaving may take: a snapshot, and the end of the sandbox.
-const LEAVE_TIME_MAX: Duration = Duration::from_secs(90);
+/// How long the end of Hermes may wait for a snapshot and the end of the sandbox.
+const LEAVE_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Which sandbox, and whose.
 #[derive(Debug, Clone)]
@@ -97,6 +97,21 @@ impl Line for SandboxLine {
             said => format!("the sandbox does not answer any more after: {said}"),
         };
         TerminalError::Lost { detail }
+    }
+
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let Some(sandbox) = self.sandbox.lock().await.take() else {
+                return;
+            };
+            if timeout(LEAVE_TIME_MAX, self.leave(&sandbox)).await.is_err() {
+                let sandbox = &sandbox.id;
+                tracing::warn!(
+                    sandbox,
+                    "leaving took too long; what changed since the last snapshot is lost"
+                );
+            }
+        })
     }
 }
 
@@ -183,27 +198,5 @@ impl SandboxLine {
         if let Err(error) = self.cloud.terminate(&sandbox.id).await {
             tracing::warn!(%error, sandbox = sandbox.id, "the sandbox runs on until its time is over");
         }
-    }
-}
-
-impl Drop for SandboxLine {
-    fn drop(&mut self) {
-        let Some(sandbox) = self.sandbox.get_mut().take() else {
-            return;
-        };
-        // The runtime we are dropped in cannot be waited on: another takes leave, over connections of its own.
-        self.cloud = Arc::new(Cloud::new(self.settings.clone()));
-        let this = &*self;
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build();
-                if let Ok(runtime) = runtime {
-                    let leaving = this.leave(&sandbox);
-                    let _ = runtime.block_on(async { timeout(LEAVE_TIME_MAX, leaving).await });
-                }
-            });
-        });
     }
 }

@@ -63,7 +63,9 @@ async fn a_sandbox_of_modal_keeps_the_contract() {
         folder: None,
         ..settings(&server, folder.path())
     };
-    terminal::check(&Modal::new(settings), server.home()).await;
+    let modal = Modal::new(settings);
+    terminal::check(&modal, server.home()).await;
+    modal.leave().await;
     assert_eq!((server.wanted().len(), server.is_running()), (1, false));
 }
 
@@ -111,7 +113,7 @@ async fn files_and_shells_outlive_their_sandbox() {
     let (server, folder) = cloud();
     let modal = Modal::new(settings(&server, folder.path()));
     said(&modal, "mkdir work; cd work; echo kept >file; A=1").await;
-    drop(modal);
+    modal.leave().await;
     assert_eq!((server.is_running(), server.snapshots()), (false, 1));
     assert!(!server.home().exists());
     let modal = Modal::new(settings(&server, folder.path()));
@@ -126,7 +128,9 @@ async fn a_sandbox_that_is_not_kept_leaves_nothing() {
         persistent: false,
         ..settings(&server, folder.path())
     };
-    said(&Modal::new(forgetful()), "echo >file").await;
+    let modal = Modal::new(forgetful());
+    said(&modal, "echo >file").await;
+    modal.leave().await;
     assert_eq!((server.is_running(), server.snapshots()), (false, 0));
     assert_eq!(said(&Modal::new(forgetful()), "ls").await, "");
 }
@@ -134,7 +138,9 @@ async fn a_sandbox_that_is_not_kept_leaves_nothing() {
 #[tokio::test]
 async fn a_snapshot_that_is_gone_gives_way_to_the_image() {
     let (server, folder) = cloud();
-    said(&Modal::new(settings(&server, folder.path())), "echo >file").await;
+    let modal = Modal::new(settings(&server, folder.path()));
+    said(&modal, "echo >file").await;
+    modal.leave().await;
     server.lose_images();
     let modal = Modal::new(settings(&server, folder.path()));
     assert_eq!(said(&modal, "ls").await, "");

@@ -31,7 +31,7 @@ pub(super) async fn try_terminal(base: &Base, deadline: Duration) -> Outcome<Ans
     Ok(Answered { elapsed, system })
 }
 
-/// Runs a line and returns what it printed. The error is in words for people.
+/// Runs a line, leaves, and returns what it printed. The error is in words for people.
 pub(super) async fn ask(
     base: &Base,
     terminal: &dyn Terminal,
@@ -51,9 +51,10 @@ pub(super) async fn ask(
         progress: Progress::default(),
     };
     // The deadline of a command begins when its place is ready; getting it ready must not take for ever either.
-    let ran = tokio::time::timeout(deadline, terminal.run(command));
+    let ran = tokio::time::timeout(deadline, terminal.run(command)).await;
+    terminal.leave().await;
     let seconds = deadline.as_secs();
-    let output = match ran.await {
+    let output = match ran {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => return Err(one_line(&error.to_string())),
         Err(_) => return Err(format!("nothing answered within {seconds} s")),

@@ -14,6 +14,7 @@ const RELEASED: &[(u32, &str)] = &[
     (1, include_str!("schemas/1.sql")),
     (2, include_str!("schemas/2.sql")),
     (3, include_str!("schemas/3.sql")),
+    (4, include_str!("schemas/4.sql")),
 ];
 
 #[tokio::test]

@@ -31,6 +31,7 @@ pub async fn check<P: Processes>(open: impl Fn() -> P, cwd: impl Into<PathBuf>) 
     a_terminal_can_be_had(&place).await;
     an_end_is_told(&place).await;
     a_word_is_told(&place).await;
+    an_end_is_told_after_a_restart(&place, &open).await;
     a_restart_finds_them_again(place, open).await;
 }
 
@@ -280,6 +281,38 @@ async fn an_end_is_told(place: &Place<impl Processes>) {
         .unwrap();
     assert!(
         notice.contains(&id) && notice.contains("exit code 2") && notice.contains("result"),
+        "{notice}"
+    );
+}
+
+async fn an_end_is_told_after_a_restart<P: Processes>(place: &Place<P>, open: impl Fn() -> P) {
+    let wishes = Wishes {
+        tell_end: true,
+        ..Wishes::default()
+    };
+    let session = session_of("told-later");
+    let first = place
+        .start_wishing("told-later", "echo result; exit 3", wishes.clone())
+        .await;
+    let place = Place {
+        processes: open(),
+        cwd: place.cwd.clone(),
+    };
+    let notice = tokio::time::timeout(NEVER, place.processes.notice(&session));
+    let notice = notice.await.unwrap();
+    assert!(
+        notice.contains(&first) && notice.contains("exit code 3"),
+        "{notice}"
+    );
+    // What was told is not told by the next one again.
+    let second = place
+        .start_wishing("told-later", "echo more; exit 4", wishes)
+        .await;
+    let after = open();
+    let notice = tokio::time::timeout(NEVER, after.notice(&session));
+    let notice = notice.await.unwrap();
+    assert!(
+        notice.contains(&second) && notice.contains("exit code 4"),
         "{notice}"
     );
 }

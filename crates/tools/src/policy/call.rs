@@ -31,11 +31,8 @@ pub(super) struct Call<'a> {
 impl<'a> Call<'a> {
     /// Spends what it takes to look for the program in the rules.
     pub(super) fn spend_on_names(&self, budget: &Budget) -> Result<(), TooComplex> {
-        let letters = if self.is_pattern {
-            self.program.len()
-        } else {
-            0
-        };
+        // One with stars is compared with each of them letter by letter.
+        let letters = self.program.len() * usize::from(self.is_pattern);
         budget.spend(NAMES_STEPS * (letters + 1))
     }
 

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-/// What a judgement may take. A step is about what it takes to read a character, so this is ten times the longest line
-/// there is, and less than a tenth of a second even where nothing is optimised.
+/// What a judgement may take. A step is about what it takes to read a character: this is ten times the longest line there
+/// is, and a tenth of a second at worst where nothing is optimised.
 const STEPS_MAX: usize = 1_000_000;
 
 /// What a word takes beside its characters.

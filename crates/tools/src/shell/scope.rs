@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::slice;
 
 use super::{Budget, TooComplex, UNKNOWN};
 
@@ -14,9 +15,12 @@ pub(crate) struct Scope {
     variables: HashMap<String, Rc<[String]>>,
     aliases: HashMap<String, Rc<str>>,
     functions: HashMap<String, Rc<str>>,
-    /// What `$0` and `$1`, `$2`, … are.
+    /// What `$0` is.
     zeroth: Option<Rc<str>>,
+    /// What `$1`, `$2`, … are.
     arguments: Rc<[String]>,
+    /// What `$@` is.
+    all_arguments: Rc<[String]>,
     /// Functions that are being called: their own calls of themselves add nothing.
     calling: Vec<String>,
 }
@@ -32,6 +36,7 @@ impl Scope {
             functions: self.functions.clone(),
             zeroth: self.zeroth.clone(),
             arguments: self.arguments.clone(),
+            all_arguments: self.all_arguments.clone(),
             calling: self.calling.clone(),
         })
     }
@@ -43,16 +48,18 @@ impl Scope {
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<Rc<[String]>> {
-        let argument = |number: usize| Some([self.arguments.get(number)?.clone()].into());
         match name.as_bytes() {
-            b"@" | b"*" => Some(self.arguments.clone()),
+            b"@" | b"*" => Some(self.all_arguments.clone()),
             b"0" => Some([self.zeroth.as_deref()?.to_owned()].into()),
-            [digit @ b'1'..=b'9'] => argument(usize::from(digit - b'1')),
+            [digit @ b'1'..=b'9'] => {
+                let argument = self.arguments.get(usize::from(digit - b'1'))?;
+                Some(followed(slice::from_ref(argument)))
+            }
             _ => self.variables.get(name).cloned(),
         }
     }
 
-    pub(super) fn set(&mut self, name: &str, values: Vec<String>) {
+    pub(super) fn set(&mut self, name: &str, values: &[String]) {
         self.variables.insert(name.to_owned(), followed(values));
     }
 
@@ -69,14 +76,15 @@ impl Scope {
             }
             None => value.to_owned(),
         };
-        self.set(name.trim_end_matches('+'), vec![value]);
+        self.set(name.trim_end_matches('+'), &[value]);
         true
     }
 
     /// Sets what `$0`, `$1`, … and `$@` mean.
     pub(crate) fn set_arguments(&mut self, zeroth: &str, arguments: &[String]) {
         self.zeroth = Some(zeroth.into());
-        self.arguments = followed(arguments.to_vec());
+        self.arguments = arguments.into();
+        self.all_arguments = followed(arguments);
     }
 
     /// Returns what an alias stands for, and forgets it: inside itself it means the program.
@@ -107,7 +115,7 @@ impl Scope {
 }
 
 /// Returns values as they are followed: those that are too long become unknown.
-fn followed(values: Vec<String>) -> Rc<[String]> {
+fn followed(values: &[String]) -> Rc<[String]> {
     match values.iter().map(String::len).sum::<usize>() > VALUE_BYTES_MAX {
         true => [UNKNOWN.to_owned()].into(),
         false => values.into(),

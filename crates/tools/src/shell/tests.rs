@@ -99,6 +99,14 @@ fn here_documents_are_taken_out() {
 }
 
 #[test]
+fn a_long_argument_hides_no_other() {
+    let long = "x".repeat(10_000);
+    let line = format!("f() {{ $1 \"$3\"; }}; f rm {long} /");
+    let commands = parse(&line, &Budget::default()).unwrap();
+    assert!(commands.iter().any(|command| command.words == ["rm", "/"]));
+}
+
+#[test]
 fn deep_nesting_is_refused() {
     assert_eq!(
         parse(&"$(".repeat(100), &Budget::default()),

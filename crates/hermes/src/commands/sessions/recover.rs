@@ -64,10 +64,18 @@ async fn recover(base: &Base, flags: &RunFlags, session: SessionId) -> Outcome<b
     let cwd = folder_to_work_in(base, &session, loaded.record.cwd);
     let wired = Wired::new(base, flags, Audience::Nobody, Vec::new(), cwd, store).await?;
     let start = SessionStart::Resume(session);
-    if is_subagent {
-        return close(&wired, start).await;
+    let done = match is_subagent {
+        true => close(&wired, start).await,
+        false => go_on(&wired, start).await,
+    };
+    for notice in wired.stop().await {
+        note(&notice);
     }
-    let report = turn::run(&wired, start, None, &mut Renderer::Quiet).await?;
+    done
+}
+
+async fn go_on(wired: &Wired, start: SessionStart) -> Outcome<bool> {
+    let report = turn::run(wired, start, None, &mut Renderer::Quiet).await?;
     println(&shown(&report))?;
     match report.end {
         TurnEnd::Interrupted => Err(Failure {

@@ -34,7 +34,8 @@ fn question(id: &str, session: &SessionId, call: &str) -> Approval {
         id: id.into(),
         session: session.clone(),
         call: call.into(),
-        tool: "zeta".into(),
+        // Not the tool of the call: another call asks, which that one makes.
+        tool: "terminal".into(),
         what: "rm -r '\u{1f980}'".into(),
         reason: "deletes\nfiles".into(),
         choices: Verdict::ALL.to_vec(),

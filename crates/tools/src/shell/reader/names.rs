@@ -1,5 +1,7 @@
 //! What a command means for those after it: variables, aliases and functions, and calls of them.
 
+use std::slice;
+
 use super::Reader;
 use crate::shell::draft::{Compound, Draft, Function};
 use crate::shell::printed::printed;
@@ -33,8 +35,8 @@ impl Reader<'_> {
         let name = draft.words.pop().unwrap_or_default().text;
         let commands = self.commands(Some(')'))?;
         let values = commands.iter().flat_map(|command| command.words.clone());
-        self.scope
-            .set(name.trim_end_matches(['=', '+']), values.collect());
+        let values: Vec<String> = values.collect();
+        self.scope.set(name.trim_end_matches(['=', '+']), &values);
         let substitutions = commands.into_iter().flat_map(|c| c.substitutions);
         draft.command.substitutions.extend(substitutions);
         Ok(())
@@ -120,7 +122,7 @@ impl Reader<'_> {
             if let [name, keyword, values @ ..] = words
                 && keyword == "in"
             {
-                self.scope.set(name, values.to_vec());
+                self.scope.set(name, values);
             }
             return Ok(());
         }
@@ -140,7 +142,7 @@ impl Reader<'_> {
             }
             "read" => {
                 if let (Some(name), Some(input)) = (args.last(), &command.input) {
-                    self.scope.set(name, vec![input.clone()]);
+                    self.scope.set(name, slice::from_ref(input));
                 }
             }
             "printf" if args.first().is_some_and(|arg| arg == "-v") && args.len() > 2 => {
@@ -150,7 +152,7 @@ impl Reader<'_> {
                     ..Command::default()
                 };
                 let text = printed(&inner, self.budget)?;
-                self.scope.set(&args[1], text.into_iter().collect());
+                self.scope.set(&args[1], text.as_slice());
             }
             program if DECLARING.contains(&program) => {
                 args.iter().for_each(|arg| {
