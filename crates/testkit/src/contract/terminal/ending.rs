@@ -12,7 +12,7 @@ const END_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How often a command is asked to end before one of them must have answered: on a busy machine its grace may be over
 /// before it had a turn.
-const ASKED_TIMES: u32 = 5;
+const ASKED_TIMES: u32 = 20;
 
 pub(super) async fn check(place: &Place<'_>) {
     a_signal_is_told(place).await;
