@@ -296,6 +296,7 @@ fn suggestions_and_a_list_to_choose_from() {
         format!("{suggestions}\n{}", scene.screen())
     };
     insta::assert_snapshot!("choosing_80x24", screen(80, 24));
+    insta::assert_snapshot!("choosing_120x40", screen(120, 40));
     insta::assert_snapshot!("choosing_40x12", screen(40, 12));
 }
 
@@ -511,9 +512,9 @@ fn only_what_a_question_offers_answers_it() {
     assert!(scene.screen().contains("allow?"));
 }
 
-#[test]
-fn a_form_is_filled_in_field_by_field_and_the_draft_stays() {
-    let mut scene = Scene::new(80, 24);
+/// A form with its first field filled in.
+fn form_scene(columns: u16, rows: u16) -> Scene {
+    let mut scene = Scene::new(columns, rows);
     scene.begin("go");
     scene.write("draft");
     scene.wait(2);
@@ -541,7 +542,15 @@ fn a_form_is_filled_in_field_by_field_and_the_draft_stays() {
     scene.control('u');
     scene.write("2");
     scene.press(KeyCode::Enter, KeyModifiers::NONE);
-    insta::assert_snapshot!("form_80x24", scene.screen());
+    scene
+}
+
+#[test]
+fn a_form_is_filled_in_field_by_field_and_the_draft_stays() {
+    insta::assert_snapshot!("form_80x24", form_scene(80, 24).screen());
+    insta::assert_snapshot!("form_120x40", form_scene(120, 40).screen());
+    insta::assert_snapshot!("form_40x12", form_scene(40, 12).screen());
+    let mut scene = form_scene(80, 24);
     let op = ops(wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE)));
     let values = json!({"adults": 2}).as_object().unwrap().clone();
     let response = Response::Accepted { values };
@@ -610,18 +619,23 @@ fn a_command_that_has_to_wait_stays_in_the_input() {
     assert_eq!(scene.app.draft(), "/model other");
 }
 
-#[test]
-fn images_are_chips_and_go_beside_the_words() {
-    let mut scene = Scene::new(80, 24);
+fn image_scene(columns: u16, rows: u16) -> Scene {
+    let mut scene = Scene::new(columns, rows);
     scene.write("see ");
-    let images = vec![PathBuf::from("/tmp/a cat.png")];
-    let text = "/tmp/a\\ cat.png".to_owned();
     let pasted = Input::PastedImages {
-        text,
-        images: images.clone(),
+        text: "/tmp/a\\ cat.png".to_owned(),
+        images: vec![PathBuf::from("/tmp/a cat.png")],
     };
     scene.app.update(pasted, scene.now);
-    insta::assert_snapshot!("image_80x24", scene.screen());
+    scene
+}
+
+#[test]
+fn images_are_chips_and_go_beside_the_words() {
+    insta::assert_snapshot!("image_80x24", image_scene(80, 24).screen());
+    insta::assert_snapshot!("image_120x40", image_scene(120, 40).screen());
+    insta::assert_snapshot!("image_40x12", image_scene(40, 12).screen());
+    let mut scene = image_scene(80, 24);
     let wishes = wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE));
     match &wishes[..] {
         [
@@ -630,7 +644,7 @@ fn images_are_chips_and_go_beside_the_words() {
             },
         ] => {
             assert_eq!(*op, say("see [image: /tmp/a cat.png]"));
-            assert_eq!(*sent, images);
+            assert_eq!(*sent, [PathBuf::from("/tmp/a cat.png")]);
         }
         other => panic!("{other:?}"),
     }

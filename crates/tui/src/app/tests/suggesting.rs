@@ -78,6 +78,7 @@ fn models_and_sessions_are_suggested_behind_their_commands() {
         format!("{models}\n{}", scene.screen())
     };
     insta::assert_snapshot!("suggesting_80x24", screen(80, 24));
+    insta::assert_snapshot!("suggesting_120x40", screen(120, 40));
     insta::assert_snapshot!("suggesting_40x12", screen(40, 12));
 }
 
