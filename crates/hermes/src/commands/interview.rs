@@ -3,12 +3,20 @@
 use std::io::{self, Read as _, Write as _};
 
 use hermes_config::Environment;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
 
 use super::confirm::is_anybody_there;
 use crate::failure::{Failure, Outcome, code};
 use crate::output::note;
 use crate::style::Style;
+
+/// What a terminal sends for Ctrl-C and Ctrl-D when it does not act on them itself.
+const CTRL_C: u8 = 3;
+const CTRL_D: u8 = 4;
+/// Switches off what a key does (`_POSIX_VDISABLE`).
+const NO_KEY: u8 = 0;
 
 pub(super) struct Interview {
     pub(super) style: Style,
@@ -49,15 +57,23 @@ impl Interview {
             "" => String::new(),
             usual => self.style.dim(format!(" [{usual}]")),
         };
+        let _manner = Manner::leaving_by_ctrl_c()?;
         prompt(&format!("{question}{shown}: "))?;
-        let mut line = String::new();
-        if io::stdin().read_line(&mut line).map_err(unreadable)? == 0 {
-            return Err(self.left());
+        let mut typed: Vec<u8> = Vec::new();
+        for byte in io::stdin().lock().bytes() {
+            match byte.map_err(unreadable)? {
+                b'\n' => {
+                    return Ok(match String::from_utf8_lossy(&typed).trim() {
+                        "" => usual.to_owned(),
+                        line => line.to_owned(),
+                    });
+                }
+                CTRL_C => break,
+                byte => typed.push(byte),
+            }
         }
-        Ok(match line.trim() {
-            "" => usual.to_owned(),
-            line => line.to_owned(),
-        })
+        note("");
+        Err(self.left())
     }
 
     /// Asks until one of the options is chosen, by its number. Enter alone takes the first; `q` leaves.
@@ -84,14 +100,16 @@ impl Interview {
     /// Asks for something nobody else should see: dots appear in its place.
     pub(super) fn secret(&mut self, question: &str) -> Outcome<String> {
         // Before the question is seen: nobody's first key may meet a terminal that still shows what is typed.
-        let _hidden = Hidden::begin()?;
+        let _manner = Manner::hiding()?;
         prompt(&format!("{question}: "))?;
         let mut typed: Vec<u8> = Vec::new();
         for byte in io::stdin().lock().bytes() {
             match byte.map_err(unreadable)? {
                 b'\r' | b'\n' => break,
-                // Ctrl-C and Ctrl-D
-                3 | 4 => return Err(self.left()),
+                CTRL_C | CTRL_D => {
+                    note("");
+                    return Err(self.left());
+                }
                 // Backspace, in both of its codes, and Ctrl-U
                 8 | 127 if typed.pop().is_some() => prompt("\x08 \x08")?,
                 8 | 127 => {}
@@ -128,21 +146,36 @@ pub(super) fn options<T, const N: usize>(options: [(T, &str); N]) -> Vec<Choice<
     options.map(option).into()
 }
 
-/// A terminal that hands over every key and shows none, until this is dropped.
-struct Hidden(Termios);
+/// Has the terminal behave otherwise until this is dropped; holds how it was.
+struct Manner(Termios);
 
-impl Hidden {
-    fn begin() -> Outcome<Self> {
+impl Manner {
+    /// The terminal hands over every key and shows none.
+    fn hiding() -> Outcome<Self> {
+        Self::begin(|modes| {
+            modes.local_modes &= !(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        })
+    }
+
+    /// Ctrl-C ends a line instead of us, so that there is time for a word.
+    fn leaving_by_ctrl_c() -> Outcome<Self> {
+        Self::begin(|modes| {
+            modes.special_codes[SpecialCodeIndex::VINTR] = NO_KEY;
+            modes.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
+        })
+    }
+
+    fn begin(change: impl FnOnce(&mut Termios)) -> Outcome<Self> {
         let before = tcgetattr(io::stdin()).map_err(|error| unreadable(error.into()))?;
-        let mut hidden = before.clone();
-        hidden.local_modes &= !(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-        tcsetattr(io::stdin(), OptionalActions::Now, &hidden)
+        let mut changed = before.clone();
+        change(&mut changed);
+        tcsetattr(io::stdin(), OptionalActions::Now, &changed)
             .map_err(|error| unreadable(error.into()))?;
         Ok(Self(before))
     }
 }
 
-impl Drop for Hidden {
+impl Drop for Manner {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }

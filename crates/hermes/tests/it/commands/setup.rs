@@ -87,20 +87,34 @@ async fn without_a_network_it_can_be_saved_anyway() {
 
 #[tokio::test]
 async fn ctrl_c_leaves_at_every_step_and_changes_nothing() {
-    let (hermes, _server) = newcomer(answering()).await;
-    let setup = hermes.clone().args(["setup"]);
-    let mut at_choice = setup.spawn_in_terminal();
-    at_choice.expect("choose", SOON);
-    at_choice.send("\x03");
-    assert_ne!(at_choice.wait(SOON), Some(0));
-
-    let mut at_key = setup.spawn_in_terminal();
-    at_key.expect("choose", SOON);
-    at_key.send("1\n");
-    at_key.expect("paste the key", SOON);
-    at_key.send("sk-half\x7f\x03");
-    at_key.expect("what was saved before stays saved", SOON);
-    assert_eq!(at_key.wait(SOON), Some(130));
+    let (hermes, server) = newcomer(answering()).await;
+    let address = format!("{}\n", server.url());
+    let steps: [&[(&str, &str)]; 5] = [
+        &[("choose", "\x03")],
+        &[("choose", "1\n"), ("paste the key", "sk-half\x7f\x03")],
+        &[("choose", "2\n"), ("address", "http\x03")],
+        &[
+            ("choose", "2\n"),
+            ("address", &address),
+            ("Enter for none", "\x03"),
+        ],
+        &[
+            ("choose", "2\n"),
+            ("address", &address),
+            ("Enter for none", "\n"),
+            ("\nmodel", "\x03"),
+        ],
+    ];
+    for step in steps {
+        let mut terminal = hermes.clone().args(["setup"]).spawn_in_terminal();
+        for (question, answer) in step {
+            terminal.expect(question, SOON);
+            terminal.send(answer);
+        }
+        terminal.expect("what was saved before stays saved", SOON);
+        terminal.expect("goes on whenever you like", SOON);
+        assert_eq!(terminal.wait(SOON), Some(130), "{step:?}");
+    }
     assert!(!hermes.home().join("config.yaml").exists());
 }
 
