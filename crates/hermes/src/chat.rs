@@ -1,18 +1,14 @@
 //! `hermes --plain`: a conversation in plain lines, for terminals and people that the interface does not serve.
 
-use std::collections::VecDeque;
+mod asking;
+mod line;
+
 use std::io::IsTerminal as _;
-use std::path::Path;
 
 use hermes_agent::{Opened, Session, SessionStart};
-use hermes_core::command::{self, Line, Surface, Verb};
-use hermes_core::interview::{Heard, Interview};
-use hermes_core::quick::{Own, QuickCommands};
-use hermes_core::skill::{self, SkillNames};
-use hermes_core::text::{self, escaped, printable};
-use hermes_core::{
-    Event, Message, Op, Part, Question, Response, Role, UserMessage, Verdict, wording,
-};
+use hermes_core::quick::QuickCommands;
+use hermes_core::text::{self, printable};
+use hermes_core::{Event, Message, Op, Role, UserMessage, skill};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -20,8 +16,7 @@ use crate::args::RunFlags;
 use crate::base::Base;
 use crate::face;
 use crate::failure::{Failure, Outcome, code};
-use crate::host::{Here, Host, Then, WhenBusy};
-use crate::image;
+use crate::host::{Here, Host, WhenBusy};
 use crate::keyboard::{Keyboard, Typed};
 use crate::output::{note, print};
 use crate::prepare::Prepared;
@@ -31,6 +26,7 @@ use crate::signals::Signals;
 use crate::style::Style;
 use crate::turn::{close, give_up};
 use crate::wiring::Audience;
+use asking::Asking;
 
 /// How many of the last messages a resumed conversation shows.
 const SHOWN_MESSAGES: usize = 6;
@@ -73,13 +69,6 @@ struct Chat<'a, 'b> {
     err: Style,
     keyboard: Keyboard,
     signals: Signals,
-}
-
-/// What waits for an answer, oldest first.
-#[derive(Debug, Default)]
-struct Pending {
-    question: Option<Question>,
-    interviews: VecDeque<Interview>,
 }
 
 /// Where a conversation goes from here.
@@ -243,96 +232,6 @@ impl<'a, 'b> Chat<'a, 'b> {
         }
     }
 
-    /// Does what a line asks for, and returns where it leads.
-    async fn next(&mut self, line: &str, here: Here) -> Option<Next> {
-        let line = match self.quick_commands.read(line, Surface::Terminal) {
-            Own::Line(line) => line,
-            Own::Exec(command) => {
-                note(&printable(&self.host.shell(command).await));
-                return None;
-            }
-        };
-        let skills = match line.trim_start().starts_with('/') {
-            true => self.host.skill_names().await,
-            false => SkillNames::NONE,
-        };
-        let done = match command::read(&line, Surface::Terminal, &skills) {
-            Line::Words("") => return None,
-            Line::Words(text) => return Some(self.said(UserMessage::text(text), here.is_busy)),
-            Line::Skills { names, words } => return self.with_skills(words, &names, here).await,
-            Line::Command { command, arguments } => self.host.run(command, arguments, &here).await,
-            Line::Unknown { name, near } => {
-                self.unknown(name, &near);
-                return None;
-            }
-            Line::Ambiguous { name, names } => {
-                note(&format!("/{name} could be /{}", names.join(" or /")));
-                return None;
-            }
-        };
-        if let Some(told) = done.told {
-            note(&printable(&told));
-        }
-        match done.then {
-            Then::Nothing => None,
-            Then::Send(op) => Some(Next::Do(op)),
-            Then::Open(start) => Some(Next::Open(start)),
-            Then::Leave => Some(Next::Leave),
-            Then::Attach { image, words } => self.with_image(&image, &words, here.is_busy),
-            Then::ShowReasoning(shows) => {
-                if let Renderer::Live(live) = &mut self.renderer {
-                    live.show_reasoning(shows);
-                }
-                None
-            }
-            Then::WhenBusy(when_busy) => {
-                self.when_busy = when_busy;
-                None
-            }
-        }
-    }
-
-    /// Words with skills behind them, if all of those can be read.
-    async fn with_skills(&self, words: &str, names: &[&str], here: Here) -> Option<Next> {
-        let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let told = self.host.skills(names, here.session).await;
-        let told: Outcome<Vec<String>> = told.and_then(|told| told.into_iter().collect());
-        let skills = match told {
-            Ok(skills) => skills,
-            Err(failure) => {
-                note(&printable(&failure.to_string()));
-                return None;
-            }
-        };
-        let mut message = UserMessage::text(words);
-        let skills = skills
-            .iter()
-            .map(|text| Part::text(skill::behind_words(text)));
-        message.parts.extend(skills);
-        Some(self.said(message, here.is_busy))
-    }
-
-    fn with_image(&self, path: &Path, words: &str, is_busy: bool) -> Option<Next> {
-        let image = match image::read(path) {
-            Ok(image) => image,
-            Err(failure) => {
-                note(&printable(&failure.to_string()));
-                return None;
-            }
-        };
-        let words = format!("{words} [image: {}]", path.display());
-        let mut message = UserMessage::text(words.trim_start());
-        message.parts.push(image);
-        Some(self.said(message, is_busy))
-    }
-
-    fn said(&self, message: UserMessage, is_busy: bool) -> Next {
-        Next::Do(match self.when_busy {
-            WhenBusy::Steer if is_busy => Op::Steer(message),
-            _ => Op::Say(message),
-        })
-    }
-
     /// Shows what happens until it is the user's turn, and takes what they type meanwhile. Returns where they want to go.
     async fn until_idle(
         &mut self,
@@ -340,7 +239,8 @@ impl<'a, 'b> Chat<'a, 'b> {
         events: &mut mpsc::Receiver<Event>,
     ) -> Outcome<Option<Next>> {
         self.signals.reset();
-        let mut pending = Pending::default();
+        let is_for_program = matches!(self.renderer, Renderer::Json);
+        let mut asking = Asking::new(self.err, is_for_program);
         let mut next = None;
         loop {
             tokio::select! {
@@ -349,7 +249,7 @@ impl<'a, 'b> Chat<'a, 'b> {
                     Some(Event::Idle) => return Ok(next),
                     Some(event) => {
                         self.renderer.show(&event)?;
-                        self.note_pending(event, &mut pending)?;
+                        asking.heed(event)?;
                     }
                 },
                 interrupted = self.signals.interrupted() => {
@@ -359,11 +259,10 @@ impl<'a, 'b> Chat<'a, 'b> {
                     session.interrupt().await;
                 }
                 typed = self.keyboard.next() => {
-                    let Some(typed) = self.interviewed(session, typed, &mut pending).await? else {
+                    let Some(typed) = asking.hear(session, typed).await? else {
                         continue;
                     };
-                    let question = &mut pending.question;
-                    if let Some(leaving) = self.meanwhile(session, typed, question).await {
+                    if let Some(leaving) = self.meanwhile(session, typed, &mut asking).await {
                         next = Some(leaving);
                     }
                 }
@@ -371,119 +270,17 @@ impl<'a, 'b> Chat<'a, 'b> {
         }
     }
 
-    /// Keeps in mind what an event asks for, and asks it unless something else is being asked.
-    fn note_pending(&self, event: Event, pending: &mut Pending) -> Outcome<()> {
-        match event {
-            Event::Asked(asked) => {
-                self.show_question(&asked)?;
-                pending.question = Some(asked);
-            }
-            Event::QuestionClosed { approval, how } => {
-                pending
-                    .question
-                    .take_if(|question| question.approval == approval);
-                if let Some(words) = wording::question_closed(how) {
-                    note(&self.err.yellow(format!("\n  {words}")));
-                }
-            }
-            Event::Enquired(enquiry) => {
-                pending.interviews.push_back(Interview::new(enquiry));
-                if pending.interviews.len() == 1 {
-                    self.ask_next(pending)?;
-                }
-            }
-            Event::EnquiryClosed { enquiry } => {
-                return self.close_interviews(pending, |interview| *interview.id() == enquiry);
-            }
-            Event::CallFinished { call, .. } => {
-                pending.question = None;
-                return self
-                    .close_interviews(pending, |interview| interview.enquiry().call == call);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Forgets interviews that are over. The person may have been in the middle of one.
-    fn close_interviews(
-        &self,
-        pending: &mut Pending,
-        is_over: impl Fn(&Interview) -> bool,
-    ) -> Outcome<()> {
-        let was_asking = pending.interviews.front().is_some_and(&is_over);
-        pending.interviews.retain(|interview| !is_over(interview));
-        if was_asking {
-            note(
-                &self
-                    .err
-                    .yellow("\n  too late: this needs no answer any more"),
-            );
-            self.ask_next(pending)?;
-        }
-        Ok(())
-    }
-
-    fn ask_next(&self, pending: &Pending) -> Outcome<()> {
-        let Some(interview) = pending.interviews.front() else {
-            return Ok(());
-        };
-        for line in interview.introduction() {
-            note(&self.err.yellow(line));
-        }
-        note(&self.err.yellow("  (/decline does not answer)"));
-        self.ask_for(&interview.prompt())
-    }
-
-    /// Takes a line for the interview that goes on. Returns it if there is none, or if it is a command.
-    async fn interviewed(
-        &self,
-        session: &Session,
-        typed: Typed,
-        pending: &mut Pending,
-    ) -> Outcome<Option<Typed>> {
-        let (Typed::Text(line), Some(interview)) = (&typed, pending.interviews.front_mut()) else {
-            return Ok(Some(typed));
-        };
-        let heard = match command::read(line, Surface::Terminal, &SkillNames::NONE) {
-            Line::Words(_)
-            | Line::Skills { .. }
-            | Line::Unknown { .. }
-            | Line::Ambiguous { .. } => interview.hear(line),
-            Line::Command { command, .. } if command.verb == Verb::Decline => {
-                Heard::Done(Response::Declined { reason: None })
-            }
-            Line::Command { .. } => return Ok(Some(typed)),
-        };
-        match heard {
-            Heard::Next => self.ask_for(&interview.prompt())?,
-            Heard::Refused(reason) => {
-                note(&self.err.yellow(format!("  {}", escaped(&reason))));
-                self.ask_for(&interview.prompt())?;
-            }
-            Heard::Done(response) => {
-                let id = interview.id().clone();
-                pending.interviews.pop_front();
-                session.respond(id, response).await;
-                self.ask_next(pending)?;
-            }
-        }
-        Ok(None)
-    }
-
     /// Does what is typed while something runs. Who leaves stops it first.
     async fn meanwhile(
         &mut self,
         session: &Session,
         typed: Typed,
-        question: &mut Option<Question>,
+        asking: &mut Asking,
     ) -> Option<Next> {
         let line = self.line(typed);
-        if let (Some(line), Some(asked)) = (&line, &*question)
-            && let Some(verdict) = verdict_in(line, &asked.choices)
+        if let Some(line) = &line
+            && asking.answered(session, line).await
         {
-            session.answer(asked.approval.clone(), verdict).await;
-            *question = None;
             return None;
         }
         let here = Here {
@@ -530,40 +327,6 @@ impl<'a, 'b> Chat<'a, 'b> {
         }
     }
 
-    fn unknown(&self, name: &str, near: &[&str]) {
-        let hint = match near {
-            [] => "/help lists them".to_owned(),
-            near => format!("did you mean /{}?", near.join(" or /")),
-        };
-        let name = printable(name);
-        note(&format!("there is no command `/{name}` here; {hint}"));
-    }
-
-    /// Shows exactly what would run: what cannot be seen is spelt out, so that nothing can hide.
-    fn show_question(&self, question: &Question) -> Outcome<()> {
-        let (tool, what) = (escaped(&question.tool), escaped(&question.what));
-        note(&self.err.yellow(format!("  {tool} wants to run: {what}")));
-        note(&self.err.yellow(format!("  {}", escaped(&question.reason))));
-        let offered = |verdict, words| match question.choices.contains(&verdict) {
-            true => words,
-            false => "",
-        };
-        let session = offered(Verdict::Session, " for the [s]ession,");
-        let always = offered(Verdict::Always, " [a]lways,");
-        self.ask_for(&format!("  allow? [y]es,{session}{always} [N]o: "))
-    }
-
-    /// Shows what a line is wanted for; beside the events, when those are for a program.
-    fn ask_for(&self, prompt: &str) -> Outcome<()> {
-        match self.renderer {
-            Renderer::Json => {
-                note(prompt);
-                Ok(())
-            }
-            _ => print(prompt),
-        }
-    }
-
     fn show_past(&self, messages: &[Message]) {
         let is_spoken =
             |message: &&Message| message.role != Role::Tool && !message.text().trim().is_empty();
@@ -598,42 +361,4 @@ pub fn gone(session: &Session) -> Failure {
         "this is a bug; everything said so far is saved: hermes -r {}",
         session.id()
     ))
-}
-
-/// What a line says about a command that waits for consent. Other commands than `/decline` say nothing.
-fn verdict_in(line: &str, choices: &[Verdict]) -> Option<Verdict> {
-    match command::read(line, Surface::Terminal, &SkillNames::NONE) {
-        Line::Words(words) => Some(verdict(words, choices)),
-        Line::Command { command, .. } if command.verb == Verb::Decline => Some(Verdict::Deny),
-        _ => None,
-    }
-}
-
-/// Anything but a clear yes is a no, and so is a yes to more than was offered.
-fn verdict(line: &str, choices: &[Verdict]) -> Verdict {
-    let verdict = match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => Verdict::Once,
-        "s" | "session" => Verdict::Session,
-        "a" | "always" => Verdict::Always,
-        _ => Verdict::Deny,
-    };
-    match choices.contains(&verdict) {
-        true => verdict,
-        false => Verdict::Deny,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_clear_yes_is_one() {
-        let said = |line| verdict(line, &Verdict::ALL);
-        assert_eq!(said("y"), Verdict::Once);
-        assert_eq!(said("S"), Verdict::Session);
-        assert_eq!([said(""), said("ok?"), said("no")], [Verdict::Deny; 3]);
-        let few = [Verdict::Once, Verdict::Deny];
-        assert_eq!(verdict("s", &few), Verdict::Deny);
-    }
 }

@@ -1,10 +1,17 @@
 //! What stands behind a conversation in a terminal: it knows which session comes next, and does what slash commands ask.
 //!
-//! Surfaces show things and read keys; everything a command means beyond that happens here, once for all of them.
+//! Surfaces show things and read keys; everything a command means beyond that happens here, once for all of them. Start
+//! at `Host::done`, which says what every command does; what takes more than a few lines is in a file of its own.
 
+mod arguments;
 mod attach;
+mod conversations;
 mod describe;
+mod model;
 pub(crate) mod rewind;
+mod servers;
+mod skills;
+mod when_busy;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,8 +19,7 @@ use std::time::Duration;
 
 use hermes_agent::{ConsentPolicy, Opened, Session, SessionStart};
 use hermes_core::command::{Command, Surface, Verb};
-use hermes_core::skill::SkillNames;
-use hermes_core::{Archive as _, Op, SessionId, SessionRecord, StoreError, UserMessage};
+use hermes_core::{Archive as _, Op, SessionId, SessionRecord, StoreError};
 use hermes_store::SqliteStore;
 
 use crate::args::RunFlags;
@@ -21,16 +27,12 @@ use crate::base::Base;
 use crate::checkpoints::{self, Checkpoints};
 use crate::commands;
 use crate::failure::{Failure, Outcome};
-use crate::known_models::{Askable, OfferedModel};
 use crate::personality::{self, Personalities};
 use crate::prepare::Prepared;
 use crate::quick;
-use crate::skills::{Library, Sources};
 use crate::toolsets::{TERMINAL, Toolsets};
-use crate::wiring;
-
-/// Turns that one `/undo` takes back at most: more is a slip of the finger.
-const UNDO_MAX: u32 = 1_000;
+use arguments::{days, no_such, said, search_words, undo_count, words};
+pub use when_busy::WhenBusy;
 
 const NOTHING_TO_COMPRESS: &str =
     "there is nothing to compress: this conversation is sent as it is; /new starts an empty one";
@@ -74,35 +76,6 @@ pub enum Then {
     },
     ShowReasoning(bool),
     WhenBusy(WhenBusy),
-}
-
-/// What a line does that is sent while a turn runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenBusy {
-    Queue,
-    Steer,
-    Interrupt,
-}
-
-impl WhenBusy {
-    /// What the settings say.
-    pub fn of(base: &Base) -> Outcome<Self> {
-        let key = "display.busy_input_mode";
-        let text = base.settings.string(key)?;
-        Self::parse(&text).ok_or_else(|| {
-            Failure::new(format!("`{key}` is `{text}`, which is no mode"))
-                .hint("modes are queue, steer and interrupt")
-        })
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        match text {
-            "queue" => Some(Self::Queue),
-            "steer" => Some(Self::Steer),
-            "interrupt" => Some(Self::Interrupt),
-            _ => None,
-        }
-    }
 }
 
 impl<'a> Host<'a> {
@@ -169,7 +142,7 @@ impl<'a> Host<'a> {
             Verb::Personality => self.personality(arguments, here).await?,
             Verb::Reasoning => reasoning(arguments)?,
             Verb::Yolo => self.yolo(arguments, here).await?,
-            Verb::Busy => busy(arguments)?,
+            Verb::Busy => when_busy::busy(arguments)?,
             Verb::Tools => Done::told(self.tools(arguments)?),
             Verb::Toolsets => Done::told(commands::tools::overview(
                 &self.base.with_flags(&self.flags)?,
@@ -197,21 +170,6 @@ impl<'a> Host<'a> {
         })
     }
 
-    async fn resume(&mut self, name: &str) -> Outcome<Done> {
-        if name.is_empty() {
-            let list = self.sessions("").await?;
-            return Ok(Done::told(format!(
-                "{list}\n\n/resume ID or /resume TITLE goes on with one"
-            )));
-        }
-        let session = self.archive().find(name).await?;
-        let record = self.archive().record(&session).await?;
-        if let Some(folder) = record.cwd.filter(|folder| folder.is_dir()) {
-            self.prepared.wired.settings.cwd = folder;
-        }
-        Ok(Done::open(SessionStart::Resume(session)))
-    }
-
     /// Shows the tools, or switches toolsets: a conversation keeps the tools it began with.
     fn tools(&mut self, arguments: &str) -> Outcome<String> {
         let words: Vec<&str> = arguments.split_whitespace().collect();
@@ -232,145 +190,6 @@ impl<'a> Host<'a> {
             .wired
             .choose_tools(Toolsets::chosen(&base, &self.flags)?);
         Ok(saved)
-    }
-
-    /// Shows the MCP servers, after connecting some of them anew.
-    async fn servers(&self, arguments: &str) -> Outcome<String> {
-        let servers = &self.prepared.wired.servers;
-        let words: Vec<&str> = arguments.split_whitespace().collect();
-        let names: Vec<String> = match words.as_slice() {
-            [] => Vec::new(),
-            ["reconnect", "all"] => servers
-                .status()
-                .into_iter()
-                .map(|server| server.name)
-                .collect(),
-            ["reconnect", name] => vec![(*name).to_owned()],
-            _ => {
-                return Err(Failure::usage("/mcp does not know these words")
-                    .hint("/mcp, /mcp reconnect NAME or /mcp reconnect all"));
-            }
-        };
-        for name in &names {
-            let reconnected = servers.reconnect(name).await;
-            reconnected.map_err(|error| Failure::new(error.to_string()))?;
-        }
-        Ok(match names.is_empty() {
-            true => describe::servers(&servers.status()),
-            false => format!(
-                "connecting to {} anew; /mcp shows what came of it",
-                names.join(", ")
-            ),
-        })
-    }
-
-    /// Lets the MCP servers follow their settings, if those have changed. Returns what the person should know.
-    ///
-    /// To be called when a turn begins.
-    pub async fn follow_settings(&mut self) -> Option<String> {
-        let wired = &mut self.prepared.wired;
-        let known = wired.servers.warnings.clone();
-        match wired.follow_settings(self.base, &self.flags).await {
-            Ok(reloaded) => {
-                let is_new = |warning: &&String| !known.contains(warning);
-                let news = wired.servers.warnings.iter().filter(is_new);
-                describe::followed(&reloaded?, news)
-            }
-            Err(failure) => Some(format!(
-                "the settings have changed and cannot be used; the MCP servers stay as they are: {failure}"
-            )),
-        }
-    }
-
-    async fn reload_servers(&mut self) -> Outcome<String> {
-        let wired = &mut self.prepared.wired;
-        let reloaded = wired.reload_servers(self.base, &self.flags).await?;
-        let servers = &wired.servers;
-        let warnings = servers
-            .warnings
-            .iter()
-            .map(|warning| format!("warning: {warning}\n"));
-        Ok(format!(
-            "{}{}\n\n{}",
-            warnings.collect::<String>(),
-            describe::servers(&servers.status()),
-            describe::reloaded(&reloaded)
-        ))
-    }
-
-    async fn branch(&self, title: &str, here: &Here) -> Outcome<Done> {
-        let Some(record) = self.record(here).await? else {
-            return Ok(Done::told("there is nothing to branch off yet"));
-        };
-        let title = match (words(title), &record.title) {
-            (Some(title), _) => Some(title),
-            (None, Some(title)) => Some(self.next_title(title).await?),
-            (None, None) => None,
-        };
-        Ok(Done {
-            told: Some(format!("a branch of {}", here.session)),
-            then: Then::Open(self.prepared.start_branch(here.session.clone(), title)),
-        })
-    }
-
-    /// The first `TITLE #N` that no session has, from 2 on.
-    async fn next_title(&self, title: &str) -> Outcome<String> {
-        let base = match title.rsplit_once(" #") {
-            Some((base, number)) if number.parse::<u32>().is_ok() => base,
-            _ => title,
-        };
-        let sessions = self.archive().list(Default::default()).await?;
-        let is_free = |title: &String| {
-            let taken = |session: &SessionRecord| session.title.as_ref() == Some(title);
-            !sessions.iter().any(taken)
-        };
-        let mut titles = (2..).map(|number: u32| format!("{base} #{number}"));
-        Ok(titles.find(is_free).unwrap_or_else(|| base.to_owned()))
-    }
-
-    async fn title(&self, title: &str, here: &Here) -> Outcome<String> {
-        let Some(record) = self.record(here).await? else {
-            return Ok("a conversation can have a title once something was said in it".into());
-        };
-        if title.is_empty() {
-            return Ok(match record.title {
-                Some(title) => title,
-                None => "this conversation has no title; /title TITLE gives it one".into(),
-            });
-        }
-        self.archive().rename(&here.session, title).await?;
-        Ok(format!("this conversation is now called `{title}`"))
-    }
-
-    /// Changes the model from the next message on; with `--global`, of all future sessions too.
-    async fn model(&mut self, arguments: &str, here: &Here) -> Outcome<Done> {
-        let choice = ModelWish::parse(arguments)?;
-        let Some(name) = choice.model else {
-            let model = self.prepared.wired.ports.model.name();
-            return Ok(Done::told(format!(
-                "{model} answers; /model PROVIDER:MODEL changes it, `hermes model list` shows what there is"
-            )));
-        };
-        let flags = RunFlags {
-            model: Some(name.to_owned()),
-            provider: choice.provider.map(str::to_owned),
-            ..self.flags.clone()
-        };
-        let (model, warnings) = wiring::model(&self.base.with_flags(&flags)?).await?;
-        let mut told = format!("{} answers from now on", model.name());
-        if choice.is_global {
-            let saved = commands::model::choose(self.base, name, choice.provider)?;
-            told = format!("{told}\n{saved}");
-        }
-        for warning in warnings {
-            told = format!("{told}\nwarning: {warning}");
-        }
-        self.prepared.wired.ports.model = model;
-        self.flags = flags;
-        Ok(Done {
-            told: Some(told),
-            then: Then::Open(self.same_session(here).await?),
-        })
     }
 
     async fn yolo(&mut self, arguments: &str, here: &Here) -> Outcome<Done> {
@@ -451,64 +270,6 @@ impl<'a> Host<'a> {
         )
     }
 
-    /// The slash names of the skills there are now; none if they cannot be looked for, and `/skills` tells why. The future
-    /// stands alone.
-    pub fn skill_names(&self) -> impl Future<Output = SkillNames> + Send + use<> {
-        let sources = self.skill_sources();
-        async move {
-            let Ok(sources) = sources else {
-                return SkillNames::NONE;
-            };
-            let library = blocking(move || sources.library()).await;
-            library.map(|library| library.names()).unwrap_or_default()
-        }
-    }
-
-    /// The models that providers say they have; none of those who cannot be asked. The future stands alone.
-    pub fn offered_models(&self) -> impl Future<Output = Vec<OfferedModel>> + Send + use<> {
-        let askable = self.askable();
-        async move {
-            match askable {
-                Ok(askable) => askable.offered().await,
-                Err(_) => Vec::new(),
-            }
-        }
-    }
-
-    /// Everybody who can be asked, also after `/model` chose one of them.
-    pub fn askable(&self) -> Outcome<Askable> {
-        let flags = RunFlags {
-            model: None,
-            provider: None,
-            ..self.flags.clone()
-        };
-        Askable::of(self.base.with_flags(&flags)?)
-    }
-
-    /// The skills of these slash names as words for the model, each or why not.
-    pub async fn skills(
-        &self,
-        names: Vec<String>,
-        session: SessionId,
-    ) -> Outcome<Vec<Outcome<String>>> {
-        let sources = self.skill_sources()?;
-        blocking(move || {
-            let told = names.iter().map(|name| sources.told(name, &session));
-            told.collect()
-        })
-        .await
-    }
-
-    async fn library(&self) -> Outcome<Library> {
-        let sources = self.skill_sources()?;
-        blocking(move || sources.library()).await
-    }
-
-    /// As the settings say now, not as they did at the start.
-    fn skill_sources(&self) -> Outcome<Sources> {
-        Sources::of(&self.settings_now()?)
-    }
-
     /// What the command line and the files say now.
     pub fn settings_now(&self) -> Outcome<Base> {
         self.base.with_flags(&self.flags)
@@ -531,18 +292,6 @@ impl<'a> Host<'a> {
             }
             None => "nothing was used yet".into(),
         })
-    }
-
-    async fn sessions(&self, words: &str) -> Outcome<String> {
-        commands::sessions::told(self.archive(), words).await
-    }
-
-    async fn history(&self, here: &Here) -> Outcome<String> {
-        let Some(record) = self.record(here).await? else {
-            return Ok("nothing was said yet".into());
-        };
-        let lines = self.archive().transcript(&here.session).await?;
-        Ok(commands::sessions::readable(&record, &lines))
     }
 
     /// How to go on with the conversation at hand after something about it changed.
@@ -590,34 +339,6 @@ impl Done {
     }
 }
 
-/// What `/model` was asked for.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct ModelWish<'a> {
-    model: Option<&'a str>,
-    provider: Option<&'a str>,
-    is_global: bool,
-}
-
-impl<'a> ModelWish<'a> {
-    fn parse(arguments: &'a str) -> Outcome<Self> {
-        let mut wish = Self::default();
-        let mut words = arguments.split_whitespace();
-        while let Some(word) = words.next() {
-            match word {
-                "--global" => wish.is_global = true,
-                "--session" => wish.is_global = false,
-                "--provider" => wish.provider = words.next(),
-                word if word.starts_with("--") => {
-                    return Err(no_such("/model", word, "--provider NAME and --global"));
-                }
-                word if wish.model.is_none() => wish.model = Some(word),
-                word => return Err(no_such("/model", word, "one model")),
-            }
-        }
-        Ok(wish)
-    }
-}
-
 fn reasoning(arguments: &str) -> Outcome<Done> {
     let (told, shows) = match arguments {
         "show" | "on" | "" => ("what the model thinks is shown", true),
@@ -630,101 +351,8 @@ fn reasoning(arguments: &str) -> Outcome<Done> {
     })
 }
 
-fn busy(arguments: &str) -> Outcome<Done> {
-    let Some(when_busy) = WhenBusy::parse(arguments) else {
-        return Err(no_such("/busy", arguments, "queue, steer or interrupt"));
-    };
-    let told = match when_busy {
-        WhenBusy::Queue => "what you send while it works waits for the end of the turn",
-        WhenBusy::Steer => "what you send while it works reaches it at once",
-        WhenBusy::Interrupt => "what you send while it works stops it and comes next",
-    };
-    Ok(Done {
-        told: Some(told.into()),
-        then: Then::WhenBusy(when_busy),
-    })
-}
-
-fn undo_count(arguments: &str) -> Outcome<u32> {
-    match arguments {
-        "" => Ok(1),
-        number => match number.parse() {
-            Ok(turns @ 1..=UNDO_MAX) => Ok(turns),
-            _ => Err(no_such("/undo", number, "a number of messages")),
-        },
-    }
-}
-
-/// `/insights 7` and `/insights --days 7` mean the same.
-fn days(arguments: &str) -> Outcome<u32> {
-    const USUAL: u32 = 30;
-    match arguments.trim_start_matches("--days").trim() {
-        "" => Ok(USUAL),
-        number => match number.parse() {
-            Ok(days @ 1..=36_500) => Ok(days),
-            _ => Err(no_such("/insights", number, "a number of days")),
-        },
-    }
-}
-
-/// `/skills review`, `/skills search review`; `/skills list` lists all.
-fn search_words(arguments: &str) -> &str {
-    match arguments.split_once(char::is_whitespace) {
-        Some(("search", words)) => words.trim(),
-        _ if arguments == "list" => "",
-        _ => arguments,
-    }
-}
-
 /// Does what would keep others waiting: reads files.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Outcome<T> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| Failure::new(error.to_string()))
-}
-
-fn said(arguments: &str, example: &str) -> Outcome<UserMessage> {
-    match words(arguments) {
-        Some(text) => Ok(UserMessage::text(text)),
-        None => Err(Failure::usage("there are no words").hint(format!("for example: {example}"))),
-    }
-}
-
-fn words(arguments: &str) -> Option<String> {
-    (!arguments.is_empty()).then(|| arguments.to_owned())
-}
-
-fn no_such(command: &str, given: &str, expected: &str) -> Failure {
-    let given = match given {
-        "" => "nothing".to_owned(),
-        given => format!("`{given}`"),
-    };
-    Failure::usage(format!("{command} takes {expected}, not {given}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_may_come_with_its_provider_and_be_kept() {
-        let wish = |arguments| ModelWish::parse(arguments).map_err(|failure| failure.message);
-        assert_eq!(wish(""), Ok(ModelWish::default()));
-        let kept = ModelWish {
-            model: Some("opus"),
-            provider: Some("anthropic"),
-            is_global: true,
-        };
-        assert_eq!(wish("opus --provider anthropic --global"), Ok(kept));
-        assert!(wish("one two").is_err());
-        assert!(wish("--nonsense").is_err());
-    }
-
-    #[test]
-    fn an_undo_takes_a_sensible_number() {
-        assert_eq!(undo_count("").ok(), Some(1));
-        assert_eq!(undo_count("3").ok(), Some(3));
-        for wrong in ["0", "-1", "x", "1001"] {
-            assert!(undo_count(wrong).is_err(), "{wrong}");
-        }
-    }
 }

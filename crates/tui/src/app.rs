@@ -1,6 +1,7 @@
 //! The whole interface as one state: [`App::update`] takes what happens and says what to do about it, [`App::view`] says
 //! what it looks like. Neither touches the terminal, the disk or the clock.
 
+mod send;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -9,9 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crossterm::event::KeyEvent;
-use hermes_core::command::{self, Command, Line as Said, Surface, Verb};
-use hermes_core::quick::Own;
-use hermes_core::{Event, Op, Response, UserMessage, Verdict, wording};
+use hermes_core::{Event, Op, Response, Verdict, wording};
 use ratatui_core::text::Line;
 
 use crate::composer::{Composed, Composer, PasteLimits};
@@ -23,7 +22,7 @@ use crate::item::Item;
 use crate::keymap::{self, Key};
 use crate::picker::{Picked, Picker};
 use crate::status::shorten_home;
-use crate::{theme, wrap};
+use crate::theme;
 
 /// A second Ctrl-C within this time leaves.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -404,121 +403,5 @@ impl App {
     fn complain(&mut self, text: impl Into<String>) {
         let note = Item::note(theme::WARNING, text);
         self.conversation.print(note);
-    }
-
-    /// Sends what is typed. It leaves the input only when it is accepted.
-    fn send(&mut self) -> Vec<Effect> {
-        let text = self.draft();
-        if text.trim().is_empty() || self.is_leaving {
-            return Vec::new();
-        }
-        let quick = self.settings.quick_commands.clone();
-        let line = match quick.read(&text, Surface::Terminal) {
-            Own::Line(line) => line,
-            Own::Exec(command) => {
-                let mut effects = vec![Effect::Send(ToHost::Shell(command.to_owned()))];
-                effects.extend(self.composer.take().map(Effect::Remember));
-                return effects;
-            }
-        };
-        let skills = self.composer.skills().clone();
-        let effects = match command::read(&line, Surface::Terminal, &skills) {
-            Said::Words(words) => Some(self.say(words, &[], self.busy_input)),
-            Said::Skills { names, words } => Some(self.say(words, &names, self.busy_input)),
-            Said::Command { command, arguments } => self.command(command, arguments),
-            Said::Unknown { name, near } => {
-                self.complain(unknown(name, &near));
-                None
-            }
-            Said::Ambiguous { name, names } => {
-                let names = names.join(", /");
-                self.complain(format!("`/{name}` may be /{names}"));
-                None
-            }
-        };
-        let Some(mut effects) = effects else {
-            return Vec::new();
-        };
-        effects.extend(self.composer.take().map(Effect::Remember));
-        effects
-    }
-
-    fn say(&mut self, words: &str, skills: &[&str], busy_input: BusyInput) -> Vec<Effect> {
-        let message = UserMessage::text(words);
-        let images = self.composer.editor.images();
-        let is_alone = images.is_empty() && skills.is_empty();
-        let send = |op| {
-            Effect::Send(match is_alone || op == Op::Interrupt {
-                true => ToHost::Op(op),
-                false => ToHost::Accompanied {
-                    op,
-                    images: images.clone(),
-                    skills: skills.iter().map(|name| (*name).to_owned()).collect(),
-                },
-            })
-        };
-        if !self.conversation.is_busy() {
-            self.conversation.say(words, self.now);
-            return vec![send(Op::Say(message))];
-        }
-        match busy_input {
-            BusyInput::Queue => {
-                self.conversation.say(words, self.now);
-                vec![send(Op::Say(message))]
-            }
-            BusyInput::Steer => {
-                self.conversation.steer(words, self.now);
-                vec![send(Op::Steer(message))]
-            }
-            BusyInput::Interrupt => {
-                self.conversation.interrupt();
-                self.conversation.say(words, self.now);
-                vec![send(Op::Interrupt), send(Op::Say(message))]
-            }
-        }
-    }
-
-    /// Runs a command: what concerns the running turn here, everything else in the program.
-    fn command(&mut self, command: &'static Command, arguments: &str) -> Option<Vec<Effect>> {
-        if self.conversation.is_busy() && !command.during_turn {
-            self.complain(format!(
-                "/{} has to wait until it is done; /stop stops it",
-                command.name
-            ));
-            return None;
-        }
-        Some(match command.verb {
-            Verb::Steer | Verb::Queue if arguments.is_empty() => {
-                self.complain(format!(
-                    "/{} needs words: /{0} {}",
-                    command.name, command.arguments
-                ));
-                return None;
-            }
-            Verb::Steer => self.say(arguments, &[], BusyInput::Steer),
-            Verb::Queue => self.say(arguments, &[], BusyInput::Queue),
-            Verb::Paste => self.paste_image(),
-            Verb::Stop if self.conversation.is_busy() => self.interrupt(),
-            Verb::Stop => {
-                self.hint("nothing runs");
-                Vec::new()
-            }
-            Verb::Quit => self.leave(),
-            _ => vec![Effect::Send(ToHost::Command {
-                command,
-                arguments: arguments.to_owned(),
-            })],
-        })
-    }
-}
-
-fn unknown(name: &str, near: &[&str]) -> String {
-    let name = wrap::clean(name);
-    match near {
-        [] => format!("there is no command `/{name}`; /help lists them"),
-        near => format!(
-            "there is no command `/{name}`; did you mean /{}?",
-            near.join(", /")
-        ),
     }
 }

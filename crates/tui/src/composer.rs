@@ -1,27 +1,32 @@
 //! The input: an [`Editor`] with history, search in it, and suggestions.
 
+mod layout;
+mod search;
+mod suggestions;
+
 use std::path::{Path, PathBuf};
 
-use hermes_core::command::{Argument, List};
+use hermes_core::command::List;
 use hermes_core::quick::QuickCommands;
 use hermes_core::skill::SkillNames;
-use ratatui_core::text::{Line, Span};
+use ratatui_core::text::Line;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::completion::{self, Completion, Kind, Known};
-use crate::editor::{Chip, Edit, Editor, image_words};
+use crate::editor::{Editor, image_words};
 use crate::history::History;
 use crate::host::{EditMode, Item};
 use crate::keymap::Key;
 use crate::screen::Position;
 use crate::vi::{Mode, Took, Vi};
-use crate::{theme, wrap};
+use crate::wrap;
+pub(crate) use layout::layout;
+use search::{Search, Searched};
+use suggestions::Suggestions;
 
 /// A text of so many lines is not edited here, but in an editor: it is shown as a chip.
 const RECALLED_LINES_MAX: usize = 100;
-const PROMPT: &str = "› ";
-const INDENT: &str = "  ";
-const MARGIN_COLUMNS: usize = 2;
+/// As much of a found message as is shown while one looks for it: more than fits around the cursor.
+const FOUND_BYTES_MAX: usize = 2_000;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PasteLimits {
@@ -49,23 +54,12 @@ pub(crate) struct Composer {
     /// What was written before the history was looked through.
     draft: Option<Editor>,
     search: Option<Search>,
-    completion: Option<Completion>,
-    /// The word whose suggestions were sent away.
-    dismissed: Option<usize>,
-    known: Known,
-    /// The list whose names are typed, and were asked for.
-    asked: Option<List>,
+    suggestions: Suggestions,
     limits: PasteLimits,
     /// None with emacs keys.
     vi: Option<Vi>,
     /// Images that were attached, so that a message which comes back has them again.
     attached: Vec<PathBuf>,
-}
-
-#[derive(Debug, Default)]
-struct Search {
-    words: String,
-    found: Option<usize>,
 }
 
 impl Composer {
@@ -75,13 +69,7 @@ impl Composer {
             history: History::new(history),
             draft: None,
             search: None,
-            completion: None,
-            dismissed: None,
-            known: Known {
-                quick,
-                ..Known::default()
-            },
-            asked: None,
+            suggestions: Suggestions::new(quick),
             limits,
             vi: None,
             attached: Vec::new(),
@@ -126,7 +114,7 @@ impl Composer {
         match vi.key(key, &mut self.editor) {
             Took::Passed => self.usual_key(key),
             Took::Done => {
-                self.completion = None;
+                self.suggestions.hide();
                 self.history.leave();
                 Composed::Done
             }
@@ -138,7 +126,7 @@ impl Composer {
     }
 
     fn usual_key(&mut self, key: Key) -> Composed {
-        if let Some(composed) = self.completion_key(key) {
+        if let Some(composed) = self.suggestions.key(key, &mut self.editor) {
             return composed;
         }
         match key {
@@ -172,7 +160,7 @@ impl Composer {
 
     /// Attaches an image, as one chip.
     pub(crate) fn attach(&mut self, path: &Path) {
-        self.completion = None;
+        self.suggestions.hide();
         self.editor.insert_image(path);
         if !self.attached.iter().any(|known| known == path) {
             self.attached.push(path.to_owned());
@@ -191,7 +179,7 @@ impl Composer {
 
     /// Replaces everything that is typed.
     pub(crate) fn replace(&mut self, text: &str) {
-        self.completion = None;
+        self.suggestions.hide();
         let mut attached = self.attached.iter();
         let has_images = attached.any(|path| text.contains(&image_words(path)));
         match text.lines().count() > RECALLED_LINES_MAX && !has_images {
@@ -211,38 +199,53 @@ impl Composer {
         let text = self.editor.expanded();
         self.editor.clear();
         self.draft = None;
-        self.completion = None;
-        self.dismissed = None;
-        self.asked = None;
+        self.suggestions.reset();
         self.vi.iter_mut().for_each(Vi::reset);
         (!text.trim().is_empty() && self.history.add(&text)).then_some(text)
     }
 
     pub(crate) fn files(&mut self, files: Vec<String>) {
-        self.known.files = files;
+        self.suggestions.know_files(files);
         self.suggest();
     }
 
     pub(crate) fn skills(&self) -> &SkillNames {
-        &self.known.skills
+        self.suggestions.skills()
     }
 
     pub(crate) fn know_skills(&mut self, skills: SkillNames) {
-        self.known.skills = skills;
+        self.suggestions.know_skills(skills);
     }
 
     /// Takes the names of a list. Whoever chooses from it meanwhile keeps what is selected.
     pub(crate) fn listed(&mut self, list: List, items: Vec<Item>) {
-        self.known.lists.keep(list, items);
-        if self.asked != Some(list) {
+        if !self.suggestions.know_list(list, items) {
             return;
         }
-        let chosen = self.completion.as_ref().and_then(Completion::selected);
-        let chosen = chosen.map(|chosen| chosen.word.clone());
+        let selected = self.suggestions.selected();
         self.suggest();
-        if let (Some(completion), Some(chosen)) = (&mut self.completion, chosen) {
-            completion.select_again(&chosen);
+        if let Some(selected) = selected {
+            self.suggestions.select_again(&selected);
         }
+    }
+
+    /// What is below the input: suggestions, or the search.
+    pub(crate) fn popup(&self, columns: usize, rows_max: usize) -> Vec<Line<'static>> {
+        match &self.search {
+            Some(search) => vec![wrap::cut(search.row(), columns)],
+            None => self.suggestions.rows(columns, rows_max),
+        }
+    }
+
+    /// The rows of the input and where its cursor is, as many as fit around the cursor.
+    pub(crate) fn rows(&self, columns: usize, rows_max: usize) -> (Vec<Line<'static>>, Position) {
+        let search = self.search.as_ref();
+        if let Some(found) = search.and_then(|search| search.found(&self.history)) {
+            let mut editor = Editor::default();
+            editor.set(hermes_core::text::head(found, FOUND_BYTES_MAX));
+            return layout(&editor, columns, rows_max);
+        }
+        layout(&self.editor, columns, rows_max)
     }
 
     fn up(&mut self) {
@@ -290,219 +293,36 @@ impl Composer {
         true
     }
 
+    /// Suggests something, except where letters are commands.
     fn suggest(&mut self) -> Composed {
         if self.mode() == Some(Mode::Normal) {
-            self.completion = None;
+            self.suggestions.hide();
             return Composed::Done;
         }
-        let before = &self.editor.text()[..self.editor.cursor()];
-        let Some(word) = completion::word(before) else {
-            self.completion = None;
-            self.dismissed = None;
-            self.asked = None;
-            return Composed::Done;
-        };
-        if self.dismissed == Some(word.start) {
-            return Composed::Done;
-        }
-        self.completion = completion::suggest(word, &self.known);
-        let list = match word.kind {
-            Kind::Argument(Argument::Of(list)) => Some(list),
-            _ => None,
-        };
-        let is_new = std::mem::replace(&mut self.asked, list) != list;
-        match (word.kind, list) {
-            (Kind::File, _) if word.letters.is_empty() => Composed::WantsFiles,
-            (_, Some(list)) if is_new => Composed::Wants(list),
-            _ => Composed::Done,
-        }
-    }
-
-    /// Keys that the suggestions take, when there are any.
-    fn completion_key(&mut self, key: Key) -> Option<Composed> {
-        let completion = self.completion.as_mut()?;
-        match key {
-            Key::Up => completion.up(),
-            Key::Down => completion.down(),
-            Key::Cancel => {
-                self.completion = None;
-                let before = &self.editor.text()[..self.editor.cursor()];
-                self.dismissed = completion::word(before).map(|word| word.start);
-            }
-            Key::Send if completion.selected().is_none() => {
-                self.completion = None;
-                return None;
-            }
-            Key::Complete | Key::Send => return Some(self.accept(key)),
-            _ => return None,
-        }
-        Some(Composed::Done)
-    }
-
-    fn accept(&mut self, key: Key) -> Composed {
-        let before = &self.editor.text()[..self.editor.cursor()];
-        let completion = self.completion.take();
-        let (Some(word), Some(chosen)) = (
-            completion::word(before),
-            completion.as_ref().and_then(Completion::best),
-        ) else {
-            return Composed::Done;
-        };
-        let is_last = matches!(word.kind, Kind::Argument(_)) && chosen.is_complete;
-        let is_whole = before[word.start..] == chosen.word;
-        let sends = key == Key::Send && (chosen.is_complete || is_whole);
-        let ending = if sends { "" } else { " " };
-        let text = format!("{}{ending}", chosen.word);
-        self.editor.replace_back_to(word.start, &text);
-        match sends {
-            true => Composed::Send,
-            false if is_last => Composed::Done,
-            false => self.suggest(),
-        }
+        self.suggestions.refresh(&self.editor)
     }
 
     fn search_key(&mut self, key: Key) -> Composed {
         let Some(search) = &mut self.search else {
             return Composed::Passed;
         };
-        match key {
-            Key::Edit(Edit::Insert(c)) => {
-                search.words.push(c);
-                search.found = self.history.find(&search.words, None);
-            }
-            Key::Edit(Edit::Backspace) => {
-                search.words.pop();
-                search.found = self.history.find(&search.words, None);
-            }
-            Key::SearchHistory | Key::Up => {
-                let older = self.history.find(&search.words, search.found);
-                search.found = older.or(search.found);
-            }
-            Key::Cancel | Key::Interrupt | Key::OpenEditor => self.search = None,
-            _ => {
-                let found = search.found.and_then(|at| self.history.entry(at));
-                let found = found.map(str::to_owned);
-                self.search = None;
-                if let Some(found) = found {
-                    self.replace(&found);
-                }
-            }
+        let found = match search.key(key, &self.history) {
+            Searched::GoesOn => return Composed::Done,
+            Searched::GivenUp => None,
+            Searched::Taken(found) => found,
+        };
+        self.search = None;
+        if let Some(found) = found {
+            self.replace(&found);
         }
         Composed::Done
-    }
-
-    /// What is below the input: suggestions, or the search.
-    pub(crate) fn popup(&self, columns: usize, rows_max: usize) -> Vec<Line<'static>> {
-        if let Some(search) = &self.search {
-            let row = Line::from(vec![
-                Span::styled("search: ", theme::ACCENT),
-                Span::raw(search.words.clone()),
-                Span::styled("  Enter takes it, Ctrl-R goes back further", theme::DIM),
-            ]);
-            return vec![wrap::cut(row, columns)];
-        }
-        let completion = self.completion.as_ref();
-        completion.map_or(Vec::new(), |completion| completion.rows(columns, rows_max))
-    }
-
-    /// The rows of the input and where its cursor is, as many as fit around the cursor.
-    pub(crate) fn rows(&self, columns: usize, rows_max: usize) -> (Vec<Line<'static>>, Position) {
-        let found = self.search.as_ref().and_then(|search| search.found);
-        if let Some(found) = found.and_then(|at| self.history.entry(at)) {
-            let mut editor = Editor::default();
-            editor.set(hermes_core::text::head(found, 2_000));
-            return layout(&editor, columns, rows_max);
-        }
-        layout(&self.editor, columns, rows_max)
-    }
-}
-
-/// The rows of a text that is written, as many as fit around its cursor.
-pub(crate) fn layout(
-    editor: &Editor,
-    columns: usize,
-    rows_max: usize,
-) -> (Vec<Line<'static>>, Position) {
-    let room = columns.saturating_sub(MARGIN_COLUMNS).max(1);
-    let mut rows: Vec<Vec<Span<'static>>> = vec![Vec::new()];
-    let (mut column, mut cursor) = (0, None);
-    for (at, grapheme) in editor.text().grapheme_indices(true) {
-        if at == editor.cursor() {
-            cursor = Some((rows.len() - 1, column));
-        }
-        if grapheme == "\n" {
-            rows.push(Vec::new());
-            column = 0;
-            continue;
-        }
-        let span = shown(editor, grapheme);
-        if column + span.width() > room && column > 0 {
-            rows.push(Vec::new());
-            column = 0;
-        }
-        column += span.width();
-        if let Some(row) = rows.last_mut() {
-            push(row, span);
-        }
-    }
-    if column >= room {
-        rows.push(Vec::new());
-        column = 0;
-    }
-    let (cursor_row, cursor_column) = cursor.unwrap_or((rows.len() - 1, column));
-    let first = (cursor_row + 1).saturating_sub(rows_max.max(1));
-    let shown = rows
-        .into_iter()
-        .enumerate()
-        .skip(first)
-        .take(rows_max.max(1));
-    let lines = shown.map(|(index, row)| {
-        let margin = match index {
-            0 => Span::styled(PROMPT, theme::HEADING),
-            _ => Span::raw(INDENT),
-        };
-        Line::from_iter(std::iter::once(margin).chain(row))
-    });
-    let position = Position {
-        row: cursor_row - first,
-        column: (cursor_column + MARGIN_COLUMNS).min(columns.saturating_sub(1)),
-    };
-    (lines.collect(), position)
-}
-
-/// Joins what is written in one style.
-fn push(row: &mut Vec<Span<'static>>, span: Span<'static>) {
-    match row.last_mut() {
-        Some(last) if last.style == span.style => last.content.to_mut().push_str(&span.content),
-        _ => row.push(span),
-    }
-}
-
-fn shown(editor: &Editor, grapheme: &str) -> Span<'static> {
-    let mut chars = grapheme.chars();
-    let chip = chars.next().and_then(|c| editor.chip(c));
-    match chip {
-        Some(chip) => Span::styled(chip_label(chip), theme::ACCENT),
-        None => Span::raw(wrap::clean(grapheme)),
-    }
-}
-
-fn chip_label(chip: &Chip) -> String {
-    match chip {
-        Chip::Image(path) => {
-            let name = path.file_name().unwrap_or(path.as_os_str());
-            format!("[image {}]", wrap::clean(&name.to_string_lossy()))
-        }
-        Chip::Paste(paste) => match paste.lines().count() {
-            0 | 1 => format!("[pasted {} characters]", paste.chars().count()),
-            lines => format!("[pasted {lines} lines]"),
-        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::editor::Edit;
 
     fn composer(history: &[&str]) -> Composer {
         let history = history.iter().map(|text| (*text).to_owned()).collect();

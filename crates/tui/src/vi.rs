@@ -3,6 +3,7 @@
 
 mod command;
 mod motion;
+mod repetition;
 
 use std::ops::Range;
 
@@ -10,6 +11,7 @@ use crate::editor::{Edit, Editor};
 use crate::keymap::Key;
 use command::{Command, Find, Parsed, Place, Verb};
 use motion::{Motion, Reach, Span};
+use repetition::Repetition;
 
 /// A vi keyboard. It begins in insert mode, as in a shell.
 #[derive(Debug, Default)]
@@ -21,6 +23,8 @@ pub(crate) struct Vi {
     found: Option<Find>,
     /// How much could be undone before the insertion that goes on.
     undo_depth: usize,
+    /// What happens again with the insertion that goes on, when it ends.
+    repetition: Option<Repetition>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,19 +53,14 @@ impl Vi {
     pub(crate) fn reset(&mut self) {
         self.mode = Mode::Insert;
         self.undo_depth = 0;
+        self.repetition = None;
         self.typed.clear();
     }
 
     pub(crate) fn key(&mut self, key: Key, editor: &mut Editor) -> Took {
         match (self.mode, key) {
             (Mode::Insert, Key::Cancel) => {
-                self.mode = Mode::Normal;
-                editor.join_undo(self.undo_depth);
-                let (start, cursor) = (
-                    motion::line_start(editor.text(), editor.cursor()),
-                    editor.cursor(),
-                );
-                editor.move_to(motion::left(editor.text(), cursor).max(start));
+                self.end_insert(editor);
                 Took::Done
             }
             (Mode::Insert, _) => Took::Passed,
@@ -126,7 +125,7 @@ impl Vi {
                 let lines = motion::lines_below(editor.text(), editor.cursor(), down);
                 self.operate_lines(verb, lines, editor);
             }
-            Command::Insert(place) => self.insert(place, editor),
+            Command::Insert(place) => self.insert(place, count, editor),
             Command::Replace(letter) => replace(letter, count.unwrap_or(1), editor),
             Command::Put(place) => put(place, count.unwrap_or(1), editor),
         }
@@ -212,7 +211,7 @@ impl Vi {
         }
     }
 
-    fn insert(&mut self, place: Place, editor: &mut Editor) {
+    fn insert(&mut self, place: Place, count: Option<usize>, editor: &mut Editor) {
         let depth = editor.undo_depth();
         let (text, cursor) = (editor.text(), editor.cursor());
         let (start, end) = (
@@ -231,11 +230,25 @@ impl Vi {
             Place::Below => editor.put(end, "\n"),
         }
         self.begin_insert(depth);
+        self.repetition = Repetition::begin(place, count, editor);
     }
 
     fn begin_insert(&mut self, undo_depth: usize) {
         self.mode = Mode::Insert;
         self.undo_depth = undo_depth;
+        self.repetition = None;
+    }
+
+    /// Ends an insertion; all of it is undone as one.
+    fn end_insert(&mut self, editor: &mut Editor) {
+        self.mode = Mode::Normal;
+        if let Some(repetition) = self.repetition.take() {
+            repetition.finish(editor);
+        }
+        editor.join_undo(self.undo_depth);
+        let (text, cursor) = (editor.text(), editor.cursor());
+        let start = motion::line_start(text, cursor);
+        editor.move_to(motion::left(text, cursor).max(start));
     }
 }
 
@@ -285,9 +298,8 @@ fn put(place: Place, count: usize, editor: &mut Editor) {
 mod tests {
     use super::*;
 
-    /// Presses keys on a text in normal mode; `|` is the cursor, `⎋` is Escape, `⏎` a line break, `↻`
-    /// Ctrl-R. Returns the text, and
-    /// whether letters are text at the end.
+    /// Presses keys on a text in normal mode; `|` is the cursor, `⎋` is Escape, `⏎` a line break, `←` the arrow,
+    /// `⌫` Backspace, `↻` Ctrl-R. Returns the text, and whether letters are text at the end.
     fn pressed(text: &str, keys: &str) -> (String, Mode) {
         let mut editor = Editor::default();
         let cursor = text.find('|').unwrap();
@@ -301,6 +313,8 @@ mod tests {
             let key = match key {
                 '⎋' => Key::Cancel,
                 '⏎' => Key::Edit(Edit::Newline),
+                '←' => Key::Edit(Edit::Left),
+                '⌫' => Key::Edit(Edit::Backspace),
                 '↻' => Key::SearchHistory,
                 letter => Key::Edit(Edit::Insert(letter)),
             };
@@ -418,6 +432,40 @@ mod tests {
         ]);
         assert_eq!(pressed("|one", "cw").1, Mode::Insert);
         assert_eq!(pressed("|one", "cwx⎋").1, Mode::Normal);
+    }
+
+    #[test]
+    fn a_count_repeats_an_insertion() {
+        check(&[
+            ("a|b", "3ix⎋", "axx|xb"),
+            ("a|b", "2axy⎋", "abxyx|y"),
+            ("  a|b", "2Ix⎋", "  x|xab"),
+            ("|ab\nc", "2A!⎋", "ab!|!\nc"),
+            ("|a\nb", "2ox⎋", "a\nx\n|x\nb"),
+            ("a\n|b", "2Ox⎋", "a\nx\n|x\nb"),
+            ("|a", "3o⎋", "a\n\n\n|"),
+            ("|a", "2ix⏎y⎋", "x\nyx\n|ya"),
+            ("|a", "3i⎋", "|a"),
+            ("|a", "3ix⎋u", "|a"),
+            ("|a", "3ix⎋u↻", "xx|xa"),
+            ("|a", "2ix⎋iy⎋", "x|yxa"),
+            ("|one two", "2cwx⎋", "|x"),
+            // A slip of the finger.
+            (
+                "|",
+                &format!("999i{}⎋", "x".repeat(101)),
+                &format!("{}|x", "x".repeat(100)),
+            ),
+        ]);
+    }
+
+    #[test]
+    fn an_insertion_is_not_repeated_when_the_cursor_went_elsewhere_meanwhile() {
+        check(&[
+            ("ab|c", "3ix←y⎋", "ab|yxc"),
+            ("ab|c", "3ix⌫⌫y⎋", "a|yc"),
+            ("ab|c", "3ixy⌫z⎋", "abxzxzx|zc"),
+        ]);
     }
 
     #[test]

@@ -1,0 +1,117 @@
+//! What a line asks for: words for the model, alone or with skills and images, or something a command does.
+
+use std::path::Path;
+
+use hermes_core::command::{self, Line, Surface};
+use hermes_core::quick::Own;
+use hermes_core::skill::{self, SkillNames};
+use hermes_core::text::printable;
+use hermes_core::{Op, Part, UserMessage};
+
+use super::{Chat, Next};
+use crate::failure::Outcome;
+use crate::host::{Here, Then, WhenBusy};
+use crate::image;
+use crate::output::note;
+use crate::render::Renderer;
+
+impl Chat<'_, '_> {
+    /// Does what a line asks for, and returns where it leads.
+    pub(super) async fn next(&mut self, line: &str, here: Here) -> Option<Next> {
+        let line = match self.quick_commands.read(line, Surface::Terminal) {
+            Own::Line(line) => line,
+            Own::Exec(command) => {
+                note(&printable(&self.host.shell(command).await));
+                return None;
+            }
+        };
+        let skills = match line.trim_start().starts_with('/') {
+            true => self.host.skill_names().await,
+            false => SkillNames::NONE,
+        };
+        let done = match command::read(&line, Surface::Terminal, &skills) {
+            Line::Words("") => return None,
+            Line::Words(text) => return Some(self.said(UserMessage::text(text), here.is_busy)),
+            Line::Skills { names, words } => return self.with_skills(words, &names, here).await,
+            Line::Command { command, arguments } => self.host.run(command, arguments, &here).await,
+            Line::Unknown { name, near } => {
+                unknown(name, &near);
+                return None;
+            }
+            Line::Ambiguous { name, names } => {
+                note(&format!("/{name} could be /{}", names.join(" or /")));
+                return None;
+            }
+        };
+        if let Some(told) = done.told {
+            note(&printable(&told));
+        }
+        match done.then {
+            Then::Nothing => None,
+            Then::Send(op) => Some(Next::Do(op)),
+            Then::Open(start) => Some(Next::Open(start)),
+            Then::Leave => Some(Next::Leave),
+            Then::Attach { image, words } => self.with_image(&image, &words, here.is_busy),
+            Then::ShowReasoning(shows) => {
+                if let Renderer::Live(live) = &mut self.renderer {
+                    live.show_reasoning(shows);
+                }
+                None
+            }
+            Then::WhenBusy(when_busy) => {
+                self.when_busy = when_busy;
+                None
+            }
+        }
+    }
+
+    /// Words with skills behind them, if all of those can be read.
+    async fn with_skills(&self, words: &str, names: &[&str], here: Here) -> Option<Next> {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let told = self.host.skills(names, here.session).await;
+        let told: Outcome<Vec<String>> = told.and_then(|told| told.into_iter().collect());
+        let skills = match told {
+            Ok(skills) => skills,
+            Err(failure) => {
+                note(&printable(&failure.to_string()));
+                return None;
+            }
+        };
+        let mut message = UserMessage::text(words);
+        let skills = skills
+            .iter()
+            .map(|text| Part::text(skill::behind_words(text)));
+        message.parts.extend(skills);
+        Some(self.said(message, here.is_busy))
+    }
+
+    fn with_image(&self, path: &Path, words: &str, is_busy: bool) -> Option<Next> {
+        let image = match image::read(path) {
+            Ok(image) => image,
+            Err(failure) => {
+                note(&printable(&failure.to_string()));
+                return None;
+            }
+        };
+        let words = format!("{words} [image: {}]", path.display());
+        let mut message = UserMessage::text(words.trim_start());
+        message.parts.push(image);
+        Some(self.said(message, is_busy))
+    }
+
+    fn said(&self, message: UserMessage, is_busy: bool) -> Next {
+        Next::Do(match self.when_busy {
+            WhenBusy::Steer if is_busy => Op::Steer(message),
+            _ => Op::Say(message),
+        })
+    }
+}
+
+fn unknown(name: &str, near: &[&str]) {
+    let hint = match near {
+        [] => "/help lists them".to_owned(),
+        near => format!("did you mean /{}?", near.join(" or /")),
+    };
+    let name = printable(name);
+    note(&format!("there is no command `/{name}` here; {hint}"));
+}

@@ -1,0 +1,404 @@
+//! Between the interface and the session: takes wishes in, gives news out, and keeps what takes its time (an editor, a
+//! shell command, the clipboard, a question to a provider) beside the conversation instead of in its way.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hermes_agent::{Opened, Resumed, Session, SessionStart};
+use hermes_core::command::{Command, List, Verb};
+use hermes_core::history::last_exchanges;
+use hermes_core::skill::{self, SkillNames};
+use hermes_core::{Archive as _, Event, Op, Part, SessionId, UserMessage};
+use hermes_store::SqliteStore;
+use hermes_tui::{FromHost, ToHost};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::around::Watch;
+use super::{earlier, lists, settings};
+use crate::base::Base;
+use crate::chat::gone;
+use crate::clipboard::Clipboard;
+use crate::editor;
+use crate::failure::Outcome;
+use crate::host::{Here, Host, Then};
+use crate::image;
+use crate::known_models::OfferedModel;
+use crate::turn::close;
+
+/// Where wishes are taken in and news are given out.
+pub(super) struct Desk<'a, 'b> {
+    base: &'a Base,
+    host: &'a mut Host<'b>,
+    /// How many exchanges of a conversation that goes on are shown again.
+    past_exchanges: usize,
+    face: mpsc::Sender<FromHost>,
+    wishes: mpsc::Receiver<ToHost>,
+    /// The editor that is open, if one is.
+    editing: JoinSet<Outcome<String>>,
+    /// Shell commands of the person's own that run.
+    running: JoinSet<String>,
+    /// The clipboard, while it is read.
+    pasting: JoinSet<Outcome<PathBuf>>,
+    /// The skills, while they are looked for.
+    looking: JoinSet<SkillNames>,
+    /// The providers, while they are asked for their models.
+    offering: JoinSet<Vec<OfferedModel>>,
+    /// What they said last.
+    offered: Vec<OfferedModel>,
+    /// The conversation to go on with another time.
+    to_go_on: Option<SessionId>,
+}
+
+/// Where a conversation goes from here.
+enum Next {
+    Open(SessionStart),
+    Leave,
+}
+
+/// The session that is talked in.
+struct Talk {
+    session: Session,
+    is_busy: bool,
+    /// Where the person wants to go as soon as nothing runs.
+    next: Option<Next>,
+}
+
+impl<'a, 'b> Desk<'a, 'b> {
+    pub(super) fn new(
+        base: &'a Base,
+        host: &'a mut Host<'b>,
+        face: mpsc::Sender<FromHost>,
+        wishes: mpsc::Receiver<ToHost>,
+    ) -> Outcome<Self> {
+        Ok(Self {
+            base,
+            host,
+            past_exchanges: base.settings.u64("display.resume_exchanges")? as usize,
+            face,
+            wishes,
+            editing: JoinSet::new(),
+            running: JoinSet::new(),
+            pasting: JoinSet::new(),
+            looking: JoinSet::new(),
+            offering: JoinSet::new(),
+            offered: Vec::new(),
+            to_go_on: None,
+        })
+    }
+
+    /// The conversation to go on with another time.
+    pub(super) fn to_go_on(&self) -> Option<&SessionId> {
+        self.to_go_on.as_ref()
+    }
+
+    /// Opens one session after the other until the person leaves.
+    pub(super) async fn serve(&mut self) -> Outcome<()> {
+        let start = self.host.prepared().start();
+        if let SessionStart::Resume(session) = &start {
+            self.foreshow(session).await;
+        }
+        let mut opened = self.host.open(start).await?;
+        for warning in self.host.prepared().wired.warnings.clone() {
+            self.tell(FromHost::Warned(format!("warning: {warning}")))
+                .await;
+        }
+        loop {
+            let session = opened.session.id().clone();
+            let Next::Open(start) = self.one_session(opened).await? else {
+                self.tell(FromHost::Leave).await;
+                return Ok(());
+            };
+            opened = match self.host.open(start).await {
+                Ok(opened) => opened,
+                Err(failure) => {
+                    self.tell(FromHost::Warned(failure.to_string())).await;
+                    self.host.open(SessionStart::Resume(session)).await?
+                }
+            };
+        }
+    }
+
+    /// Talks in one session until the person wants another one or none.
+    async fn one_session(&mut self, mut opened: Opened) -> Outcome<Next> {
+        self.introduce(&mut opened).await;
+        self.looking.spawn(self.host.skill_names());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(opened.task);
+        let mut events = opened.events;
+        let mut talk = Talk {
+            session: opened.session,
+            is_busy: true,
+            next: None,
+        };
+        let mut watch = Watch::new();
+        let next = loop {
+            if !talk.is_busy
+                && let Some(next) = talk.next.take()
+            {
+                break next;
+            }
+            let wired = &self.host.prepared().wired;
+            let session = talk.session.id();
+            tokio::select! {
+                event = events.recv() => match event {
+                    None => return Err(gone(&talk.session)),
+                    Some(event) => self.pass_on(event, &mut talk).await,
+                },
+                wish = self.wishes.recv(), if talk.next.is_none() => {
+                    self.serve_wish(wish.unwrap_or(ToHost::Leave), &mut talk).await;
+                }
+                Some(edited) = self.editing.join_next() => self.edited(edited).await,
+                Some(printed) = self.running.join_next() => {
+                    let told = printed.unwrap_or_else(|error| error.to_string());
+                    self.tell(FromHost::Told(told)).await;
+                }
+                Some(pasted) = self.pasting.join_next() => self.pasted(pasted).await,
+                Some(Ok(skills)) = self.looking.join_next() => self.tell(FromHost::Skills(skills)).await,
+                Some(Ok(offered)) = self.offering.join_next() => {
+                    self.offered = offered;
+                    self.tell_names(List::Models, &talk).await;
+                }
+                around = watch.changed(wired, session) => self.tell(FromHost::Around(around)).await,
+                notice = wired.processes.notice(session), if !talk.is_busy => {
+                    let notice = wired.ports.safety.hide_keys(notice);
+                    self.tell(FromHost::Told(notice.clone())).await;
+                    send(&mut talk, Op::Say(UserMessage::text(notice))).await;
+                }
+            }
+        };
+        close(talk.session, tasks).await?;
+        Ok(next)
+    }
+
+    /// Shows the end of a conversation while the whole of it is read, which takes its time when it is long. If it cannot
+    /// be read, opening it tells why.
+    async fn foreshow(&self, session: &SessionId) {
+        let ending = self.archive().ending(session, self.past_exchanges).await;
+        if let Ok(ending) = ending {
+            let introduction = hermes_tui::Opened {
+                title: ending.record.title,
+                past: ending.messages,
+                earlier: usize::try_from(ending.earlier).unwrap_or(usize::MAX),
+                ..self.introduction(session)
+            };
+            self.tell(FromHost::Opened(introduction)).await;
+        }
+    }
+
+    async fn introduce(&mut self, opened: &mut Opened) {
+        let mut introduction = self.introduction(opened.session.id());
+        if let Some(Resumed {
+            record, messages, ..
+        }) = opened.resumed.take()
+        {
+            let past = last_exchanges(&messages, self.past_exchanges);
+            introduction.title = record.title;
+            introduction.past = past.to_vec();
+            introduction.earlier = messages.len() - past.len();
+            if !messages.is_empty() {
+                self.to_go_on = Some(introduction.id.clone());
+            }
+        }
+        self.tell(FromHost::Opened(introduction)).await;
+    }
+
+    /// A conversation in which nothing was said yet.
+    fn introduction(&self, session: &SessionId) -> hermes_tui::Opened {
+        let wired = &self.host.prepared().wired;
+        let model = &wired.ports.model;
+        hermes_tui::Opened {
+            id: session.clone(),
+            title: None,
+            model: model.name().to_string(),
+            context_window: model.context_window(),
+            cwd: wired.settings.cwd.clone(),
+            past: Vec::new(),
+            earlier: 0,
+        }
+    }
+
+    async fn pass_on(&mut self, event: Event, talk: &mut Talk) {
+        match &event {
+            Event::TurnStarted { .. } => self.to_go_on = Some(talk.session.id().clone()),
+            Event::Idle => talk.is_busy = false,
+            _ => {}
+        }
+        self.tell(FromHost::Event(event)).await;
+    }
+
+    async fn serve_wish(&mut self, wish: ToHost, talk: &mut Talk) {
+        match wish {
+            ToHost::Op(op) => self.pass(op, talk).await,
+            ToHost::Accompanied { op, images, skills } => {
+                let op = self.with_skills(op, skills, talk.session.id()).await;
+                let op = self.illustrated(op, images).await;
+                self.pass(op, talk).await;
+            }
+            ToHost::Clipboard => {
+                let clipboard = Clipboard::of(self.base);
+                self.pasting.spawn(clipboard.keep_image());
+            }
+            ToHost::Command { command, arguments } => self.run(command, &arguments, talk).await,
+            ToHost::Edit(text) => self.edit(text),
+            ToHost::List(list) => self.list(list, talk).await,
+            ToHost::Shell(line) => _ = self.running.spawn(self.host.shell(&line)),
+            ToHost::Look(session) => {
+                let looked = earlier::look(&**self.archive(), session).await;
+                self.tell(looked).await;
+            }
+            ToHost::Search(words) => {
+                let found = earlier::search(&**self.archive(), words).await;
+                self.tell(found).await;
+            }
+            ToHost::Leave => go(talk, Next::Leave).await,
+        }
+    }
+
+    /// Tells the names of a list. Those of models at once as far as they are known, and again when the providers have told
+    /// theirs.
+    async fn list(&mut self, list: List, talk: &Talk) {
+        if list == List::Models && self.offering.is_empty() {
+            self.offering.spawn(self.host.offered_models());
+        }
+        self.tell_names(list, talk).await;
+    }
+
+    async fn tell_names(&self, list: List, talk: &Talk) {
+        let items = lists::names(self.host, list, talk.session.id(), &self.offered).await;
+        self.tell(FromHost::Listed { list, items }).await;
+    }
+
+    async fn pass(&mut self, op: Op, talk: &mut Talk) {
+        if matches!(op, Op::Say(_))
+            && let Some(told) = self.host.follow_settings().await
+        {
+            self.tell(FromHost::Told(told)).await;
+        }
+        send(talk, op).await;
+    }
+
+    /// Puts images beside the words. One that cannot be read is told of; the words name it all the same.
+    async fn illustrated(&self, mut op: Op, images: Vec<PathBuf>) -> Op {
+        let read = move || -> Vec<_> { images.iter().map(|path| image::read(path)).collect() };
+        let read = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+        for image in read {
+            match (image, &mut op) {
+                (Ok(part), Op::Say(message) | Op::Steer(message)) => message.parts.push(part),
+                (Ok(_), _) => {}
+                (Err(failure), _) => self.tell(FromHost::Warned(failure.to_string())).await,
+            }
+        }
+        op
+    }
+
+    /// Puts skills behind the words. One that cannot be read is told of, to the model too: its name stands there.
+    async fn with_skills(&self, mut op: Op, names: Vec<String>, session: &SessionId) -> Op {
+        let (Op::Say(message) | Op::Steer(message)) = &mut op else {
+            return op;
+        };
+        let told = match self.host.skills(names, session.clone()).await {
+            Ok(told) => told,
+            Err(failure) => vec![Err(failure)],
+        };
+        for skill in told {
+            let text = match skill {
+                Ok(text) => text,
+                Err(failure) => {
+                    self.tell(FromHost::Warned(failure.to_string())).await;
+                    format!("(it is not here: {})", failure.message)
+                }
+            };
+            message.parts.push(Part::text(skill::behind_words(&text)));
+        }
+        op
+    }
+
+    async fn pasted(&self, pasted: Result<Outcome<PathBuf>, tokio::task::JoinError>) {
+        let image = match pasted {
+            Ok(pasted) => pasted.map_err(|failure| failure.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        self.tell(FromHost::Image(image)).await;
+    }
+
+    async fn run(&mut self, command: &'static Command, arguments: &str, talk: &mut Talk) {
+        if command.verb == Verb::Resume && arguments.is_empty() {
+            let offer = earlier::offer(&**self.archive(), command).await;
+            return self.tell(offer).await;
+        }
+        if command.verb == Verb::Rewind && arguments.is_empty() {
+            let offer = earlier::offer_messages(&**self.archive(), talk.session.id(), command);
+            return self.tell(offer.await).await;
+        }
+        let here = Here {
+            session: talk.session.id().clone(),
+            is_busy: talk.is_busy,
+        };
+        if command.verb == Verb::Skills {
+            self.looking.spawn(self.host.skill_names());
+        }
+        let done = self.host.run(command, arguments, &here).await;
+        if let Some(told) = done.told {
+            self.tell(FromHost::Told(told)).await;
+        }
+        match done.then {
+            Then::Nothing => {}
+            Then::Send(op) => send(talk, op).await,
+            Then::Open(start) => go(talk, Next::Open(start)).await,
+            Then::Leave => go(talk, Next::Leave).await,
+            Then::Attach { image, words } => {
+                if !words.is_empty() {
+                    self.tell(FromHost::Fill(format!("{words} "))).await;
+                }
+                self.tell(FromHost::Image(Ok(image))).await;
+            }
+            Then::ShowReasoning(is_shown) => {
+                let reasoning = settings::reasoning(self.base, is_shown).unwrap_or_default();
+                self.tell(FromHost::Reasoning(reasoning)).await;
+            }
+            Then::WhenBusy(when_busy) => {
+                self.tell(FromHost::BusyInput(settings::busy_input(when_busy)))
+                    .await;
+            }
+        }
+    }
+
+    fn archive(&self) -> &Arc<SqliteStore> {
+        &self.host.prepared().wired.archive
+    }
+
+    /// Opens the person's editor; the terminal is theirs meanwhile, and the session works on.
+    fn edit(&mut self, text: String) {
+        let environment = self.base.environment.clone();
+        let folder = self.base.home.directory().to_owned();
+        self.editing
+            .spawn_blocking(move || editor::edit(&environment, &folder, &text));
+    }
+
+    async fn edited(&mut self, edited: Result<Outcome<String>, tokio::task::JoinError>) {
+        let edited = match edited {
+            Ok(edited) => edited.map_err(|failure| failure.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        self.tell(FromHost::Edited(edited)).await;
+    }
+
+    /// Tells the interface something. When it is gone, nobody needs to know.
+    async fn tell(&self, told: FromHost) {
+        let _ = self.face.send(told).await;
+    }
+}
+
+async fn send(talk: &mut Talk, op: Op) {
+    talk.is_busy |= !matches!(op, Op::Interrupt | Op::Answer { .. });
+    talk.session.send(op).await;
+}
+
+/// Leaves the session as soon as nothing runs in it; what runs is stopped.
+async fn go(talk: &mut Talk, next: Next) {
+    if talk.is_busy {
+        talk.session.interrupt().await;
+    }
+    talk.next = Some(next);
+}
