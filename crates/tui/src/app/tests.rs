@@ -413,6 +413,64 @@ fn what_an_interrupt_forgets_comes_back_into_the_input() {
     assert_eq!(scene.app.draft(), "two\n\nthree\n\nfour");
 }
 
+/// The end of a process begins a turn by itself; the session hears of it before the words that were just sent.
+#[test]
+fn what_was_said_while_news_began_a_turn_comes_after_them() {
+    let mut scene = Scene::new(80, 24);
+    assert_eq!(ops(scene.send("mine")), [say("mine")]);
+    scene.host(FromHost::Reported("a process ended".into()));
+    scene.event(Event::TurnStarted { turn: "t".into() });
+    assert!(scene.screen().contains("waits: mine"));
+    scene.event(Event::TurnEnded {
+        turn: "t".into(),
+        end: TurnEnd::Finished,
+    });
+    scene.event(Event::TurnStarted { turn: "t2".into() });
+    let screen = scene.screen();
+    assert!(
+        screen.contains("› mine") && !screen.contains("waits"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn an_interrupt_of_news_gives_back_what_was_said_meanwhile() {
+    for is_told_late in [false, true] {
+        let mut scene = Scene::new(80, 24);
+        scene.send("mine");
+        if is_told_late {
+            scene.control('c');
+        }
+        scene.host(FromHost::Reported("a process ended".into()));
+        scene.event(Event::TurnStarted { turn: "t".into() });
+        if !is_told_late {
+            scene.control('c');
+        }
+        let notice = Notice::Forgotten { messages: 1 };
+        scene.event(Event::Notice { notice });
+        scene.end(TurnEnd::Interrupted);
+        assert_eq!(scene.app.draft(), "mine", "told late: {is_told_late}");
+    }
+}
+
+#[test]
+fn news_show_that_a_turn_begins_and_take_nothing_that_waits() {
+    let mut scene = Scene::new(80, 24);
+    scene.host(FromHost::Reported("a process ended".into()));
+    assert!(
+        scene.screen().contains("Ctrl-C stops it"),
+        "{}",
+        scene.screen()
+    );
+    scene.send("/queue later");
+    scene.event(Event::TurnStarted { turn: "t".into() });
+    assert!(
+        scene.screen().contains("waits: later"),
+        "{}",
+        scene.screen()
+    );
+}
+
 #[test]
 fn a_waiting_message_is_printed_when_its_turn_begins() {
     let mut scene = Scene::new(80, 24);
