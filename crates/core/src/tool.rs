@@ -14,6 +14,7 @@ use crate::effect::Effect;
 use crate::enquiry::Person;
 use crate::id::{CallId, SessionId};
 use crate::model::Finished;
+use crate::review::{Agreement, Preview, PreviewContext, Review};
 use crate::toolbox::Toolbox;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -41,6 +42,16 @@ pub trait Tool: Send + Sync {
     /// What a person must agree to before this call runs. Most calls need nobody.
     fn consent(&self, _arguments: &Value, _session: &SessionId, _cwd: &Path) -> Consent {
         Consent::NotNeeded
+    }
+
+    /// Works out what a person is shown before they agree to a [`Consent::Review`]. Called only when somebody is to decide;
+    /// changes nothing. An error means that the call would fail: nobody is asked then.
+    fn preview<'a>(
+        &'a self,
+        _arguments: &'a Value,
+        _cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        Box::pin(async { Ok(None) })
     }
 
     /// The call that this one only passes on, if it does: the tool that is really meant, and its arguments. Everything
@@ -88,6 +99,8 @@ pub enum Consent {
     Needed {
         reason: String,
     },
+    /// Somebody must look at the change first.
+    Review(Review),
     /// Nobody can allow it.
     Forbidden {
         reason: String,
@@ -114,6 +127,8 @@ pub struct ToolContext {
     /// The other tools of the session.
     pub toolbox: Toolbox,
     pub reader: Reader,
+    /// What was agreed to before it began.
+    pub agreement: Agreement,
 }
 
 /// Who reads the result of a call.

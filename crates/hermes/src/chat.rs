@@ -34,6 +34,8 @@ use crate::wiring::Audience;
 
 /// How many of the last messages a resumed conversation shows.
 const SHOWN_MESSAGES: usize = 6;
+/// Lines of a change that are shown before a question: more would push it off the screen. The rest is a command away.
+const SHOWN_CHANGE_LINES: usize = 60;
 
 /// Chats until the user leaves.
 pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
@@ -542,8 +544,10 @@ impl<'a, 'b> Chat<'a, 'b> {
     /// Shows exactly what would run: what cannot be seen is spelt out, so that nothing can hide.
     fn show_question(&self, question: &Question) -> Outcome<()> {
         let (tool, what) = (escaped(&question.tool), escaped(&question.what));
-        note(&self.err.yellow(format!("  {tool} wants to run: {what}")));
+        let wants = wording::wants(question);
+        note(&self.err.yellow(format!("  {tool} {wants}: {what}")));
         note(&self.err.yellow(format!("  {}", escaped(&question.reason))));
+        self.show_change(question);
         let offered = |verdict, words| match question.choices.contains(&verdict) {
             true => words,
             false => "",
@@ -551,6 +555,25 @@ impl<'a, 'b> Chat<'a, 'b> {
         let session = offered(Verdict::Session, " for the [s]ession,");
         let always = offered(Verdict::Always, " [a]lways,");
         self.ask_for(&format!("  allow? [y]es,{session}{always} [N]o: "))
+    }
+
+    /// Shows the change that a question is about, as far as a person reads it in passing.
+    fn show_change(&self, question: &Question) {
+        let Some(diff) = &question.diff else {
+            return;
+        };
+        let (lines, more) = wording::change_lines(diff, SHOWN_CHANGE_LINES);
+        for line in lines {
+            note(&format!("  {}", self.err.change_line(&line)));
+        }
+        if more > 0 {
+            let command = format!("hermes approvals show {}", question.approval);
+            note(
+                &self
+                    .err
+                    .yellow(format!("  … {more} more lines: `{command}`")),
+            );
+        }
     }
 
     /// Shows what a line is wanted for; beside the events, when those are for a program.

@@ -14,6 +14,8 @@ use super::report;
 
 /// One row of a terminal, more or less.
 const LINE_CHARS_MAX: usize = 120;
+/// Of a change, as much as leaves room for the answers on a screen; the rest is a command away.
+const CHANGE_LINES_MAX: usize = 24;
 const DECISION: &str = "decision";
 
 /// The parent's ear.
@@ -118,10 +120,7 @@ impl Watch {
     fn ask_consent(&mut self, question: Question) -> Answer {
         let ask = Ask {
             asker: format!("subagent {}", self.number),
-            message: format!(
-                "{} wants to run: {}\n{}",
-                question.tool, question.what, question.reason
-            ),
+            message: consent_message(&question),
             wanted: Wanted::Form {
                 fields: vec![decision(&question.choices)],
             },
@@ -167,6 +166,24 @@ impl Watch {
             closed.cancel();
         }
     }
+}
+
+/// Says what a subagent wants to do, why it is asked, and how a file would change.
+fn consent_message(question: &Question) -> String {
+    let wants = wording::wants(question);
+    let mut message = format!(
+        "{} {wants}: {}\n{}",
+        question.tool, question.what, question.reason
+    );
+    if let Some(diff) = &question.diff {
+        let (lines, more) = wording::change_lines(diff, CHANGE_LINES_MAX);
+        message.push_str(&format!("\n{}", lines.join("\n")));
+        if more > 0 {
+            let command = format!("hermes approvals show {}", question.approval);
+            message.push_str(&format!("\n… {more} more lines: `{command}`"));
+        }
+    }
+    message
 }
 
 /// Offers what the question offers. What is allowed for good is for the user's own conversations.
