@@ -228,6 +228,31 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn a_change_is_shown_with_the_question_and_its_rest_is_named() {
+        let question = |lines: usize| Question {
+            approval: "a1".into(),
+            call: "c1".into(),
+            tool: "write_file".into(),
+            what: "/home/me/.bashrc".into(),
+            diff: Some("+x\u{1b}[2K\n".repeat(lines)),
+            reason: "changes what runs when the user logs in".into(),
+            choices: Verdict::ALL.to_vec(),
+            expires_in_ms: 1,
+        };
+        let short = consent_message(&question(1));
+        assert!(
+            short.starts_with("write_file wants to change: /home/me/.bashrc\n"),
+            "{short}"
+        );
+        assert!(short.ends_with("\n│ +x\\x1b[2K"), "{short}");
+        let long = consent_message(&question(CHANGE_LINES_MAX + 3));
+        assert!(
+            long.ends_with("\n… 3 more lines: `hermes approvals show a1`"),
+            "{long}"
+        );
+    }
+
+    #[test]
     fn only_a_clear_yes_is_one() {
         let said = |value: &str| Response::Accepted {
             values: json!({ DECISION: value }).as_object().unwrap().clone(),
