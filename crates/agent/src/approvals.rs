@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    Approval, ApprovalId, CallId, CancellationToken, Door, Event, Question, Settled, Settlement,
-    StoreError, Timestamp, Verdict,
+    Approval, ApprovalId, CallId, CancellationToken, Door, Event, Preview, Question, Settled,
+    Settlement, StoreError, Timestamp, Verdict,
 };
 use tokio::sync::oneshot;
 
@@ -21,7 +21,16 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 #[derive(Default)]
 pub(crate) struct Questions {
     waiting: Mutex<HashMap<ApprovalId, Waiting>>,
-    allowed: Mutex<HashSet<(String, String)>>,
+    allowed: Mutex<HashSet<Allowed>>,
+}
+
+/// Something that was allowed for the session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Allowed {
+    /// The same call again.
+    Call { tool: String, what: String },
+    /// A name that a review covers.
+    Covered(String),
 }
 
 struct Waiting {
@@ -46,6 +55,10 @@ pub(crate) struct Wish<'a> {
     pub(crate) tool: &'a str,
     /// As the person would write it.
     pub(crate) what: String,
+    /// The change, where it is one; without keys.
+    pub(crate) preview: Option<Preview>,
+    /// What else a yes for the session covers, where that is not just the same call again.
+    pub(crate) covers: Vec<String>,
     pub(crate) reason: String,
     /// The answers a person may give.
     pub(crate) choices: Vec<Verdict>,
@@ -81,7 +94,15 @@ impl Questions {
 
     /// Returns whether the same was allowed for the session.
     pub(crate) fn is_allowed(&self, wish: &Wish<'_>) -> bool {
-        lock(&self.allowed).contains(&wish.key())
+        let allowed = lock(&self.allowed);
+        wish.keys().iter().all(|key| allowed.contains(key))
+    }
+
+    /// Returns whether all of these names were covered for the session.
+    pub(crate) fn is_covered(&self, names: &[String]) -> bool {
+        let allowed = lock(&self.allowed);
+        let mut names = names.iter();
+        names.all(|name| allowed.contains(&Allowed::Covered(name.clone())))
     }
 }
 
@@ -98,8 +119,16 @@ impl Drop for Listening<'_> {
 }
 
 impl Wish<'_> {
-    fn key(&self) -> (String, String) {
-        (self.tool.to_owned(), self.what.clone())
+    /// What a yes for the session allows; never empty.
+    fn keys(&self) -> Vec<Allowed> {
+        let covers = self.covers.iter().cloned();
+        match self.covers.is_empty() {
+            false => covers.map(Allowed::Covered).collect(),
+            true => vec![Allowed::Call {
+                tool: self.tool.to_owned(),
+                what: self.what.clone(),
+            }],
+        }
     }
 }
 
@@ -122,7 +151,7 @@ pub(crate) async fn ask_person(
     if let Settled::Answered { verdict, .. } = how
         && matches!(verdict, Verdict::Session | Verdict::Always)
     {
-        lock(&cx.questions.allowed).insert(wish.key());
+        lock(&cx.questions.allowed).extend(wish.keys());
     }
     Ok(how)
 }
@@ -154,8 +183,15 @@ async fn left_behind(
     Ok(found.filter(|approval| {
         let settled = approval.settled.map(|settlement| settlement.how);
         let is_answered = matches!(settled, Some(Settled::Answered { .. }));
-        approval.what == wish.what && (is_answered || approval.is_open(now))
+        let is_same =
+            approval.what == wish.what && basis(&approval.preview) == basis(&wish.preview);
+        is_same && (is_answered || approval.is_open(now))
     }))
+}
+
+/// What a person was shown must be what would be done now.
+fn basis(preview: &Option<Preview>) -> Option<&str> {
+    preview.as_ref().map(|preview| preview.basis.as_str())
 }
 
 async fn write_down(
@@ -172,6 +208,7 @@ async fn write_down(
         tool: wish.tool.to_owned(),
         what: wish.what.clone(),
         reason: wish.reason.clone(),
+        preview: wish.preview.clone(),
         choices: wish.choices.clone(),
         created: now,
         expires: Timestamp::from_millis(now.as_millis().saturating_add(timeout_ms)),
@@ -227,6 +264,7 @@ fn question(approval: Approval, left: Duration) -> Question {
         call: approval.call,
         tool: approval.tool,
         what: approval.what,
+        diff: approval.preview.map(|preview| preview.diff),
         reason: approval.reason,
         choices: approval.choices,
         expires_in_ms: left.as_millis() as u64,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hermes_core::{Consent, Settled, StoreError, Tool, Verdict};
+use hermes_core::{Agreement, Consent, PreviewContext, Review, Settled, StoreError, Tool, Verdict};
 use serde_json::Value;
 
 use crate::approvals::{Asker, Wish, ask_person, said_before};
@@ -23,7 +23,8 @@ pub enum ConsentPolicy {
 }
 
 pub(crate) enum Decision {
-    Run,
+    /// With what was agreed to, which is nothing for most calls.
+    Run(Agreement),
     /// Why not, in words for the model.
     NotRun(String),
 }
@@ -39,6 +40,7 @@ pub(crate) async fn decide(
     let needed = match tool.consent(arguments, session, cwd) {
         Consent::NotNeeded => None,
         Consent::Needed { reason } => Some(reason),
+        Consent::Review(review) => return decide_change(cx, tool, arguments, asker, review).await,
         Consent::Forbidden { reason } => {
             return Ok(Decision::NotRun(format!(
                 "Refused: {reason}. Nobody can allow this. Find another way, or tell the user."
@@ -46,16 +48,83 @@ pub(crate) async fn decide(
         }
     };
     if cx.settings.consent == ConsentPolicy::Allow {
-        return Ok(Decision::Run);
+        return Ok(Decision::Run(Agreement::default()));
     }
-    let Some(mut wish) = wish(cx, tool, arguments, asker, needed).await else {
-        return Ok(Decision::Run);
+    let Some(wish) = wish(cx, tool, arguments, asker, needed).await else {
+        return Ok(Decision::Run(Agreement::default()));
     };
     if cx.questions.is_allowed(&wish) {
-        return Ok(Decision::Run);
+        return Ok(Decision::Run(Agreement::default()));
     }
-    match safety::reviewed(cx, &wish).await {
-        Opinion::Safe => return Ok(Decision::Run),
+    let refused = consult(cx, wish, Judges::ModelFirst).await?;
+    Ok(refused.map_or_else(|| Decision::Run(Agreement::default()), Decision::NotRun))
+}
+
+/// Decides about a call that changes what somebody wants to look at first. They are shown the change as it would be made
+/// now, and the call is told which one that was.
+async fn decide_change(
+    cx: &TurnContext<'_>,
+    tool: &dyn Tool,
+    arguments: &Value,
+    asker: Asker<'_>,
+    review: Review,
+) -> Result<Decision, StoreError> {
+    let mut agreement = Agreement {
+        covers: review.covers.clone(),
+        basis: None,
+    };
+    if cx.settings.consent == ConsentPolicy::Allow || cx.questions.is_covered(&review.covers) {
+        return Ok(Decision::Run(agreement));
+    }
+    let place = PreviewContext {
+        session: cx.recorder.session(),
+        cwd: &cx.settings.cwd,
+        stop: asker.stop,
+    };
+    let preview = match tool.preview(arguments, place).await {
+        Ok(preview) => preview.map(|preview| safety::without_keys(cx, preview)),
+        // Nobody is asked about what would not work.
+        Err(error) => return Ok(Decision::NotRun(error.to_string())),
+    };
+    agreement.basis = preview.as_ref().map(|preview| preview.basis.clone());
+    let is_shown = preview.as_ref().is_some_and(|preview| preview.is_whole);
+    let judges = match review.is_for_person || !is_shown {
+        true => Judges::PersonOnly,
+        false => Judges::ModelFirst,
+    };
+    let wish = Wish {
+        asker,
+        tool: &tool.spec().name,
+        what: review.what,
+        preview,
+        covers: review.covers,
+        reason: review.reason,
+        choices: vec![Verdict::Once, Verdict::Session, Verdict::Deny],
+    };
+    let refused = consult(cx, wish, judges).await?;
+    Ok(refused.map_or_else(|| Decision::Run(agreement), Decision::NotRun))
+}
+
+/// Who may let a call run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judges {
+    /// The model that judges, if there is one, and a person where it is not sure.
+    ModelFirst,
+    PersonOnly,
+}
+
+/// Puts a wish to those who decide. Returns why it is not granted, in words for the model.
+async fn consult(
+    cx: &TurnContext<'_>,
+    mut wish: Wish<'_>,
+    judges: Judges,
+) -> Result<Option<String>, StoreError> {
+    let opinion = match judges {
+        Judges::ModelFirst => safety::reviewed(cx, &wish).await,
+        Judges::PersonOnly => Opinion::Unsure,
+    };
+    match opinion {
+        Opinion::Safe => return Ok(None),
         Opinion::Dangerous => {
             wish.reason
                 .push_str(", and the model that was asked advises against it");
@@ -65,8 +134,8 @@ pub(crate) async fn decide(
     }
     let ConsentPolicy::Ask { timeout } = cx.settings.consent else {
         return Ok(match said_before(cx, &wish).await? {
-            Some(how) => heard(how),
-            None => Decision::NotRun(format!(
+            Some(how) => why_not(how),
+            None => Some(format!(
                 "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run.",
                 wish.reason
             )),
@@ -80,7 +149,7 @@ pub(crate) async fn decide(
     {
         safety::allow_for_good(cx, &wish.what).await;
     }
-    Ok(heard(how))
+    Ok(why_not(how))
 }
 
 /// Returns what a person must agree to, if anything: what the tool says, and what the scanner found.
@@ -105,17 +174,20 @@ async fn wish<'a>(
         asker,
         tool: &tool.spec().name,
         what: describe(arguments),
+        preview: None,
+        covers: Vec::new(),
         reason: reasons.join(", and "),
         choices,
     })
 }
 
-fn heard(how: Settled) -> Decision {
+/// Says why an answer is not a yes, if so.
+fn why_not(how: Settled) -> Option<String> {
     let words = match how {
         Settled::Answered {
             verdict: Verdict::Once | Verdict::Session | Verdict::Always,
             ..
-        } => return Decision::Run,
+        } => return None,
         Settled::Answered {
             verdict: Verdict::Deny,
             ..
@@ -126,7 +198,7 @@ fn heard(how: Settled) -> Decision {
         }
         Settled::Withdrawn => "Not run: it was stopped before anybody allowed it.",
     };
-    Decision::NotRun(words.to_owned())
+    Some(words.to_owned())
 }
 
 /// What would run, as a person would write it: a command, a script, the arguments of any other call.

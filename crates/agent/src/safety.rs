@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use hermes_core::hidden_keys::LABEL;
-use hermes_core::{AllowList, Event, HiddenKeys, Scanner};
+use hermes_core::redact::redact;
+use hermes_core::{AllowList, Event, HiddenKeys, Preview, Scanner};
 use serde_json::Value;
 
 use crate::approvals::Wish;
-use crate::reviewer::{Opinion, Reviewer};
+use crate::reviewer::{Opinion, Reviewer, Subject};
 use crate::turn::TurnContext;
 
 /// Those who are asked before a person is. Each may be missing.
@@ -62,14 +63,28 @@ pub(crate) async fn scanned(cx: &TurnContext<'_>, command: Option<&str>) -> Opti
     }
 }
 
+/// Returns what is shown of a change, without the keys in it: it is stored, and goes wherever questions are shown.
+pub(crate) fn without_keys(cx: &TurnContext<'_>, preview: Preview) -> Preview {
+    let diff = redact(&cx.ports.safety.hide_keys(preview.diff.clone()));
+    Preview {
+        is_whole: preview.is_whole && diff == preview.diff,
+        diff,
+        basis: preview.basis,
+    }
+}
+
 /// Returns what the reviewing model thinks of a wish. Without one, a person must decide.
 pub(crate) async fn reviewed(cx: &TurnContext<'_>, wish: &Wish<'_>) -> Opinion {
     let Some(reviewer) = &cx.ports.safety.reviewer else {
         return Opinion::Unsure;
     };
     let session = cx.recorder.session();
+    let subject = match &wish.preview {
+        Some(preview) => Subject::Change(format!("{}\n{}", wish.what, preview.diff)),
+        None => Subject::Command(&wish.what),
+    };
     let (opinion, spent) = tokio::select! {
-        answer = reviewer.opinion(session, &cx.turn, &wish.what, &wish.reason) => answer,
+        answer = reviewer.opinion(session, &cx.turn, &subject, &wish.reason) => answer,
         () = wish.asker.stop.cancelled() => (Opinion::Unsure, None),
     };
     if let Some(spent) = spent {

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 /// Each with the words it takes, in the order they are told.
-const CHOICES: [(&str, &[&str]); 6] = [
+const CHOICES: [(&str, &[&str]); 7] = [
+    ("approvals.edits", &["auto", "ask"]),
     ("approvals.mode", &["manual", "smart", "off"]),
     ("code_execution.mode", &["project", "strict"]),
     ("display.busy_input_mode", &["interrupt", "queue", "steer"]),

@@ -22,11 +22,12 @@ const DIRECTORIES: [&str; 6] = ["sessions", "logs", "memories", "skills", "cron"
 /// What holds keys in a home.
 const KEY_FILES: &[&str] = &[".env", "auth.json", "mcp-tokens"];
 
-/// What in a home only Hermes itself changes: settings with their approvals, conversations, what undoes changes, and what
-/// shells begin with.
+/// Settings in a home, with what was approved for good.
+const SETTINGS_FILES: &[&str] = &["config.yaml"];
+
+/// What in a home only Hermes itself changes: conversations, what undoes changes, and what shells begin with.
 const OWN_FILES: &[&str] = &[
     "checkpoints",
-    "config.yaml",
     "hermes.db",
     "hermes.db-shm",
     "hermes.db-wal",
@@ -304,6 +305,11 @@ impl Home {
     /// Returns the files and folders that only Hermes itself changes, of every profile.
     pub fn own_files(&self) -> Vec<PathBuf> {
         self.in_every_home(OWN_FILES)
+    }
+
+    /// Returns the files with settings, of every profile: tools change them only when a person agrees.
+    pub fn settings_files(&self) -> Vec<PathBuf> {
+        self.in_every_home(SETTINGS_FILES)
     }
 
     fn in_every_home(&self, names: &[&str]) -> Vec<PathBuf> {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::id::{ApprovalId, CallId, SessionId};
+use crate::review::Preview;
 use crate::store::StoreError;
 use crate::tool::BoxFuture;
 
@@ -21,6 +22,9 @@ pub struct Approval {
     pub what: String,
     /// Why it is asked.
     pub reason: String,
+    /// The change it is about, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Preview>,
     /// The answers it takes.
     pub choices: Vec<Verdict>,
     pub created: Timestamp,

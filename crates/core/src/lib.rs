@@ -34,6 +34,7 @@ pub mod picture;
 pub mod random;
 pub mod redact;
 pub mod reply;
+pub mod review;
 mod safety;
 pub mod secret;
 pub mod skill;
@@ -65,6 +66,7 @@ pub use model::{
 pub use process::{ProcessError, ProcessName, ProcessState, ProcessStatus, Processes, Wishes};
 pub use random::Random;
 pub use reply::{Reply, ReplyBuilder};
+pub use review::{Agreement, Preview, PreviewContext, Review};
 pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
 pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage};

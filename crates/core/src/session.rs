@@ -155,6 +155,9 @@ pub struct Question {
     pub tool: String,
     /// What would run, as the person would write it.
     pub what: String,
+    /// The change it is about, as a unified diff. Not made safe for a terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
     pub reason: String,
     pub choices: Vec<Verdict>,
     pub expires_in_ms: u64,

@@ -15,6 +15,7 @@ use crate::enquiry::Person;
 use crate::id::{CallId, SessionId};
 use crate::message::Media;
 use crate::model::Finished;
+use crate::review::{Agreement, Preview, PreviewContext, Review};
 use crate::toolbox::Toolbox;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -42,6 +43,16 @@ pub trait Tool: Send + Sync {
     /// What a person must agree to before this call runs. Most calls need nobody.
     fn consent(&self, _arguments: &Value, _session: &SessionId, _cwd: &Path) -> Consent {
         Consent::NotNeeded
+    }
+
+    /// Works out what a person is shown before they agree to a [`Consent::Review`]. Called only when somebody is to decide;
+    /// changes nothing. An error means that the call would fail: nobody is asked then.
+    fn preview<'a>(
+        &'a self,
+        _arguments: &'a Value,
+        _cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        Box::pin(async { Ok(None) })
     }
 
     /// The call that this one only passes on, if it does: the tool that is really meant, and its arguments. Everything
@@ -89,6 +100,8 @@ pub enum Consent {
     Needed {
         reason: String,
     },
+    /// Somebody must look at the change first.
+    Review(Review),
     /// Nobody can allow it.
     Forbidden {
         reason: String,
@@ -115,6 +128,8 @@ pub struct ToolContext {
     /// The other tools of the session.
     pub toolbox: Toolbox,
     pub reader: Reader,
+    /// What was agreed to before it began.
+    pub agreement: Agreement,
 }
 
 /// Who reads the result of a call.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::approval::{Door, Settled, Verdict};
 use crate::model::ModelNotice;
-use crate::session::{Notice, TurnEnd};
+use crate::session::{Notice, Question, TurnEnd};
 use crate::text;
 
 /// A call's arguments in one short line: the values people look for, without their names.
@@ -94,6 +94,34 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
+/// What a question is about: completes "the tool …".
+pub fn wants(question: &Question) -> &'static str {
+    match question.diff {
+        Some(_) => "wants to change",
+        None => "wants to run",
+    }
+}
+
+/// The lines of a change for a person to judge: what cannot be seen is spelt out, and each stands behind a bar, so that
+/// none passes for a line of the program. Returns them with the number of lines left out.
+pub fn change_lines(diff: &str, lines_max: usize) -> (Vec<String>, usize) {
+    let escaped = text::escaped(diff).replace('\t', "    ");
+    let shown = escaped.lines().take(lines_max);
+    let lines = shown.map(|line| format!("│ {line}")).collect();
+    (lines, escaped.lines().count().saturating_sub(lines_max))
+}
+
+/// How many lines a change adds and removes, in short: `+3 -1`.
+pub fn change_size(diff: &str) -> String {
+    let begins = |mark: char| {
+        let lines = diff.lines().filter(|line| line.starts_with(mark));
+        // The names of the files begin the same way.
+        let header = mark.to_string().repeat(3) + " ";
+        lines.filter(|line| !line.starts_with(&header)).count()
+    };
+    format!("+{} -{}", begins('+'), begins('-'))
+}
+
 /// How a question ended, for those who did not answer it themselves.
 pub fn question_closed(how: Settled) -> Option<String> {
     match how {
@@ -136,6 +164,16 @@ pub fn turn_end(end: &TurnEnd) -> Option<String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_change_is_shown_behind_a_bar_and_counted() {
+        let diff = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\u{1b}[2K\n+\tc\n";
+        let (lines, more) = change_lines(diff, 5);
+        assert_eq!(lines[3..], ["│ -a", "│ +b\\x1b[2K"]);
+        assert_eq!(more, 1);
+        assert_eq!(change_lines(diff, 10).1, 0);
+        assert_eq!(change_size(diff), "+2 -1");
+    }
 
     #[test]
     fn arguments_are_shown_short() {

@@ -14,7 +14,7 @@ use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::tool::context;
 use hermes_tools::{
-    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
+    CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
 };
 use serde_json::{Value, json};
 
@@ -83,6 +83,8 @@ fn search_tool(home: &Path) -> Arc<dyn Tool> {
         home: None,
         secret: Vec::new(),
         protected: Vec::new(),
+        settings: Vec::new(),
+        edit_review: EditReview::default(),
         file_place: FilePlace::here(),
         files: FileLedger::default(),
         commands: Arc::default(),

@@ -8,7 +8,7 @@ use hermes_agent::{ConsentPolicy, Reviewer, Safety};
 use hermes_config::{ChangeError, ConfigFile, Home, Key};
 use hermes_core::{AllowList, BoxFuture, HiddenKeys, Model, Secret};
 use hermes_llm::ModelChoice;
-use hermes_tools::CommandLists;
+use hermes_tools::{CommandLists, EditReview};
 use serde_json::{Value, json};
 
 use crate::base::Base;
@@ -59,6 +59,15 @@ pub fn command_lists(base: &Base) -> Outcome<CommandLists> {
     let deny = settings.strings("approvals.deny")?;
     let allow = settings.strings("command_allowlist")?;
     Ok(CommandLists::new(deny, allow))
+}
+
+/// Which changes of files are looked at before they are made. What is no choice asks about every one: a slip of the pen
+/// opens nothing.
+pub fn edit_review(base: &Base) -> EditReview {
+    match base.settings.get("approvals.edits") {
+        Some(Value::String(edits)) if edits == "auto" => EditReview::Sensitive,
+        _ => EditReview::Every,
+    }
 }
 
 /// Puts together who looks at commands. `model` is the session's own.

@@ -53,6 +53,16 @@ impl Style {
         self.paint("36", text)
     }
 
+    /// A line of [`hermes_core::wording::change_lines`].
+    pub fn change_line(self, line: &str) -> String {
+        match line.chars().nth(2) {
+            Some('+') => self.green(line),
+            Some('-') => self.red(line),
+            Some('@') => self.cyan(line),
+            _ => line.to_owned(),
+        }
+    }
+
     fn paint(self, code: &str, text: impl Display) -> String {
         if self.colour {
             format!("\x1b[{code}m{text}\x1b[0m")

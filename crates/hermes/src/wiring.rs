@@ -321,6 +321,8 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         home: base.environment.user_home(),
         secret: home.key_files(),
         protected: home.own_files(),
+        settings: home.settings_files(),
+        edit_review: safety::edit_review(base),
         commands: Arc::new(safety::command_lists(base)?),
         file_place,
         files: FileLedger::default(),

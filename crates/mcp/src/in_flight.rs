@@ -163,7 +163,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hermes_core::{Delegates, Reader, Toolbox};
+    use hermes_core::{Agreement, Delegates, Reader, Toolbox};
 
     use super::*;
 
@@ -181,6 +181,7 @@ pub(crate) mod tests {
             previous: None,
             toolbox: Toolbox::default(),
             reader: Reader::default(),
+            agreement: Agreement::default(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// Everything of an approval, in the order [`read`] takes it.
 const SELECT: &str = "
     SELECT a.id, s.id, a.call, coalesce(a.tool, c.tool), a.what, a.reason, a.choices, a.created, a.expires,
-           a.settled, a.how, c.result IS NOT NULL
+           a.settled, a.how, c.result IS NOT NULL, a.preview
     FROM approvals a
         JOIN calls c ON c.reply = a.reply AND c.id = a.call
         JOIN messages m ON m.number = a.reply
@@ -26,8 +26,8 @@ pub(crate) fn open(conn: &Connection, approval: &Approval) -> Result<(), Failure
         )));
     };
     conn.prepare_cached(
-        "INSERT INTO approvals (id, reply, call, tool, what, reason, choices, created, expires)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO approvals (id, reply, call, tool, what, reason, choices, created, expires, preview)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?
     .execute(params![
         approval.id.as_str(),
@@ -39,6 +39,7 @@ pub(crate) fn open(conn: &Connection, approval: &Approval) -> Result<(), Failure
         to_json(&approval.choices)?,
         approval.created.as_millis(),
         approval.expires.as_millis(),
+        approval.preview.as_ref().map(to_json).transpose()?,
     ])?;
     Ok(())
 }
@@ -148,6 +149,7 @@ fn read(row: &Row<'_>) -> Result<Found, Failure> {
         }),
         None => None,
     };
+    let preview: Option<String> = row.get(12)?;
     Ok(Found {
         approval: Approval {
             id: row.get::<_, String>(0)?.into(),
@@ -156,6 +158,7 @@ fn read(row: &Row<'_>) -> Result<Found, Failure> {
             tool: row.get(3)?,
             what: row.get(4)?,
             reason: row.get(5)?,
+            preview: preview.as_deref().map(from_json).transpose()?,
             choices: from_json(&row.get::<_, String>(6)?)?,
             created: Timestamp::from_millis(row.get(7)?),
             expires: Timestamp::from_millis(row.get(8)?),

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_rewind.sql"),
     include_str!("migrations/0003_approvals.sql"),
     include_str!("migrations/0004_approval_tool.sql"),
+    include_str!("migrations/0005_approval_preview.sql"),
 ];
 
 /// The schema this build reads and writes.

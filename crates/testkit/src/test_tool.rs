@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    Ask, BoxFuture, Consent, Effect, Media, Parallel, SessionId, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec,
+    Agreement, Ask, BoxFuture, Consent, Effect, Media, Parallel, Preview, PreviewContext,
+    SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ pub struct TestTool {
     parallel: Parallel,
     behaviour: Behaviour,
     consent: Consent,
+    preview: Option<Preview>,
     real: Option<Arc<dyn Tool>>,
     changes: Vec<PathBuf>,
     runs: Arc<AtomicUsize>,
@@ -41,6 +42,8 @@ pub enum Behaviour {
     Panic,
     /// Never returns, and does not listen either.
     Hang,
+    /// Returns what was agreed to before it began.
+    TellAgreement,
     /// Asks the person, and returns their response as JSON.
     Enquire(Ask),
     /// Calls these tools at once with these arguments, and returns what each said, a line each.
@@ -68,6 +71,7 @@ impl TestTool {
             parallel: Parallel::Never,
             behaviour: Behaviour::Echo,
             consent: Consent::NotNeeded,
+            preview: None,
             real: None,
             changes: Vec::new(),
             runs: Arc::default(),
@@ -91,6 +95,12 @@ impl TestTool {
 
     pub fn consent(mut self, consent: Consent) -> Self {
         self.consent = consent;
+        self
+    }
+
+    /// Shows this change before it runs. Without one, a call that must show one fails.
+    pub fn preview(mut self, preview: Preview) -> Self {
+        self.preview = Some(preview);
         self
     }
 
@@ -133,6 +143,16 @@ impl Tool for TestTool {
         self.consent.clone()
     }
 
+    fn preview<'a>(
+        &'a self,
+        _: &'a Value,
+        _: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        let missing = || ToolError::Answer("it would not work".to_owned());
+        let preview = self.preview.clone().ok_or_else(missing);
+        Box::pin(async { preview.map(Some) })
+    }
+
     fn stands_for(&self, arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
         Some((self.real.clone()?, arguments.clone()))
     }
@@ -160,6 +180,14 @@ impl Tool for TestTool {
                 Behaviour::Fail(words) => Err(ToolError::Answer(words.clone())),
                 Behaviour::Panic => panic!("a scripted panic"),
                 Behaviour::Hang => std::future::pending().await,
+                Behaviour::TellAgreement => {
+                    let Agreement { covers, basis } = &cx.agreement;
+                    let seen = basis.as_deref().unwrap_or("nothing");
+                    Ok(ToolOutput::text(format!(
+                        "{}, seen: {seen}",
+                        covers.join("+")
+                    )))
+                }
                 Behaviour::Enquire(ask) => {
                     let response = cx.person.ask(ask.clone()).await;
                     Ok(ToolOutput::text(json!(response).to_string()))

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use hermes_core::{CancellationToken, Parallel, ToolContext};
 
-use crate::guard::{Guard, PinnedGuard};
+use crate::guard::{Guard, PinnedGuard, Write};
 use crate::ledger::Stamp;
 use crate::lines::{Page, PageText};
 use crate::{ToolPorts, paths};
@@ -191,6 +191,15 @@ pub(crate) trait Bytes: Read + Seek {}
 
 impl<T: Read + Seek> Bytes for T {}
 
+/// A write that a call asks for.
+pub(crate) struct JudgedWrite {
+    pub(crate) judgement: Write,
+    /// The same as [`FileSystems::name_of_write`] says later, unless a link was changed.
+    pub(crate) name: String,
+    /// As a person is shown it.
+    pub(crate) shown: String,
+}
+
 /// One of the two file systems, for one call.
 #[derive(Clone)]
 pub(crate) enum FileSystem {
@@ -227,16 +236,39 @@ impl FileSystems {
     /// The files that a call reads.
     pub(crate) fn to_read(&self, path: &str, cx: &ToolContext) -> FileSystem {
         match &self.there {
-            Some(there) if !there.is_result(path) => FileSystem::There(there.for_call(cx)),
+            Some(there) if !there.is_result(path) => {
+                FileSystem::There(there.for_call(&cx.cwd, &cx.stop))
+            }
             _ => FileSystem::Here(Arc::clone(&self.here)),
         }
     }
 
     /// The files that a call writes.
-    pub(crate) fn to_write(&self, cx: &ToolContext) -> Arc<dyn Files> {
+    pub(crate) fn to_write(&self, cwd: &Path, stop: &CancellationToken) -> Arc<dyn Files> {
         match &self.there {
-            Some(there) => there.for_call(cx),
+            Some(there) => there.for_call(cwd, stop),
             None => Arc::clone(&self.here) as Arc<dyn Files>,
+        }
+    }
+
+    /// Judges writes before their call begins. Of files elsewhere only the names are judged: looking there takes too long
+    /// for a question that most calls need not ask. [`Target`](crate::target::Target) looks again.
+    pub(crate) fn judge_writes(&self, paths: &[&str], cwd: &Path) -> Vec<JudgedWrite> {
+        match &self.there {
+            Some(there) => paths.iter().map(|path| there.judge_write(path)).collect(),
+            None => {
+                let guard = self.here.pinned();
+                let judge = |path: &&str| self.here.judge_write(path, cwd, &guard);
+                paths.iter().map(judge).collect()
+            }
+        }
+    }
+
+    /// Returns the name under which a write to a path is agreed to: on this machine the file it leads to.
+    pub(crate) fn name_of_write(&self, path: &str, target: &Path) -> String {
+        match self.there {
+            Some(_) => path.to_owned(),
+            None => target.display().to_string(),
         }
     }
 

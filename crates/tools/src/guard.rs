@@ -1,4 +1,8 @@
-//! Which files tools keep their hands off.
+//! Which files tools keep their hands off, and which they change only when somebody agrees.
+//!
+//! A write is free, asked for or refused. It is asked for where the policy asks about a command that writes there, so that
+//! no door is wider than the other; a test goes through a table of paths. Only a project's `config.yaml` is free here: a
+//! command's line does not tell it from our own.
 //!
 //! A net against accidents and careless prompts, not a sandbox: a shell command can do what the user can, after the
 //! user agreed to it. Paths are checked as named and as resolved, so a link does not lead around the net.
@@ -6,6 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::ToolPorts;
+use crate::policy::places::{inside_home, why_sensitive};
 
 /// How the names of examples of secret files end. They are free.
 const EXAMPLE_ENDINGS: &[&str] = &[".example", ".sample", ".template", ".dist"];
@@ -26,53 +31,74 @@ const HOME_SECRETS: &[&str] = &[
     ".pypirc",
 ];
 
-/// What below the home decides who may log in, as whom, and what runs when they do. Commands that write there are asked
-/// about.
+/// What below a home lets somebody in, here or elsewhere. Not written; commands that write there are asked about.
 pub(crate) const LOGIN_FILES: &[&str] = &[
     ".aws",
     ".azure",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".config/autostart",
-    ".config/fish",
+    ".cargo/credentials.toml",
     ".config/gcloud",
     ".config/gh",
-    ".config/systemd",
     ".docker",
     ".git-credentials",
     ".gnupg",
     ".kube",
     ".netrc",
     ".npmrc",
-    ".pam_environment",
     ".pgpass",
-    ".profile",
     ".pypirc",
     ".ssh",
+];
+
+/// What below a home runs when its owner logs in or opens a shell. Written when somebody agrees, like everything that
+/// [`why_sensitive`] knows.
+pub(crate) const START_FILES: &[&str] = &[
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".config/autostart",
+    ".config/environment.d",
+    ".config/fish",
+    ".config/systemd",
+    ".cshrc",
+    ".kshrc",
+    ".local/share/systemd",
+    ".login",
+    ".pam_environment",
+    ".profile",
+    ".tcshrc",
+    ".xinitrc",
+    ".xprofile",
+    ".xsession",
+    ".xsessionrc",
     ".zlogin",
+    ".zlogout",
     ".zprofile",
     ".zshenv",
     ".zshrc",
+    "Library/LaunchAgents",
 ];
 
-const SYSTEM_WRITE_DENIED: &[&str] = &[
-    "/bin",
+/// What the system boots from, what the kernel shows as files, and what decides who may log in and as whom.
+const SYSTEM_REFUSED: &[&str] = &[
     "/boot",
     "/dev",
-    "/etc",
-    "/lib",
-    "/lib64",
-    "/private/etc",
+    "/etc/doas.conf",
+    "/etc/group",
+    "/etc/gshadow",
+    "/etc/pam.d",
+    "/etc/passwd",
+    "/etc/shadow",
+    "/etc/ssh",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/systemd",
     "/proc",
-    "/sbin",
     "/sys",
-    "/usr/bin",
-    "/usr/lib",
-    "/usr/sbin",
-    "/var/spool/cron",
 ];
+
+/// Where some systems keep the folders that others have at the root.
+const PRIVATE: &str = "/private";
 
 /// Files under `/proc` that show a process's memory, environment or arguments, ours among them.
 const PROC_SECRETS: &[&str] = &[
@@ -95,6 +121,7 @@ pub(crate) struct Guard {
     homes: Vec<PathBuf>,
     secret: Vec<PathBuf>,
     protected: Vec<PathBuf>,
+    settings: Vec<PathBuf>,
 }
 
 /// Whose files are guarded.
@@ -114,6 +141,7 @@ impl Guard {
             homes: ports.home.clone().into_iter().collect(),
             secret: ports.secret.clone(),
             protected: ports.protected.clone(),
+            settings: ports.settings.clone(),
         }
     }
 
@@ -137,6 +165,7 @@ impl Guard {
             homes: spellings(&self.homes),
             secret: spellings(&self.secret),
             protected: spellings(&self.protected),
+            settings: spellings(&self.settings),
         }
     }
 }
@@ -148,6 +177,37 @@ pub(crate) struct PinnedGuard {
     homes: Vec<PathBuf>,
     secret: Vec<PathBuf>,
     protected: Vec<PathBuf>,
+    settings: Vec<PathBuf>,
+}
+
+/// What becomes of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Write {
+    Free,
+    /// Somebody must agree.
+    Asked {
+        /// Completes "this …".
+        reason: &'static str,
+        /// Whether only a person may: no model does in their place.
+        is_for_person: bool,
+    },
+    /// Why it is never done, in words for the model.
+    Refused(String),
+}
+
+impl Write {
+    /// Keeps the worse of two; of equals, the first.
+    pub(crate) fn or(self, other: Self) -> Self {
+        let rank = |write: &Self| match write {
+            Self::Free => 0,
+            Self::Asked { is_for_person, .. } => 1 + u8::from(*is_for_person),
+            Self::Refused(_) => 3,
+        };
+        match rank(&other) > rank(&self) {
+            true => other,
+            false => self,
+        }
+    }
 }
 
 impl PinnedGuard {
@@ -170,21 +230,42 @@ impl PinnedGuard {
         ))
     }
 
-    /// Says why a file must not be written, if so.
-    pub(crate) fn refuse_write(&self, path: &Path) -> Option<String> {
-        let reason = if contains(&self.secret, path) || contains(&self.protected, path) {
-            "Hermes looks after it itself"
-        } else if self.is_below_home(path, LOGIN_FILES) {
-            "it decides who may log in or what runs when they do"
-        } else if SYSTEM_WRITE_DENIED.iter().any(|dir| path.starts_with(dir)) {
-            "it belongs to the system"
-        } else {
-            return None;
+    /// Says what becomes of a write. Whatever is not refused is asked about where a command that writes there would be.
+    pub(crate) fn judge_write(&self, path: &Path) -> Write {
+        if let Some(reason) = self.why_refused(path) {
+            return Write::Refused(format!(
+                "`{}` is not written: {reason}; if the user wants this change, show it to them and let them make it",
+                path.display()
+            ));
+        }
+        if contains(&self.settings, path) {
+            return Write::Asked {
+                reason: "changes Hermes' own settings, which decide what is asked",
+                is_for_person: true,
+            };
+        }
+        let reason = match self.is_below_home(path, START_FILES) {
+            true => Some("changes what runs when the user logs in"),
+            false => why_sensitive(&path.to_string_lossy()),
         };
-        Some(format!(
-            "`{}` is not written: {reason}; if the user wants this change, show it to them and let them make it",
-            path.display()
-        ))
+        reason.map_or(Write::Free, |reason| Write::Asked {
+            reason,
+            is_for_person: false,
+        })
+    }
+
+    fn why_refused(&self, path: &Path) -> Option<&'static str> {
+        if contains(&self.secret, path) || contains(&self.protected, path) {
+            return Some("Hermes looks after it itself");
+        }
+        let spelt = path.to_str().and_then(inside_home).map(Path::new);
+        let is_of_somebody = spelt.is_some_and(|inside| begins_with(inside, LOGIN_FILES));
+        if is_of_somebody || self.is_below_home(path, LOGIN_FILES) {
+            return Some("it decides who may log in, here or elsewhere");
+        }
+        let inside = path.strip_prefix(PRIVATE);
+        let public = inside.map_or(path.to_owned(), |inside| Path::new("/").join(inside));
+        begins_with(&public, SYSTEM_REFUSED).then_some("it belongs to the system")
     }
 
     fn is_folder_here(&self, path: &Path) -> bool {
@@ -196,7 +277,7 @@ impl PinnedGuard {
             .homes
             .iter()
             .filter_map(|home| path.strip_prefix(home).ok());
-        inside.any(|inside| names.iter().any(|name| inside.starts_with(name)))
+        inside.any(|inside| begins_with(inside, names))
     }
 
     fn is_private_key(&self, path: &Path) -> bool {
@@ -226,20 +307,28 @@ fn is_named(path: &Path, names: &[&str]) -> bool {
         .is_some_and(|name| names.contains(&name))
 }
 
+fn begins_with(path: &Path, places: &[&str]) -> bool {
+    places.iter().any(|place| path.starts_with(place))
+}
+
 fn contains(guarded: &[PathBuf], path: &Path) -> bool {
     guarded.iter().any(|guarded| path.starts_with(guarded))
 }
 
 #[cfg(test)]
 mod tests {
+    use hermes_core::Consent;
+
     use super::*;
+    use crate::policy;
 
     fn guard() -> PinnedGuard {
         let guard = Guard {
             place: Place::Here,
             homes: vec!["/home/me".into()],
             secret: vec!["/home/me/.hermes/auth.json".into()],
-            protected: vec!["/home/me/.hermes/config.yaml".into()],
+            protected: vec!["/home/me/.hermes/hermes.db".into()],
+            settings: vec!["/home/me/.hermes/config.yaml".into()],
         };
         guard.pinned()
     }
@@ -268,8 +357,12 @@ mod tests {
         for path in ["/root/.ssh/id_ed25519", "/srv/.env", "/proc/1/environ"] {
             assert!(guard.refuse_read(Path::new(path)).is_some(), "{path}");
         }
-        for path in ["/root/.ssh/authorized_keys", "/root/.bashrc", "/etc/shadow"] {
-            assert!(guard.refuse_write(Path::new(path)).is_some(), "{path}");
+        for (path, expected) in [
+            ("/root/.ssh/authorized_keys", "refused"),
+            ("/root/.bashrc", "asked"),
+            ("/etc/shadow", "refused"),
+        ] {
+            assert_eq!(class(&guard, path), expected, "{path}");
         }
         let path = Path::new("/home/me/.hermes/auth.json");
         assert_eq!(guard.refuse_read(path), None);
@@ -292,31 +385,121 @@ mod tests {
         }
     }
 
-    #[test]
-    fn files_of_the_system_and_of_the_login_are_not_written() {
-        for path in [
-            "/etc/hosts",
-            "/home/me/.ssh/authorized_keys",
-            "/home/me/.bashrc",
-            "/home/me/.config/autostart/x.desktop",
-            "/var/spool/cron/crontabs/me",
-            "/home/me/.hermes/auth.json",
-            "/home/me/.hermes/config.yaml",
-            "/usr/bin/ls",
-        ] {
-            assert!(guard().refuse_write(Path::new(path)).is_some(), "{path}");
+    fn class(guard: &PinnedGuard, path: &str) -> &'static str {
+        match guard.judge_write(Path::new(path)) {
+            Write::Free => "free",
+            Write::Asked { .. } => "asked",
+            Write::Refused(_) => "refused",
+        }
+    }
+
+    /// What the other door says: a command that writes to the path.
+    fn class_of_command(path: &str) -> &'static str {
+        match policy::consent_for(&format!("echo x > '{path}'")) {
+            Consent::NotNeeded => "free",
+            Consent::Needed { .. } | Consent::Review(_) => "asked",
+            Consent::Forbidden { .. } => "refused",
         }
     }
 
     #[test]
-    fn ordinary_files_are_written() {
+    fn a_file_tool_asks_where_a_command_asks() {
         for path in [
-            "/srv/project/.env",
-            "/home/me/notes.md",
-            "/etcetera",
+            "/home/me/.bashrc",
+            "/home/me/.profile",
+            "/home/me/.zshrc",
+            "/home/me/.config/fish/config.fish",
+            "/home/me/.config/autostart/x.desktop",
+            "/home/me/.config/systemd/user/x.service",
             "/home/you/.bashrc",
+            "/root/.zshenv",
+            "/home/me/.hermes/config.yaml",
+            "/etc/hosts",
+            "/etc/nginx/nginx.conf",
+            "/private/etc/hosts",
+            "/usr/bin/ls",
+            "/usr/local/bin/mine",
+            "/usr/share/x",
+            "/bin/sh",
+            "/var/spool/cron/crontabs/me",
+            "/srv/project/.git/hooks/pre-commit",
+            "/srv/project/.git/config",
+            "/srv/project/.git/modules/part/config",
+            "/srv/project/.env",
         ] {
-            assert_eq!(guard().refuse_write(Path::new(path)), None, "{path}");
+            assert_eq!(class(&guard(), path), "asked", "{path}");
+            assert_eq!(class_of_command(path), "asked", "{path}");
         }
+        for path in [
+            "/srv/project/src/main.rs",
+            "/srv/project/.env.example",
+            "/srv/project/.gitignore",
+            "/srv/project/.git/description",
+            "/srv/project/hooks/config",
+            "/home/me/notes.md",
+            "/home/me/.config/nvim/init.lua",
+            "/etcetera",
+            "/tmp/etc/hosts",
+            "/usr/src/app/main.py",
+        ] {
+            assert_eq!(class(&guard(), path), "free", "{path}");
+            assert_eq!(class_of_command(path), "free", "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_tool_knows_our_settings_from_those_of_a_project() {
+        assert_eq!(class(&guard(), "/srv/project/config.yaml"), "free");
+        assert_eq!(class_of_command("config.yaml"), "asked");
+    }
+
+    #[test]
+    fn what_a_file_tool_refuses_no_command_does_unasked() {
+        for path in [
+            "/home/me/.ssh/authorized_keys",
+            "/home/me/.ssh/config",
+            "/home/me/.aws/credentials",
+            "/home/me/.cargo/credentials.toml",
+            "/home/me/.config/gh/hosts.yml",
+            "/home/me/.docker/config.json",
+            "/home/me/.git-credentials",
+            "/home/me/.gnupg/gpg.conf",
+            "/home/me/.kube/config",
+            "/home/me/.netrc",
+            "/home/me/.npmrc",
+            "/home/me/.pgpass",
+            "/home/me/.pypirc",
+            "/home/you/.ssh/authorized_keys",
+            "/etc/passwd",
+            "/etc/shadow",
+            "/etc/sudoers",
+            "/etc/sudoers.d/me",
+            "/etc/systemd/system/x.service",
+            "/etc/ssh/sshd_config",
+            "/private/etc/sudoers",
+            "/boot/grub/grub.cfg",
+            "/dev/sda",
+            "/proc/sys/kernel/panic",
+            "/sys/power/state",
+            "/home/me/.hermes/auth.json",
+        ] {
+            assert_eq!(class(&guard(), path), "refused", "{path}");
+            assert_ne!(class_of_command(path), "free", "{path}");
+        }
+        assert_eq!(class(&guard(), "/home/me/.hermes/hermes.db"), "refused");
+    }
+
+    #[test]
+    fn only_a_person_changes_the_settings_that_decide_what_is_asked() {
+        let is_for_person = |path| match guard().judge_write(Path::new(path)) {
+            Write::Asked { is_for_person, .. } => is_for_person,
+            other => panic!("{other:?}"),
+        };
+        assert!(is_for_person("/home/me/.hermes/config.yaml"));
+        assert!(!is_for_person("/home/me/.bashrc"));
+        // A link of a name that is asked about as well.
+        let judge = |path| guard().judge_write(Path::new(path));
+        let settings = judge("/home/me/.hermes/config.yaml");
+        assert_eq!(judge("/srv/.env").or(settings.clone()), settings);
     }
 }

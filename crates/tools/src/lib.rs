@@ -3,7 +3,8 @@
 //! Each tool is one file with its schema, description, effect class, parallel safety, limits and code; [`BUILT_IN`] is
 //! the one list of them, and `toolset` groups them by name. [`tool_search`] lets a model find tools that would be too
 //! many to list. File tools share `files` (those of this machine, or those where commands run), `paths` (what a path
-//! means), `guard` (which files are out of bounds), `ledger` (what a session has read, who writes), `target`, `folder` and
+//! means), `guard` (which files are out of bounds), `edits` and `diff`
+//! (who agrees to a change, and what they see), `ledger` (what a session has read, who writes), `target`, `folder` and
 //! `atomic` (how a file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
 //! `shell` makes of them; `web` judges addresses, and fetches what they name.
 
@@ -31,7 +32,9 @@ mod toolset;
 mod arguments;
 mod atomic;
 mod blocking;
+mod diff;
 mod documents;
+mod edits;
 mod files;
 mod folder;
 mod guard;
@@ -46,6 +49,7 @@ mod target;
 mod typed;
 mod web;
 
+pub use edits::EditReview;
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use files::FilePlace;
 pub use ledger::FileLedger;
@@ -88,8 +92,11 @@ pub struct ToolPorts {
     pub home: Option<PathBuf>,
     /// Files and folders of ours that tools neither read nor write: keys and tokens.
     pub secret: Vec<PathBuf>,
-    /// Files and folders of ours that tools read but do not write: settings, the database.
+    /// Files and folders of ours that tools read but do not write: the database, checkpoints.
     pub protected: Vec<PathBuf>,
+    /// Settings of ours: tools change them when a person agrees.
+    pub settings: Vec<PathBuf>,
+    pub edit_review: EditReview,
     /// Which commands the user refused or allowed for good.
     pub commands: Arc<CommandLists>,
     /// Where the files are that tools read and write.

@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, CancellationToken, Effect, Parallel, SessionId, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec,
+    Agreement, BoxFuture, CancellationToken, Consent, Effect, Parallel, Preview, PreviewContext,
+    SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::edits::{Before, Edit, Edits};
 use crate::files::{FileSystems, Files};
 use crate::ledger::FileLedger;
 use crate::target::Target;
-use crate::{ToolPorts, arguments, blocking};
+use crate::{ToolPorts, arguments, blocking, diff, edits};
 
 mod answer;
 mod commit;
-mod diff;
 mod document;
 pub mod fuzzy;
 pub mod hunks;
@@ -34,9 +34,11 @@ use v4a::Change;
 const NAME: &str = "patch";
 
 pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+    let systems = FileSystems::new(ports);
     Arc::new(Patch {
         spec: spec(),
-        systems: FileSystems::new(ports),
+        edits: Edits::of(NAME, ports, &systems),
+        systems,
         ledger: ports.files.clone(),
     })
 }
@@ -71,6 +73,7 @@ fn spec() -> ToolSpec {
 struct Patch {
     spec: ToolSpec,
     systems: FileSystems,
+    edits: Edits,
     ledger: FileLedger,
 }
 
@@ -154,6 +157,28 @@ impl Tool for Patch {
             .parallel(&request.paths(), cwd, Parallel::Writes)
     }
 
+    fn consent(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Consent {
+        // What cannot be read changes nothing, and says why when it runs.
+        let request = Request::sketched(arguments);
+        request.map_or(Consent::NotNeeded, |request| {
+            self.edits.consent(&request.paths(), cwd)
+        })
+    }
+
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        Box::pin(async move {
+            let patching = self.patching(arguments.clone(), cx, Agreement::default())?;
+            match blocking::unless_stopped(cx.stop, move || patching.show()).await {
+                Some(shown) => shown.map(Some).map_err(ToolError::Answer),
+                None => Err(ToolError::Stopped("stopped before it was shown".to_owned())),
+            }
+        })
+    }
+
     fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
         let request = Request::sketched(arguments);
         request.map_or(Vec::new(), |request| {
@@ -176,17 +201,12 @@ impl Tool for Patch {
 
 impl Patch {
     async fn patch(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let arguments = arguments::parse(NAME, arguments)?;
-        let request = Request::new(arguments)
-            .map_err(|error| ToolError::Answer(format!("nothing was changed: {error}")))?;
-        let patching = Patching {
-            request,
-            files: self.systems.to_write(cx),
-            cwd: cx.cwd.clone(),
-            ledger: self.ledger.clone(),
-            session: cx.session.clone(),
-            stop: cx.stop.clone(),
+        let place = PreviewContext {
+            session: &cx.session,
+            cwd: &cx.cwd,
+            stop: &cx.stop,
         };
+        let patching = self.patching(arguments, place, cx.agreement.clone())?;
         match blocking::unless_stopped(&cx.stop, move || patching.run()).await {
             Some(Ok(Some(text))) => Ok(ToolOutput::text(text)),
             Some(Err(answer)) => Err(ToolError::Answer(answer)),
@@ -197,9 +217,34 @@ impl Patch {
     }
 }
 
+impl Patch {
+    fn patching(
+        &self,
+        arguments: Value,
+        cx: PreviewContext<'_>,
+        agreement: Agreement,
+    ) -> Result<Patching, ToolError> {
+        let arguments = arguments::parse(NAME, arguments)?;
+        let request = Request::new(arguments)
+            .map_err(|error| ToolError::Answer(format!("nothing was changed: {error}")))?;
+        Ok(Patching {
+            request,
+            edits: self.edits.clone(),
+            agreement,
+            files: self.systems.to_write(cx.cwd, cx.stop),
+            cwd: cx.cwd.to_owned(),
+            ledger: self.ledger.clone(),
+            session: cx.session.clone(),
+            stop: cx.stop.clone(),
+        })
+    }
+}
+
 /// One call, on a thread that may wait for the disk.
 struct Patching {
     request: Request,
+    edits: Edits,
+    agreement: Agreement,
     files: Arc<dyn Files>,
     cwd: PathBuf,
     ledger: FileLedger,
@@ -210,6 +255,30 @@ struct Patching {
 impl Patching {
     /// Changes the files and says how; an error is written for the model, and `Ok(None)` means that it was stopped.
     fn run(&self) -> Result<Option<String>, String> {
+        let targets = self.targets()?;
+        for (name, target) in &targets {
+            self.edits.check(name, target, &self.agreement)?;
+        }
+        let _lock = self.ledger.lock(plan::paths_of(&targets));
+        let (plan, summary) = self.plan(&targets)?;
+        edits::check_seen(&changes(&plan), &self.agreement)?;
+        if self.stop.is_cancelled() {
+            return Ok(None);
+        }
+        let stale = self.stale(&plan);
+        commit::commit(&plan.files)?;
+        self.note(&plan, &stale);
+        Ok(Some(present(&plan, &summary, &stale)))
+    }
+
+    /// Shows what would change, and changes nothing.
+    fn show(&self) -> Result<Preview, String> {
+        let targets = self.targets()?;
+        let (plan, _) = self.plan(&targets)?;
+        Ok(edits::preview(&changes(&plan)))
+    }
+
+    fn targets(&self) -> Result<Vec<(String, Target)>, String> {
         let named = self.request.paths().into_iter();
         let found = named.map(|name| {
             let target = Target::asked_for(&self.files, name, &self.cwd)?;
@@ -218,18 +287,7 @@ impl Patching {
                 None => Ok((name.to_owned(), target)),
             }
         });
-        let targets: Vec<(String, Target)> = found.collect::<Result<_, String>>()?;
-        let _lock = self.ledger.lock(plan::paths_of(&targets));
-        let (plan, summary) = self
-            .plan(&targets)
-            .map_err(|error| format!("nothing was changed: {error}"))?;
-        if self.stop.is_cancelled() {
-            return Ok(None);
-        }
-        let stale = self.stale(&plan);
-        commit::commit(&plan.files)?;
-        self.note(&plan, &stale);
-        Ok(Some(present(&plan, &summary, &stale)))
+        found.collect()
     }
 
     /// The diff and the answers show parts of a file, so what is not read is not patched.
@@ -244,6 +302,11 @@ impl Patching {
     }
 
     fn plan(&self, targets: &[(String, Target)]) -> Result<(Plan, String), String> {
+        self.planned(targets)
+            .map_err(|error| format!("nothing was changed: {error}"))
+    }
+
+    fn planned(&self, targets: &[(String, Target)]) -> Result<(Plan, String), String> {
         let mut plan = Plan::read(targets)?;
         let summary = match &self.request {
             Request::Replace {
@@ -361,6 +424,27 @@ fn present(plan: &Plan, summary: &str, stale: &[&Planned]) -> String {
         ));
     }
     format!("{}\n{diffs}", lines.join("\n"))
+}
+
+/// Lists what a plan changes, for those who agree to it. A file that is moved is one change.
+fn changes(plan: &Plan) -> Vec<Edit<'_>> {
+    let changed = plan.files.iter().filter(|file| file.is_changed());
+    let shown = changed.filter(|file| file.after.is_some() || !is_moved(plan, file));
+    shown
+        .map(|file| {
+            let source = plan.source(file);
+            let before = source.and_then(|source| source.before.as_ref());
+            Edit {
+                name: &file.name,
+                moved_from: source
+                    .map(|source| source.name.as_str())
+                    .filter(|name| *name != file.name),
+                target: &file.target,
+                before: before.map_or(Before::NoFile, |before| Before::Content(&before.bytes)),
+                after: file.after.as_deref(),
+            }
+        })
+        .collect()
 }
 
 fn is_moved(plan: &Plan, file: &Planned) -> bool {

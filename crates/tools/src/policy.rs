@@ -14,7 +14,7 @@ use crate::shell::{self, Budget, Command, Scope, TooComplex};
 
 mod call;
 mod lists;
-mod places;
+pub(crate) mod places;
 mod questions;
 mod read_only;
 mod rules;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hermes_core::TerminalError;
 
 use crate::files::{Files, Followed, Kind, Meta, Staged};
-use crate::guard::PinnedGuard;
+use crate::guard::{PinnedGuard, Write};
 use crate::ledger::Stamp;
 
 const ANY_WRITE_BIT: u32 = 0o222;
@@ -21,6 +21,10 @@ pub(crate) struct Target {
     /// Without links.
     path: PathBuf,
     is_link: bool,
+    /// Free, or to be asked for.
+    judgement: Write,
+    /// What is in it is not shown.
+    is_secret: bool,
 }
 
 /// A regular file that is there and may be replaced.
@@ -57,8 +61,8 @@ impl Target {
         }
         let followed = files.follow(path);
         let Followed { target, is_link } = followed.map_err(|error| explain(path, &error))?;
-        let refusal = guard.refuse_write(path);
-        if let Some(refusal) = refusal.or_else(|| guard.refuse_write(&target)) {
+        let judgement = guard.judge_write(path).or(guard.judge_write(&target));
+        if let Write::Refused(refusal) = judgement {
             return Err(refusal);
         }
         if target.file_name().is_none() {
@@ -67,8 +71,12 @@ impl Target {
         Ok(Self {
             files: Arc::clone(files),
             asked: path.to_owned(),
+            is_secret: [path, &target]
+                .iter()
+                .any(|path| guard.refuse_read(path).is_some()),
             path: target,
             is_link,
+            judgement,
         })
     }
 
@@ -87,6 +95,15 @@ impl Target {
     /// Returns whether the path itself is a link, which a write follows but a removal must not.
     pub(crate) fn is_link(&self) -> bool {
         self.is_link
+    }
+
+    pub(crate) fn judgement(&self) -> &Write {
+        &self.judgement
+    }
+
+    /// Returns whether what is in the file is not shown.
+    pub(crate) fn is_secret(&self) -> bool {
+        self.is_secret
     }
 
     /// Returns whether there is anything.

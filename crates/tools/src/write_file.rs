@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, Effect, Parallel, SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, Consent, Effect, Parallel, Preview, PreviewContext, SessionId, Tool, ToolContext,
+    ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::edits::{Before, Edit, Edits};
 use crate::files::FileSystems;
 use crate::ledger::FileLedger;
 use crate::target::{Existing, Target};
-use crate::{ToolPorts, arguments, blocking, syntax};
+use crate::{ToolPorts, arguments, blocking, edits, syntax};
 
 const NAME: &str = "write_file";
 
@@ -26,9 +28,11 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 const DISPLAY_PERCENT_MIN: usize = 60;
 
 pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+    let systems = FileSystems::new(ports);
     Arc::new(WriteFile {
         spec: spec(),
-        systems: FileSystems::new(ports),
+        edits: Edits::of(NAME, ports, &systems),
+        systems,
         ledger: ports.files.clone(),
     })
 }
@@ -54,6 +58,7 @@ fn spec() -> ToolSpec {
 struct WriteFile {
     spec: ToolSpec,
     systems: FileSystems,
+    edits: Edits,
     ledger: FileLedger,
 }
 
@@ -78,6 +83,19 @@ impl Tool for WriteFile {
             .parallel(path.as_slice(), cwd, Parallel::Writes)
     }
 
+    fn consent(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Consent {
+        let path = arguments::text(arguments, "path");
+        self.edits.consent(path.as_slice(), cwd)
+    }
+
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        Box::pin(self.show(arguments.clone(), cx))
+    }
+
     fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
         let path = arguments::text(arguments, "path");
         self.systems.on_this_machine(path.as_slice(), cwd)
@@ -97,18 +115,44 @@ impl Tool for WriteFile {
 }
 
 impl WriteFile {
+    /// Works out what would be written, and writes nothing.
+    async fn show(
+        &self,
+        arguments: Value,
+        cx: PreviewContext<'_>,
+    ) -> Result<Option<Preview>, ToolError> {
+        let Arguments { path, content } = arguments::parse(NAME, arguments)?;
+        let files = self.systems.to_write(cx.cwd, cx.stop);
+        let (ledger, session, cwd) = (self.ledger.clone(), cx.session.clone(), cx.cwd.to_owned());
+        let shown = blocking::unless_stopped(cx.stop, move || {
+            let target = Target::asked_for(&files, &path, &cwd)?;
+            let prepared = prepare(&target, &content, &ledger, &session)?;
+            Ok(edits::preview(&[prepared.edit(&path, &target)]))
+        });
+        match shown.await {
+            Some(shown) => shown.map(Some).map_err(ToolError::Answer),
+            None => Err(ToolError::Stopped("stopped before it was shown".to_owned())),
+        }
+    }
+
     async fn write(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let Arguments { path, content } = arguments::parse(NAME, arguments)?;
-        let (files, ledger) = (self.systems.to_write(cx), self.ledger.clone());
+        let files = self.systems.to_write(&cx.cwd, &cx.stop);
+        let (edits, ledger) = (self.edits.clone(), self.ledger.clone());
         let (session, stop) = (cx.session.clone(), cx.stop.clone());
-        let (asked, cwd) = (path.clone(), cx.cwd.clone());
+        let (asked, cwd, agreement) = (path.clone(), cx.cwd.clone(), cx.agreement.clone());
         let written = blocking::unless_stopped(&cx.stop, move || {
             let target = Target::asked_for(&files, &asked, &cwd)?;
+            edits.check(&asked, &target, &agreement)?;
             let _lock = ledger.lock(vec![target.path().to_owned()]);
             // Whoever waited for another writer may no longer be wanted.
             match stop.is_cancelled() {
                 true => Ok(None),
-                false => write(&target, &content, &ledger, &session).map(Some),
+                false => {
+                    let prepared = prepare(&target, &content, &ledger, &session)?;
+                    edits::check_seen(&[prepared.edit(&asked, &target)], &agreement)?;
+                    write(&target, &prepared, &ledger, &session).map(Some)
+                }
             }
         });
         match written.await {
@@ -121,13 +165,39 @@ impl WriteFile {
     }
 }
 
-/// Writes the file and says what was done; an error is written for the model.
-fn write(
+/// What is there, and what would be written.
+struct Prepared<'a> {
+    existing: Option<Existing>,
+    content: Cow<'a, str>,
+}
+
+impl Prepared<'_> {
+    fn edit<'a>(&'a self, name: &'a str, target: &'a Target) -> Edit<'a> {
+        let before = match &self.existing {
+            None => Before::NoFile,
+            Some(Existing {
+                content: Some(Ok(content)),
+                ..
+            }) => Before::Content(content),
+            Some(existing) => Before::Unread(existing.meta.stamp),
+        };
+        Edit {
+            name,
+            moved_from: None,
+            target,
+            before,
+            after: Some(self.content.as_bytes()),
+        }
+    }
+}
+
+/// Checks what is to be written, and against what is there. An error is written for the model.
+fn prepare<'a>(
     target: &Target,
-    content: &str,
+    content: &'a str,
     ledger: &FileLedger,
     session: &SessionId,
-) -> Result<String, String> {
+) -> Result<Prepared<'a>, String> {
     let shown = target.asked().display();
     if is_display_of_a_file(content) {
         return Err(
@@ -149,7 +219,17 @@ fn write(
     syntax::check(target.path(), content, old)
         .map_err(|error| format!("nothing was written to `{shown}`: {error}"))?;
     let content = in_style_of(old, content);
+    Ok(Prepared { existing, content })
+}
 
+/// Writes the file and says what was done; an error is written for the model.
+fn write(
+    target: &Target,
+    prepared: &Prepared<'_>,
+    ledger: &FileLedger,
+    session: &SessionId,
+) -> Result<String, String> {
+    let Prepared { existing, content } = prepared;
     let meta = existing.as_ref().map(|existing| &existing.meta);
     let new_folders = target
         .write(content.as_bytes(), meta)
@@ -163,7 +243,8 @@ fn write(
         (false, false) => "created, with its folder",
     };
     Ok(format!(
-        "{done} `{shown}`: {} bytes, {} lines",
+        "{done} `{}`: {} bytes, {} lines",
+        target.asked().display(),
         content.len(),
         content.lines().count()
     ))

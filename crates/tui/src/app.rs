@@ -21,6 +21,7 @@ use crate::host::{Around, BusyInput, FromHost, Settings, ToHost};
 use crate::item::Item;
 use crate::keymap::{self, Key};
 use crate::picker::{Picked, Picker};
+use crate::screen::Size;
 use crate::status::shorten_home;
 use crate::theme;
 
@@ -151,15 +152,15 @@ impl App {
         self.composer.editor.expanded()
     }
 
-    /// What is finished since the last call, for a terminal of so many columns.
-    pub(crate) fn take_finished(&mut self, columns: usize) -> Vec<Line<'static>> {
+    /// What is finished since the last call, for a terminal of this size.
+    pub(crate) fn take_finished(&mut self, size: Size) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         for item in self.conversation.take_printed() {
             let before = self.last_printed.as_ref();
             if before.is_some_and(|before| item.stands_apart_from(before)) {
                 lines.push(Line::default());
             }
-            lines.extend(item.rows(columns));
+            lines.extend(item.rows(size));
             self.last_printed = Some(item);
         }
         lines
@@ -229,6 +230,12 @@ impl App {
         }
         if let Some(verdict) = self.verdict(key) {
             return self.answer(verdict);
+        }
+        if key == Key::Edit(Edit::Insert('d'))
+            && !self.was_typing()
+            && self.conversation.show_whole_diff()
+        {
+            return Vec::new();
         }
         if !self.was_typing()
             && let Some(effects) = self.fill(key)

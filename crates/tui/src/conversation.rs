@@ -78,6 +78,8 @@ pub(crate) struct Asked {
     pub(crate) question: Question,
     pub(crate) at: Duration,
     is_printed: bool,
+    /// Whether all of its change was shown.
+    is_whole: bool,
 }
 
 /// Words that were sent while a turn runs.
@@ -373,6 +375,7 @@ impl Conversation {
             question,
             at: now,
             is_printed: false,
+            is_whole: false,
         });
         self.show_question();
     }
@@ -394,7 +397,7 @@ impl Conversation {
         asked.map(|asked| asked.question)
     }
 
-    /// Prints the question that is to be answered now; all of it, however long.
+    /// Prints the question that is to be answered now; all of it, however long, but for the end of a long change.
     fn show_question(&mut self) {
         let Some(asked) = self.questions.front_mut() else {
             return;
@@ -403,6 +406,20 @@ impl Conversation {
             let question = asked.question.clone();
             self.print(Item::Question(question));
         }
+    }
+
+    /// Prints all of the change that is asked about. Returns whether there is one to be asked about.
+    pub(crate) fn show_whole_diff(&mut self) -> bool {
+        let Some(asked) = self.questions.front_mut() else {
+            return false;
+        };
+        let Some(diff) = asked.question.diff.clone() else {
+            return false;
+        };
+        if !std::mem::replace(&mut asked.is_whole, true) {
+            self.print(Item::Diff(diff));
+        }
+        true
     }
 
     /// Takes the form that is filled in off the screen.

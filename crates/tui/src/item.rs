@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use hermes_core::text::escaped;
 use hermes_core::{Question, ResultStatus};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::markdown::{self, Piece};
-use crate::theme;
+use crate::screen::Size;
 use crate::wrap::{self, Margin};
+use crate::{question, theme};
 
 /// Rows of a call's output that are shown when details are wanted.
 const DETAIL_ROWS_MAX: usize = 12;
@@ -27,6 +27,8 @@ pub(crate) enum Item {
     },
     Call(FinishedCall),
     Question(Question),
+    /// All of a change that a question is about.
+    Diff(String),
     /// A command's answer.
     Told(String),
     Note {
@@ -69,18 +71,21 @@ impl Item {
             (Self::Call(_) | Self::Thought { .. }, Self::Call(_) | Self::Thought { .. }) => false,
             (Self::Call(_) | Self::Question(_) | Self::Note { .. }, Self::Note { .. }) => false,
             (Self::Note { .. } | Self::Question(_), Self::Call(_)) => false,
+            (Self::Diff(_), Self::Note { .. } | Self::Call(_)) => false,
             _ => true,
         }
     }
 
-    pub(crate) fn rows(&self, columns: usize) -> Vec<Line<'static>> {
+    pub(crate) fn rows(&self, size: Size) -> Vec<Line<'static>> {
+        let columns = size.columns;
         match self {
             Self::Greeting(greeting) => greeting.rows(columns),
             Self::User(text) => user(text, columns),
             Self::Reply(piece) => markdown::render(piece, columns),
             Self::Thought { elapsed, text } => thought(*elapsed, text.as_deref(), columns),
             Self::Call(call) => call.rows(columns),
-            Self::Question(question) => asked(question, columns),
+            Self::Question(question) => question::rows(question, size),
+            Self::Diff(diff) => question::diff_rows(diff, columns),
             Self::Told(text) => wrap::clean(text)
                 .lines()
                 .flat_map(|line| told(line, columns))
@@ -176,34 +181,6 @@ fn last_column(line: &str) -> usize {
     wrap::width(&line[..gap])
 }
 
-/// Exactly what would run: what cannot be seen is spelt out, so that nothing can hide.
-fn asked(question: &Question, columns: usize) -> Vec<Line<'static>> {
-    let bar = || Span::styled("▎ ", theme::WARNING);
-    let mut rows = wrap::words(
-        &[
-            Span::styled(escaped(&question.tool), theme::BOLD),
-            Span::raw(" wants to run:"),
-        ],
-        columns,
-        &Margin::same(vec![bar()]),
-    );
-    for line in escaped(&question.what).replace('\t', "    ").lines() {
-        let line = Line::styled(line.to_owned(), theme::BOLD);
-        for row in wrap::hard(&with_span_style(line), columns.saturating_sub(4).max(1)) {
-            let margin = [bar(), Span::raw("  ")];
-            rows.push(Line::from_iter(margin.into_iter().chain(row.spans)));
-        }
-    }
-    let reason = Span::styled(escaped(&question.reason), theme::WARNING);
-    rows.extend(wrap::words(&[reason], columns, &Margin::same(vec![bar()])));
-    rows
-}
-
-fn with_span_style(line: Line<'static>) -> Line<'static> {
-    let style = line.style;
-    Line::from_iter(line.spans.into_iter().map(|span| span.patch_style(style)))
-}
-
 impl FinishedCall {
     fn rows(&self, columns: usize) -> Vec<Line<'static>> {
         let (mark, style) = match self.status {
@@ -290,8 +267,12 @@ pub(crate) fn spell(elapsed: Duration) -> String {
 mod tests {
     use super::*;
 
+    fn size(columns: usize) -> Size {
+        Size { columns, rows: 24 }
+    }
+
     fn text(item: &Item, columns: usize) -> String {
-        let rows = item.rows(columns);
+        let rows = item.rows(size(columns));
         let rows: Vec<_> = rows.iter().map(ToString::to_string).collect();
         rows.join("\n")
     }
@@ -337,24 +318,6 @@ mod tests {
     }
 
     #[test]
-    fn a_question_shows_what_would_hide() {
-        let question = Question {
-            approval: "a1".into(),
-            call: "c".into(),
-            tool: "terminal".into(),
-            what: "rm -rf x\u{1b}[2K\rls".into(),
-            reason: "deletes".into(),
-            choices: hermes_core::Verdict::ALL.to_vec(),
-            expires_in_ms: 1,
-        };
-        let shown = text(&Item::Question(question), 60);
-        assert_eq!(
-            shown,
-            "▎ terminal wants to run:\n▎   rm -rf x\\x1b[2K\\rls\n▎ deletes"
-        );
-    }
-
-    #[test]
     fn times_are_spelt_as_people_say_them() {
         let spelt = |millis| spell(Duration::from_millis(millis));
         assert_eq!(
@@ -371,7 +334,7 @@ mod tests {
                 Item::User("some words".into()),
             ] {
                 assert!(
-                    item.rows(columns)
+                    item.rows(size(columns))
                         .iter()
                         .all(|row| row.width() <= columns.max(3)),
                     "{columns}"

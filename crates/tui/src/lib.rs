@@ -11,6 +11,7 @@ mod run;
 mod conversation;
 mod item;
 mod markdown;
+mod question;
 
 mod completion;
 mod composer;

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 
+pub(crate) use highlight::diff_style;
 pub(crate) use render::render;
 
 /// A block that is still growing is drawn anew with every frame; beyond this it is printed in pieces.

@@ -247,7 +247,7 @@ impl Rim {
             self.resized = Some(Instant::now());
             return Ok(());
         }
-        let finished = self.app.take_finished(size.columns);
+        let finished = self.app.take_finished(size);
         let view = self.app.view(size.columns, size.rows);
         let frame = self.screen.draw(&finished, view, size);
         self.drawn = Instant::now();
@@ -286,7 +286,7 @@ impl Drop for Rim {
             return;
         };
         let size = terminal.size();
-        let mut finished = self.app.take_finished(size.columns);
+        let mut finished = self.app.take_finished(size);
         finished.push(Line::default());
         let mut last = self.screen.draw(&finished, View::default(), size);
         last.push_str(&self.screen.erase());

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::{
-    Arguments, BoxFuture, CallId, CancellationToken, InnerCall, Parallel, Reader, StoreError,
-    ToolCall, ToolContext, ToolError, ToolOutput, Toolbox, Use, wording,
+    Agreement, Arguments, BoxFuture, CallId, CancellationToken, InnerCall, Parallel, Reader,
+    StoreError, ToolCall, ToolContext, ToolError, ToolOutput, Toolbox, Use, wording,
 };
 use tokio::sync::oneshot;
 
@@ -97,6 +97,7 @@ impl<'a> InnerCalls<'a> {
                     tool,
                     arguments,
                     effect,
+                    agreement: Agreement::default(),
                 };
                 self.waiting.push_back(Waiting {
                     ready,
@@ -153,21 +154,24 @@ async fn run(
     let name = &ready.call.name;
     let shown = wording::brief(&ready.arguments);
     context.progress.show(format!("{name} {shown}"));
-    may_run(cx, ready, maker, &context.stop).await?;
-    let work = AssertUnwindSafe(ready.tool.run(ready.arguments.clone(), context)).catch_unwind();
+    let context = ToolContext {
+        agreement: may_run(cx, ready, maker, &context.stop).await?,
+        ..context.clone()
+    };
+    let work = AssertUnwindSafe(ready.tool.run(ready.arguments.clone(), &context)).catch_unwind();
     work.await.unwrap_or_else(|_| {
         let text = format!("`{name}` crashed; this is a bug in it.");
         Err(ToolError::Answer(text))
     })
 }
 
-/// Asks for consent, which belongs to the call that the model made, and has the project kept.
+/// Asks for consent, which belongs to the call that the model made, and has the project kept. Returns what was agreed to.
 async fn may_run(
     cx: &TurnContext<'_>,
     ready: &Ready,
     maker: &CallId,
     stop: &CancellationToken,
-) -> Result<(), ToolError> {
+) -> Result<Agreement, ToolError> {
     let lost =
         |error: StoreError| ToolError::Answer(format!("Not run: {error}; {}.", error.hint()));
     let asker = Asker {
@@ -176,14 +180,15 @@ async fn may_run(
         stop,
     };
     let decision = decide(cx, ready.tool.as_ref(), &ready.arguments, asker).await;
-    if let Decision::NotRun(why) = decision.map_err(lost)? {
-        return Err(ToolError::Answer(why));
-    }
+    let agreement = match decision.map_err(lost)? {
+        Decision::Run(agreement) => agreement,
+        Decision::NotRun(why) => return Err(ToolError::Answer(why)),
+    };
     keep::keep_before(cx, std::slice::from_ref(ready))
         .await
         .map_err(lost)?;
     match stop.is_cancelled() {
         true => Err(ToolError::Stopped("stopped before it started".to_owned())),
-        false => Ok(()),
+        false => Ok(agreement),
     }
 }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hermes_core::{
-    Arguments, CallId, Effect, Entry, Event, ResultStatus, StoreError, Tool, ToolCall, ToolResult,
+    Agreement, Arguments, CallId, Effect, Entry, Event, ResultStatus, StoreError, Tool, ToolCall,
+    ToolResult,
 };
 use serde_json::Value;
 
@@ -40,6 +41,8 @@ struct Ready {
     tool: Arc<dyn Tool>,
     arguments: Value,
     effect: Effect,
+    /// What was agreed to, once it was decided that the call runs.
+    agreement: Agreement,
 }
 
 /// Gives every call its one result and puts them into the history.
@@ -118,6 +121,7 @@ fn check_one(
                 tool,
                 arguments,
                 effect,
+                agreement: Agreement::default(),
             })
         }
         Checked::Fails(text) => {
@@ -144,9 +148,9 @@ async fn run_segment(
 ) -> Result<(), StoreError> {
     let mut allowed = Vec::with_capacity(segment.len());
     for ready in segment {
-        match refusal(cx, &ready).await? {
-            None => allowed.push(ready),
-            Some(why) => refuse(cx, &ready, why, results).await,
+        match decision(cx, &ready).await? {
+            Decision::Run(agreement) => allowed.push(Ready { agreement, ..ready }),
+            Decision::NotRun(why) => refuse(cx, &ready, why, results).await,
         }
     }
     keep::keep_before(cx, &allowed).await?;
@@ -191,10 +195,10 @@ async fn run_segment(
     Ok(())
 }
 
-/// Returns why a call does not run, in words for the model: after an interrupt, or without consent.
-async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<String>, StoreError> {
+/// Decides whether a call runs: not after an interrupt, and not without consent.
+async fn decision(cx: &TurnContext<'_>, ready: &Ready) -> Result<Decision, StoreError> {
     if cx.stop.is_cancelled() {
-        return Ok(Some(NOT_RUN_INTERRUPTED.to_owned()));
+        return Ok(Decision::NotRun(NOT_RUN_INTERRUPTED.to_owned()));
     }
     cx.tell(Event::CallStarted {
         call: ready.call.id.clone(),
@@ -207,11 +211,7 @@ async fn refusal(cx: &TurnContext<'_>, ready: &Ready) -> Result<Option<String>, 
         is_inner: false,
         stop: &cx.stop,
     };
-    let decision = decide(cx, ready.tool.as_ref(), &ready.arguments, asker);
-    Ok(match decision.await? {
-        Decision::Run => None,
-        Decision::NotRun(why) => Some(why),
-    })
+    decide(cx, ready.tool.as_ref(), &ready.arguments, asker).await
 }
 
 const NOT_RUN_INTERRUPTED: &str = "Not run: the user interrupted before this started.";

@@ -51,6 +51,7 @@ pub(super) async fn run<'a>(
         previous,
         toolbox,
         reader: Reader::Model,
+        agreement: ready.agreement.clone(),
     };
     let outcome = outcome(
         cx,

@@ -14,6 +14,8 @@ use super::report;
 
 /// One row of a terminal, more or less.
 const LINE_CHARS_MAX: usize = 120;
+/// Of a change, as much as leaves room for the answers on a screen; the rest is a command away.
+const CHANGE_LINES_MAX: usize = 24;
 const DECISION: &str = "decision";
 
 /// The parent's ear.
@@ -118,10 +120,7 @@ impl Watch {
     fn ask_consent(&mut self, question: Question) -> Answer {
         let ask = Ask {
             asker: format!("subagent {}", self.number),
-            message: format!(
-                "{} wants to run: {}\n{}",
-                question.tool, question.what, question.reason
-            ),
+            message: consent_message(&question),
             wanted: Wanted::Form {
                 fields: vec![decision(&question.choices)],
             },
@@ -169,6 +168,24 @@ impl Watch {
     }
 }
 
+/// Says what a subagent wants to do, why it is asked, and how a file would change.
+fn consent_message(question: &Question) -> String {
+    let wants = wording::wants(question);
+    let mut message = format!(
+        "{} {wants}: {}\n{}",
+        question.tool, question.what, question.reason
+    );
+    if let Some(diff) = &question.diff {
+        let (lines, more) = wording::change_lines(diff, CHANGE_LINES_MAX);
+        message.push_str(&format!("\n{}", lines.join("\n")));
+        if more > 0 {
+            let command = format!("hermes approvals show {}", question.approval);
+            message.push_str(&format!("\n… {more} more lines: `{command}`"));
+        }
+    }
+    message
+}
+
 /// Offers what the question offers. What is allowed for good is for the user's own conversations.
 fn decision(choices: &[Verdict]) -> Field {
     let option = |value: &str, title: &str| FieldOption {
@@ -209,6 +226,31 @@ fn verdict(response: &Response) -> Option<Verdict> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_change_is_shown_with_the_question_and_its_rest_is_named() {
+        let question = |lines: usize| Question {
+            approval: "a1".into(),
+            call: "c1".into(),
+            tool: "write_file".into(),
+            what: "/home/me/.bashrc".into(),
+            diff: Some("+x\u{1b}[2K\n".repeat(lines)),
+            reason: "changes what runs when the user logs in".into(),
+            choices: Verdict::ALL.to_vec(),
+            expires_in_ms: 1,
+        };
+        let short = consent_message(&question(1));
+        assert!(
+            short.starts_with("write_file wants to change: /home/me/.bashrc\n"),
+            "{short}"
+        );
+        assert!(short.ends_with("\n│ +x\\x1b[2K"), "{short}");
+        let long = consent_message(&question(CHANGE_LINES_MAX + 3));
+        assert!(
+            long.ends_with("\n… 3 more lines: `hermes approvals show a1`"),
+            "{long}"
+        );
+    }
 
     #[test]
     fn only_a_clear_yes_is_one() {

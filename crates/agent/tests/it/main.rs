@@ -2,6 +2,7 @@
 
 mod approvals;
 mod calls;
+mod changes;
 mod checkpoints;
 mod delegation;
 mod enquiries;

@@ -94,15 +94,18 @@ fn a_profile_is_a_home_of_its_own() {
 }
 
 #[test]
-fn keys_of_every_profile_are_known() {
+fn keys_and_settings_of_every_profile_are_known() {
     let world = World::new();
     fs::create_dir_all(world.path("home/profiles/work")).unwrap();
     let home = Home::resolve(&world.environment(), Some("work")).unwrap();
     for file in ["home/auth.json", "home/profiles/work/mcp-tokens"] {
         assert!(home.key_files().contains(&world.path(file)), "{file}");
     }
-    for file in ["home/config.yaml", "home/profiles/work/hermes.db"] {
+    for file in ["home/checkpoints", "home/profiles/work/hermes.db"] {
         assert!(home.own_files().contains(&world.path(file)), "{file}");
+    }
+    for file in ["home/config.yaml", "home/profiles/work/config.yaml"] {
+        assert!(home.settings_files().contains(&world.path(file)), "{file}");
     }
 }
 

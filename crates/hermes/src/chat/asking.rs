@@ -15,6 +15,9 @@ use crate::keyboard::Typed;
 use crate::output::{note, print};
 use crate::style::Style;
 
+/// Lines of a change that are shown before a question: more would push it off the screen. The rest is a command away.
+const SHOWN_CHANGE_LINES: usize = 60;
+
 #[derive(Debug)]
 pub(super) struct Asking {
     question: Option<Question>,
@@ -140,12 +143,10 @@ impl Asking {
     /// Shows exactly what would run: what cannot be seen is spelt out, so that nothing can hide.
     fn show_question(&self, question: &Question) -> Outcome<()> {
         let (tool, what) = (escaped(&question.tool), escaped(&question.what));
-        note(&self.style.yellow(format!("  {tool} wants to run: {what}")));
-        note(
-            &self
-                .style
-                .yellow(format!("  {}", escaped(&question.reason))),
-        );
+        let (wants, reason) = (wording::wants(question), escaped(&question.reason));
+        note(&self.style.yellow(format!("  {tool} {wants}: {what}")));
+        note(&self.style.yellow(format!("  {reason}")));
+        self.show_change(question);
         let offered = |verdict, words| match question.choices.contains(&verdict) {
             true => words,
             false => "",
@@ -153,6 +154,24 @@ impl Asking {
         let session = offered(Verdict::Session, " for the [s]ession,");
         let always = offered(Verdict::Always, " [a]lways,");
         self.ask_for(&format!("  allow? [y]es,{session}{always} [N]o: "))
+    }
+
+    /// Shows the change that a question is about, as far as a person reads it in passing.
+    fn show_change(&self, question: &Question) {
+        let Some(diff) = &question.diff else {
+            return;
+        };
+        let (lines, more) = wording::change_lines(diff, SHOWN_CHANGE_LINES);
+        for line in lines {
+            note(&format!("  {}", self.style.change_line(&line)));
+        }
+        if more > 0 {
+            let more = format!(
+                "  … {more} more lines: `hermes approvals show {}`",
+                question.approval
+            );
+            note(&self.style.yellow(more));
+        }
     }
 
     /// Shows what a line is wanted for; beside the events, when those are for a program.

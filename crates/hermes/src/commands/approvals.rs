@@ -64,7 +64,7 @@ async fn list(base: &Base, json: &JsonFlag) -> Outcome<()> {
             format!("{} s", seconds_left(approval, now)),
             approval.session.to_string(),
             escaped(&approval.tool),
-            shorten(&one_line(&approval.what), WHAT_CHARS_MAX),
+            in_list(approval),
         ]);
     }
     table.print(Style::of(&io::stdout(), &base.environment))
@@ -85,7 +85,14 @@ async fn show(base: &Base, name: &str, json: &JsonFlag) -> Outcome<()> {
     row("why", one_line(&approval.reason));
     row("asked", age(approval.created, now));
     row("state", state(&approval, now));
-    table.print(Style::PLAIN)
+    table.print(Style::PLAIN)?;
+    let Some(preview) = &approval.preview else {
+        return Ok(());
+    };
+    let style = Style::of(&io::stdout(), &base.environment);
+    let (lines, _) = wording::change_lines(&preview.diff, usize::MAX);
+    let lines: Vec<_> = lines.iter().map(|line| style.change_line(line)).collect();
+    println(&format!("\n{}", lines.join("\n")))
 }
 
 async fn answer(base: &Base, name: &str, verdict: Verdict, json: &JsonFlag) -> Outcome<()> {
@@ -175,6 +182,15 @@ fn settled(how: Settled) -> String {
 
 fn seconds_left(approval: &Approval, now: Timestamp) -> i64 {
     (approval.expires.as_millis() - now.as_millis()).max(0) / 1000
+}
+
+/// What would be done, and how much of a change it is.
+fn in_list(approval: &Approval) -> String {
+    let what = shorten(&one_line(&approval.what), WHAT_CHARS_MAX);
+    match &approval.preview {
+        Some(preview) => format!("{what} ({})", wording::change_size(&preview.diff)),
+        None => what,
+    }
 }
 
 /// Exactly what it is, in one line: what cannot be seen is spelt out, so that nothing can hide.

@@ -23,7 +23,7 @@ use hermes_exec::{
 };
 use hermes_store::SqliteStore;
 use hermes_tools::{
-    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
+    CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
 };
 use tokio::task::JoinSet;
 
@@ -372,6 +372,8 @@ impl Stage {
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),
+            settings: Vec::new(),
+            edit_review: EditReview::default(),
             commands: Arc::default(),
             file_place: FilePlace::here(),
             files: FileLedger::default(),

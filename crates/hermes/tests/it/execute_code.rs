@@ -17,7 +17,7 @@ use hermes_core::{Event, Prefix, ResultStatus, Terminal};
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::{Step, World};
 use hermes_tools::{
-    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
+    CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
 };
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -144,6 +144,8 @@ impl Stage {
             home: None,
             secret: Vec::new(),
             protected: Vec::new(),
+            settings: Vec::new(),
+            edit_review: EditReview::default(),
             file_place: match self.settings.place {
                 CodePlace::Here { .. } => FilePlace::here(),
                 CodePlace::Elsewhere => FilePlace::where_commands_run(vec![self.path(".results")]),

@@ -14,7 +14,8 @@ use hermes_testkit::contract::files;
 use hermes_testkit::peers::{Podman, Sshd, is_there};
 use hermes_testkit::server::{Answer, Script};
 use hermes_tools::{
-    CodePlace, CodeSettings, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings, built_in,
+    CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
+    built_in,
 };
 use serde_json::json;
 
@@ -37,6 +38,8 @@ fn tools(terminal: &Arc<dyn Terminal>, here: &Path) -> Vec<Arc<dyn Tool>> {
         home: None,
         secret: Vec::new(),
         protected: Vec::new(),
+        settings: Vec::new(),
+        edit_review: EditReview::default(),
         commands: Arc::default(),
         file_place: FilePlace::where_commands_run(vec![here.join("results")]),
         files: FileLedger::default(),

@@ -16,6 +16,7 @@ mod commands;
 mod crash;
 mod delegation;
 mod demo;
+mod edits;
 mod execute_code;
 mod face;
 mod files;

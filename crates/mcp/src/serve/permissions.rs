@@ -14,6 +14,9 @@ use super::catalogue::DECISIONS;
 /// A command that is longer is shown in part; its own conversation shows all of it.
 const WHAT_CHARS_MAX: usize = 10_000;
 
+/// A change that is longer is shown in part, for the same reason.
+const DIFF_CHARS_MAX: usize = 20_000;
+
 pub(super) async fn list(served: &Served) -> Answer {
     let open = served.approvals.open_approvals(served.clock.now()).await?;
     let approvals: Vec<Value> = open.iter().map(described).collect();
@@ -72,7 +75,7 @@ fn decision(verdict: Verdict) -> &'static str {
 fn described(approval: &Approval) -> Value {
     let mut decisions: Vec<_> = approval.choices.iter().map(|&one| decision(one)).collect();
     decisions.dedup();
-    json!({
+    let mut described = json!({
         "id": approval.id,
         "session_key": approval.session,
         "tool": approval.tool,
@@ -81,5 +84,9 @@ fn described(approval: &Approval) -> Value {
         "decisions": decisions,
         "created_at": time(approval.created),
         "expires_at": time(approval.expires),
-    })
+    });
+    if let Some(preview) = &approval.preview {
+        described["diff"] = shorten(&redact(&preview.diff), DIFF_CHARS_MAX).into();
+    }
+    described
 }

@@ -15,6 +15,7 @@ const RELEASED: &[(u32, &str)] = &[
     (2, include_str!("schemas/2.sql")),
     (3, include_str!("schemas/3.sql")),
     (4, include_str!("schemas/4.sql")),
+    (5, include_str!("schemas/5.sql")),
 ];
 
 #[tokio::test]

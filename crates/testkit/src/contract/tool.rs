@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    CancellationToken, Delegated, Delegates, Person, Progress, Reader, Spending, Tool, ToolContext,
-    ToolError, ToolOutput, Toolbox,
+    Agreement, CancellationToken, Delegated, Delegates, Person, Progress, Reader, Spending, Tool,
+    ToolContext, ToolError, ToolOutput, Toolbox,
 };
 use serde_json::{Value, json};
 
@@ -51,6 +51,7 @@ pub fn context(cwd: &Path) -> ToolContext {
         previous: None,
         toolbox: Toolbox::default(),
         reader: Reader::default(),
+        agreement: Agreement::default(),
     }
 }
 

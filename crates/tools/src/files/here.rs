@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::CancellationToken;
 
-use super::{Bytes, Entry, Files, Followed, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged};
+use super::{
+    Bytes, Entry, Files, Followed, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged,
+};
 use crate::atomic::{self, StagedFile};
 use crate::folder::Folder;
 use crate::guard::{Guard, PinnedGuard};
@@ -26,6 +28,27 @@ impl Here {
 
     pub(super) fn home(&self) -> Option<&Path> {
         self.home.as_deref()
+    }
+
+    pub(super) fn pinned(&self) -> PinnedGuard {
+        self.guard.pinned()
+    }
+
+    /// Judges a write by the name of its file and by where that leads. Takes a few system calls.
+    pub(super) fn judge_write(&self, path: &str, cwd: &Path, guard: &PinnedGuard) -> JudgedWrite {
+        let named = paths::joined(path, cwd, self.home());
+        // A path that leads nowhere is refused when it is written.
+        let target = paths::follow(&named).map_or(named.clone(), |followed| followed.target);
+        let clean = paths::without_dots(&named);
+        let shown = match clean == target {
+            true => target.display().to_string(),
+            false => format!("{} (which leads to {})", clean.display(), target.display()),
+        };
+        JudgedWrite {
+            judgement: guard.judge_write(&named).or(guard.judge_write(&target)),
+            name: target.display().to_string(),
+            shown,
+        }
     }
 }
 

@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use hermes_core::{
     CancellationToken, CommandExit, Progress, Random, SessionId, ShellCommand, Terminal,
-    ToolContext,
 };
 use tokio::runtime::Handle;
 
 use super::remote_answer::{Answer, complaint};
-use super::{Bytes, Entry, Files, Followed, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged};
+use super::{
+    Bytes, Entry, Files, Followed, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged,
+};
 use crate::guard::{Guard, PinnedGuard};
 use crate::lines::{Page, PageText, read_page_after};
 use crate::paths;
@@ -68,6 +69,10 @@ pub(crate) struct Bearings {
 }
 
 impl Bearings {
+    fn homes(&self) -> Vec<PathBuf> {
+        vec![self.home.clone(), self.real_home.clone()]
+    }
+
     fn absolute(&self, path: &str) -> PathBuf {
         paths::absolute(path, &self.folder, Some(&self.home))
     }
@@ -92,10 +97,10 @@ impl There {
         }
     }
 
-    pub(super) fn for_call(&self, cx: &ToolContext) -> Arc<Self> {
+    pub(super) fn for_call(&self, cwd: &Path, stop: &CancellationToken) -> Arc<Self> {
         Arc::new(Self {
-            cwd: cx.cwd.clone(),
-            stop: cx.stop.clone(),
+            cwd: cwd.to_owned(),
+            stop: stop.clone(),
             ..self.clone()
         })
     }
@@ -111,6 +116,21 @@ impl There {
     pub(super) fn known(&self, path: &str) -> Option<PathBuf> {
         let bearings = self.settings.bearings.get()?;
         Some(bearings.absolute(path))
+    }
+
+    /// Judges a write by the name of its file.
+    pub(super) fn judge_write(&self, path: &str) -> JudgedWrite {
+        let homes = self
+            .settings
+            .bearings
+            .get()
+            .map_or(Vec::new(), Bearings::homes);
+        let named = self.known(path).unwrap_or_else(|| PathBuf::from(path));
+        JudgedWrite {
+            judgement: Guard::there(homes).pinned().judge_write(&named),
+            name: path.to_owned(),
+            shown: named.display().to_string(),
+        }
     }
 
     pub(crate) fn bearings(&self) -> io::Result<&Bearings> {
@@ -205,9 +225,7 @@ impl Files for There {
     }
 
     fn guard(&self) -> io::Result<PinnedGuard> {
-        let bearings = self.bearings()?;
-        let homes = vec![bearings.home.clone(), bearings.real_home.clone()];
-        Ok(Guard::there(homes).pinned())
+        Ok(Guard::there(self.bearings()?.homes()).pinned())
     }
 
     fn follow(&self, path: &Path) -> io::Result<Followed> {

@@ -101,7 +101,7 @@ mod tests {
     fn check(lists: &CommandLists, line: &str, expected: &str) {
         let kind = match lists.consent_for(line) {
             Consent::NotNeeded => "free",
-            Consent::Needed { .. } => "needed",
+            Consent::Needed { .. } | Consent::Review(_) => "needed",
             Consent::Forbidden { .. } => "forbidden",
         };
         assert_eq!(kind, expected, "{line}");

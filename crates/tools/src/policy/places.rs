@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::wildcard;
-use crate::guard::LOGIN_FILES;
+use crate::guard::{LOGIN_FILES, START_FILES};
 
 /// Folders whose loss is the loss of the system, or of everybody's files.
 pub(super) const VITAL: &[&str] = &[
@@ -104,27 +104,42 @@ pub(super) fn is_block_device(path: &str) -> bool {
 }
 
 /// Says why writing to a path should be asked for, if so.
-pub(super) fn why_sensitive(path: &str) -> Option<&'static str> {
+pub(crate) fn why_sensitive(path: &str) -> Option<&'static str> {
     let path = without_dots(path);
     let is_in = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
     if is_in(SYSTEM) && !is_in(SOURCES) {
         return Some("changes files of the system");
     }
     let is_guarded = |inside: &str| {
-        let mut guarded = LOGIN_FILES.iter().chain(OWN);
+        let mut guarded = LOGIN_FILES.iter().chain(START_FILES).chain(OWN);
         guarded.any(|name| Path::new(inside).starts_with(name))
     };
     if inside_home(&path).is_some_and(is_guarded) {
         return Some("changes what decides who may log in and what runs then");
     }
+    if runs_with_git(&path) {
+        return Some("changes what git runs in a repository");
+    }
     let name = path.rsplit('/').next().unwrap_or(&path);
     let is_example = [".example", ".sample", ".template", ".dist"]
         .iter()
         .any(|ending| name.ends_with(ending));
-    if name == "config.yaml" || (name.starts_with(".env") && !is_example) {
-        return Some("overwrites settings or secrets");
-    }
-    None
+    (name.starts_with(".env") && !is_example).then_some("overwrites settings or secrets")
+}
+
+/// Says the same of what a command writes. Its line does not tell which folder a name is in, so any `config.yaml` may be
+/// our own.
+pub(super) fn why_sensitive_in_line(path: &str) -> Option<&'static str> {
+    let is_settings = path.rsplit('/').next() == Some("config.yaml");
+    why_sensitive(path).or(is_settings.then_some("overwrites settings"))
+}
+
+/// Returns whether git runs a file, or what it names: hooks and settings of a repository, its submodules and worktrees.
+fn runs_with_git(path: &str) -> bool {
+    let mut parts = path.split('/').skip_while(|part| *part != ".git").skip(1);
+    let inside: Vec<&str> = parts.by_ref().collect();
+    let is_settings = |last: &&str| matches!(*last, "config" | "config.worktree");
+    inside.contains(&"hooks") || inside.last().is_some_and(is_settings)
 }
 
 /// Returns whether a path is absolute and not meant to be short-lived.
@@ -142,7 +157,7 @@ pub(super) fn is_home(path: &str) -> bool {
 }
 
 /// Returns the part of a path below a home folder.
-fn inside_home(path: &str) -> Option<&str> {
+pub(crate) fn inside_home(path: &str) -> Option<&str> {
     let below_user = |users: &str| Some(path.strip_prefix(users)?.split_once('/')?.1);
     let below_tilde = || Some(path.strip_prefix('~')?.split_once('/')?.1);
     below_tilde()
@@ -233,8 +248,11 @@ mod tests {
             "a/.env.local",
             "config.yaml",
             "~/.hermes/config.yaml",
+            ".git/hooks/pre-commit",
+            "/srv/project/.git/config",
+            "a/.git/modules/b/hooks/post-checkout",
         ] {
-            assert!(why_sensitive(path).is_some(), "{path}");
+            assert!(why_sensitive_in_line(path).is_some(), "{path}");
         }
         for path in [
             "a.txt",
@@ -242,8 +260,10 @@ mod tests {
             "/tmp/etc/x",
             "src/.bashrc_notes",
             "/dev/null",
+            ".git/description",
+            "src/hooks/config",
         ] {
-            assert_eq!(why_sensitive(path), None, "{path}");
+            assert_eq!(why_sensitive_in_line(path), None, "{path}");
         }
     }
 }

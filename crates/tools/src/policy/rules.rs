@@ -5,7 +5,7 @@ use crate::shell::{Budget, Command, TooComplex};
 use super::Verdict;
 use super::call::Call;
 use super::places::{
-    is_block_device, is_lasting_absolute, is_power_switch, is_vital, joined, why_sensitive,
+    is_block_device, is_lasting_absolute, is_power_switch, is_vital, joined, why_sensitive_in_line,
 };
 use super::questions::{
     deletes, deletes_branch, forces_push, is_narrowed, moves_vital, reads_password_from_input,
@@ -426,7 +426,7 @@ pub(super) fn judge_written(path: &str) -> Verdict {
     if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
         return Verdict::ask("sends data to another machine");
     }
-    why_sensitive(path).map_or(Verdict::Free, Verdict::ask)
+    why_sensitive_in_line(path).map_or(Verdict::Free, Verdict::ask)
 }
 
 /// Returns whether a file is made a program.

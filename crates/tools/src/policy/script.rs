@@ -41,7 +41,7 @@ impl CommandLists {
                 .iter()
                 .find_map(|line| match self.consent_within(line, None, &budget) {
                     Consent::Forbidden { reason } => Some(reason),
-                    Consent::NotNeeded | Consent::Needed { .. } => None,
+                    Consent::NotNeeded | Consent::Needed { .. } | Consent::Review(_) => None,
                 });
         match forbidden {
             Some(reason) => Consent::Forbidden {

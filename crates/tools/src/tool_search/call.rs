@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, Consent, Effect, Parallel, SessionId, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec,
+    BoxFuture, Consent, Effect, Parallel, Preview, PreviewContext, SessionId, Tool, ToolContext,
+    ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -71,6 +71,19 @@ impl Tool for Call {
         let real = self.stands_for(arguments);
         real.map_or(Consent::NotNeeded, |(tool, arguments)| {
             tool.consent(&arguments, session, cwd)
+        })
+    }
+
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        Box::pin(async move {
+            match self.stands_for(arguments) {
+                Some((tool, arguments)) => tool.preview(&arguments, cx).await,
+                None => Ok(None),
+            }
         })
     }
 

@@ -65,7 +65,7 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
 fn verdict(command: &str) -> &'static str {
     match consent_for(command) {
         Consent::NotNeeded => "free",
-        Consent::Needed { .. } => "needed",
+        Consent::Needed { .. } | Consent::Review(_) => "needed",
         Consent::Forbidden { .. } => "forbidden",
     }
 }
@@ -429,7 +429,7 @@ fn a_line_that_is_only_long_is_judged() {
 fn where_a_line_runs_counts_in_all_of_it() {
     let kind = |folder: Option<&str>, line: &str| match consent_in(folder, line) {
         Consent::NotNeeded => "free",
-        Consent::Needed { .. } => "needed",
+        Consent::Needed { .. } | Consent::Review(_) => "needed",
         Consent::Forbidden { .. } => "forbidden",
     };
     for (folder, line, expected) in [

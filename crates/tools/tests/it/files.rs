@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Parallel, ShellCommand, Terminal, TerminalError, Tool,
+    Agreement, BoxFuture, CommandExit, CommandOutput, Consent, Parallel, ShellCommand, Terminal,
+    TerminalError, Tool, ToolContext,
 };
 use hermes_testkit::contract::{files, tool};
 use hermes_testkit::peers::is_there;
@@ -173,4 +174,43 @@ async fn a_folder_for_one_command_elsewhere_is_not_looked_for_in_the_one_here() 
     let arguments = json!({"command": "ls", "workdir": "src"});
     let text = terminal.unwrap().run(arguments, &cx).await.unwrap().text;
     assert!(text.starts_with("ls in src for"), "{text}");
+}
+
+#[tokio::test]
+async fn elsewhere_a_name_that_leads_to_what_is_asked_about_is_not_written_unasked() {
+    let place = Place::new();
+    let root = root(&place);
+    std::fs::create_dir(root.join(".git")).unwrap();
+    std::fs::write(root.join(".git/config"), "old\n").unwrap();
+    symlink(root.join(".git/config"), root.join("notes")).unwrap();
+    let tools = tools_over(&place, Shell::usual());
+    let write_file = tools.iter().find(|tool| tool.spec().name == "write_file");
+    let write_file = write_file.unwrap();
+    let consent = |path: &str| {
+        let path = root.join(path);
+        let arguments = json!({"path": path, "content": "new\n"});
+        let consent = write_file.consent(&arguments, &"session".into(), &root);
+        (arguments, consent)
+    };
+    let (arguments, by_link) = consent("notes");
+    assert_eq!(by_link, Consent::NotNeeded, "its name says nothing");
+    let refused = write_file.run(arguments, &tool::context(&root)).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("nobody was asked"), "{refused}");
+    assert!(refused.contains(".git/config"), "{refused}");
+
+    let (arguments, by_name) = consent(".git/config");
+    let Consent::Review(review) = by_name else {
+        panic!("{by_name:?}")
+    };
+    let cx = ToolContext {
+        agreement: Agreement {
+            covers: review.covers,
+            basis: None,
+        },
+        ..tool::context(&root)
+    };
+    write_file.run(arguments, &cx).await.unwrap();
+    let written = std::fs::read_to_string(root.join(".git/config")).unwrap();
+    assert_eq!(written, "new\n");
 }

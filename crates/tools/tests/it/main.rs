@@ -9,6 +9,7 @@ mod approvals;
 mod clarify;
 mod contract;
 mod disguises;
+mod edits;
 mod files;
 mod fuzzy;
 mod patch;
@@ -30,7 +31,7 @@ use hermes_core::{
 };
 use hermes_testkit::contract::tool::context;
 use hermes_tools::{
-    CodePlace, CodeSettings, FileLedger, FilePlace, PrivateUrls, ToolLimits, ToolPorts,
+    CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, PrivateUrls, ToolLimits, ToolPorts,
     WebSettings, built_in,
 };
 use serde_json::Value;
@@ -104,7 +105,9 @@ impl Place {
             }),
             home: Some(self.root().to_owned()),
             secret: vec![self.path(".hermes/auth.json")],
-            protected: vec![self.path(".hermes/config.yaml")],
+            protected: vec![self.path(".hermes/hermes.db")],
+            settings: vec![self.path(".hermes/config.yaml")],
+            edit_review: EditReview::default(),
             commands: Arc::default(),
             file_place: FilePlace::here(),
             files: self.files.clone(),

@@ -21,6 +21,7 @@ use serde_json::json;
 
 use super::{App, Effect, Input};
 use crate::host::{BusyInput, Choice, Depth, EditMode, FromHost, Item, Opened, Settings, ToHost};
+use crate::screen::Size;
 
 /// An interface, and everything it has printed.
 struct Scene {
@@ -112,7 +113,10 @@ impl Scene {
     /// The last screenful: what was printed, and the live rows below it.
     fn screen(&mut self) -> String {
         let (columns, rows) = (self.columns, self.rows);
-        let finished = self.app.take_finished(columns.into());
+        let finished = self.app.take_finished(Size {
+            columns: columns.into(),
+            rows: rows.into(),
+        });
         self.printed.extend(finished);
         let view = self.app.view(columns.into(), rows.into());
         assert!(view.rows.len() <= rows.into(), "it fits");
@@ -176,6 +180,7 @@ fn question() -> Question {
         call: "c1".into(),
         tool: "terminal".into(),
         what: "rm -r build\u{1b}[2K".into(),
+        diff: None,
         reason: "deletes folders and everything in them".into(),
         choices: Verdict::ALL.to_vec(),
         expires_in_ms: 60_000,
@@ -271,6 +276,52 @@ fn a_question() {
     insta::assert_snapshot!("question_80x24", asking_scene(80, 24).screen());
     insta::assert_snapshot!("question_120x40", asking_scene(120, 40).screen());
     insta::assert_snapshot!("question_40x12", asking_scene(40, 12).screen());
+}
+
+/// A question about a change of a start file.
+fn change_scene(columns: u16, rows: u16) -> Scene {
+    let added: String = (1..=30)
+        .map(|n| format!("+alias l{n}='ls -{n}'\n"))
+        .collect();
+    let header = "--- a/home/me/.bashrc\n+++ b/home/me/.bashrc\n@@ -1,3 +1,32 @@";
+    let diff = format!("{header}\n export A=1\n-export B=2\n export C=\u{1b}[2K3\n{added}");
+    let mut scene = Scene::new(columns, rows);
+    scene.begin("add my aliases");
+    let path = "/home/me/.bashrc";
+    scene.call("c1", "write_file", json!({"path": path, "content": "…"}));
+    scene.event(Event::Asked(Question {
+        tool: "write_file".into(),
+        what: path.into(),
+        diff: Some(diff),
+        reason: "changes what runs when the user logs in".into(),
+        choices: vec![Verdict::Once, Verdict::Session, Verdict::Deny],
+        ..question()
+    }));
+    scene.wait(3);
+    scene
+}
+
+#[test]
+fn a_question_about_a_change() {
+    insta::assert_snapshot!("change_80x24", change_scene(80, 24).screen());
+    insta::assert_snapshot!("change_120x40", change_scene(120, 40).screen());
+    insta::assert_snapshot!("change_40x12", change_scene(40, 12).screen());
+}
+
+#[test]
+fn all_of_a_change_is_shown_once_and_the_question_stays() {
+    let mut scene = change_scene(80, 60);
+    let screen = scene.screen();
+    assert!(screen.contains("press d to see all"), "{screen}");
+    assert!(!screen.contains("alias l30="), "{screen}");
+    for _ in 0..2 {
+        scene.write("d");
+        let screen = scene.screen();
+        assert_eq!(screen.matches("alias l30=").count(), 1, "{screen}");
+        assert!(screen.contains("allow? y once"), "{screen}");
+    }
+    let op = ops(wishes(scene.press(KeyCode::Char('y'), KeyModifiers::NONE)));
+    assert!(matches!(op[..], [Op::Answer { .. }]), "{op:?}");
 }
 
 #[test]

@@ -195,7 +195,8 @@ fn word(language: &Language, text: &str) -> (usize, Style) {
     (length, style)
 }
 
-fn diff_style(line: &str) -> Style {
+/// How a line of a unified diff looks.
+pub(crate) fn diff_style(line: &str) -> Style {
     match line.chars().next() {
         Some('+') => theme::GOOD,
         Some('-') => theme::BAD,

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Asked, CallId, CancellationToken, Delegates, Field, Person, Progress, Random, Reader, Response,
-    SessionId, Spending, Tool, ToolContext, ToolError, Toolbox, Wanted,
+    Agreement, Asked, CallId, CancellationToken, Delegates, Field, Person, Progress, Random,
+    Reader, Response, SessionId, Spending, Tool, ToolContext, ToolError, Toolbox, Wanted,
 };
 use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState};
 use serde_json::{Value, json};
@@ -240,5 +240,6 @@ fn context_of(base: &Base, call: &str) -> ToolContext {
         previous: None,
         toolbox: Toolbox::default(),
         reader: Reader::default(),
+        agreement: Agreement::default(),
     }
 }

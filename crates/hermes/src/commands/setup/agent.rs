@@ -14,6 +14,12 @@ pub(super) fn interview(base: &Base, interview: &mut Interview) -> Outcome<()> {
         ("smart", "let a model judge, and ask when it is not sure"),
     ]))?;
     save(base, "approvals.mode", mode)?;
+    interview.title("Before it changes a file, it should");
+    let edits = interview.choose(options([
+        ("auto", "ask only where a command would have to"),
+        ("ask", "show every change, and ask"),
+    ]))?;
+    save(base, "approvals.edits", edits)?;
     interview.title("What you type while it works should");
     let busy = interview.choose(options([
         ("interrupt", "stop it and come next"),

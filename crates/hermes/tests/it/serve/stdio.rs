@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{list, say, talked};
 use crate::approvals::Asking;
+use crate::edits::Editing;
 use crate::setting::bare;
 
 /// A client of its own process.
@@ -187,6 +188,20 @@ async fn what_does_not_exist_yet_is_said_truly() {
     let answer = json!({"id": "x", "decision": "allow-once"});
     let answered = client.refused("permissions_respond", answer).await;
     assert!(answered.contains("no question `x`"), "{answered}");
+}
+
+#[tokio::test]
+async fn a_change_that_waits_for_permission_is_listed_with_its_diff() {
+    let editing = Editing::new().await;
+    let _terminal = editing.ask();
+    let client = Client::connect(&editing.setting.hermes).await;
+    let open = client.call("permissions_list_open", json!({})).await;
+    let [question] = list(&open, "approvals") else {
+        panic!("{open}")
+    };
+    let diff = question["diff"].as_str().unwrap();
+    assert!(diff.contains("\n+alias ll="), "{diff}");
+    assert_eq!(question["tool"], "write_file");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hermes_core::{
-    Approval, Door, SessionId, Settled, Settlement, Store, StoreError, Timestamp, Verdict,
+    Approval, Door, Preview, SessionId, Settled, Settlement, Store, StoreError, Timestamp, Verdict,
 };
 
 use super::Place;
@@ -38,6 +38,11 @@ fn question(id: &str, session: &SessionId, call: &str) -> Approval {
         tool: "terminal".into(),
         what: "rm -r '\u{1f980}'".into(),
         reason: "deletes\nfiles".into(),
+        preview: Some(Preview {
+            diff: "-old\n+new\u{1b}[2K\n".into(),
+            is_whole: true,
+            basis: "0123".into(),
+        }),
         choices: Verdict::ALL.to_vec(),
         created: START,
         expires: after(EXPIRES_MS),

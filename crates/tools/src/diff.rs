@@ -14,8 +14,20 @@ const TIME_MAX: Duration = Duration::from_millis(500);
 /// Lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// Returns the difference between two contents of a file; `None` stands for no file.
-pub(super) fn unified(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
+/// Returns the difference between two contents of a file for a model; `None` stands for no file.
+pub(crate) fn unified(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
+    let text = whole(path, old, new).replace('\r', "");
+    match head(&text, BYTES_MAX) {
+        shown if shown.len() == text.len() => text,
+        shown => format!(
+            "{shown}\n[… {} more bytes of diff]\n",
+            text.len() - shown.len()
+        ),
+    }
+}
+
+/// Returns all of the difference between two contents of a file. How lines end is not shown.
+pub(crate) fn whole(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
     let header = |side: &str, bytes: Option<&[u8]>| match bytes {
         Some(_) => format!("{side}/{}", path.trim_start_matches('/')),
         None => "/dev/null".to_owned(),
@@ -33,14 +45,7 @@ pub(super) fn unified(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Str
         .context_radius(CONTEXT)
         .header(&before, &after)
         .to_string();
-    let text = text.replace('\r', "");
-    match head(&text, BYTES_MAX) {
-        shown if shown.len() == text.len() => text,
-        shown => format!(
-            "{shown}\n[… {} more bytes of diff]\n",
-            text.len() - shown.len()
-        ),
-    }
+    text.replace("\r\n", "\n")
 }
 
 #[cfg(test)]

@@ -1,0 +1,234 @@
+//! Changes of files that somebody agrees to first: which they are, what they look like, and whether what is about to be
+//! written is what was agreed to.
+//!
+//! Shared by the tools that change files. What a path means for it is in `guard`; asking is not done here.
+
+use std::path::Path;
+
+use hermes_core::text::head;
+use hermes_core::{Agreement, Consent, Preview, Review};
+use sha2::{Digest as _, Sha256};
+
+use crate::ToolPorts;
+use crate::diff;
+use crate::files::FileSystems;
+use crate::guard::Write;
+use crate::ledger::Stamp;
+use crate::target::Target;
+
+/// What somebody is shown of a change. It is kept with the question, and nobody reads more before they answer.
+const PREVIEW_BYTES_MAX: usize = 200_000;
+
+/// What a yes for the session covers where every change is asked about: all but the files that are asked about anyway.
+const ORDINARY_FILES: &str = "ordinary files";
+
+/// Why an ordinary file is asked about.
+const EVERY_CHANGE: &str = "changes a file, and every change is shown first until one is allowed for the session (`approvals.edits`)";
+
+/// `approvals.edits`: which changes of files are looked at before they are made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EditReview {
+    /// Those that a command would be asked about.
+    #[default]
+    Sensitive,
+    /// Every one.
+    Every,
+}
+
+/// Decides about the changes of one tool.
+#[derive(Clone)]
+pub(crate) struct Edits {
+    tool: &'static str,
+    systems: FileSystems,
+    review: EditReview,
+}
+
+impl Edits {
+    pub(crate) fn of(tool: &'static str, ports: &ToolPorts, systems: &FileSystems) -> Self {
+        Self {
+            tool,
+            systems: systems.clone(),
+            review: ports.edit_review,
+        }
+    }
+
+    /// Says who must agree to a change of these files.
+    pub(crate) fn consent(&self, paths: &[&str], cwd: &Path) -> Consent {
+        let mut reasons: Vec<&str> = Vec::new();
+        let (mut shown, mut covers) = (Vec::new(), Vec::new());
+        let mut is_for_person = self.review == EditReview::Every;
+        for write in self.systems.judge_writes(paths, cwd) {
+            match write.judgement {
+                // The call says why when it runs; nobody need be asked.
+                Write::Refused(_) => return Consent::NotNeeded,
+                Write::Asked {
+                    reason,
+                    is_for_person: by_person,
+                } => {
+                    is_for_person |= by_person;
+                    add(&mut reasons, reason);
+                }
+                Write::Free => {}
+            }
+            if let Some(name) = self.name(&write.judgement, &write.name) {
+                add(&mut covers, name);
+            }
+            add(&mut shown, write.shown);
+        }
+        if covers.is_empty() {
+            return Consent::NotNeeded;
+        }
+        if reasons.is_empty() {
+            reasons.push(EVERY_CHANGE);
+        }
+        Consent::Review(Review {
+            reason: reasons.join(", and "),
+            what: shown.join("\n"),
+            covers,
+            is_for_person,
+        })
+    }
+
+    /// Refuses to change a file that was not agreed to: a link may lead elsewhere than it did, or a name on another
+    /// machine may mean more than it said.
+    pub(crate) fn check(
+        &self,
+        path: &str,
+        target: &Target,
+        agreement: &Agreement,
+    ) -> Result<(), String> {
+        let file = self.systems.name_of_write(path, target.path());
+        let name = self.name(target.judgement(), &file);
+        if name.is_none_or(|name| agreement.covers.contains(&name)) {
+            return Ok(());
+        }
+        let reason = match target.judgement() {
+            Write::Asked { reason, .. } => reason,
+            Write::Free | Write::Refused(_) => EVERY_CHANGE,
+        };
+        Err(format!(
+            "`{}` is not written: this {reason}, and nobody was asked about it; call again with the path `{}`",
+            target.asked().display(),
+            target.path().display(),
+        ))
+    }
+
+    /// What must be covered for a write, if anything.
+    fn name(&self, judgement: &Write, file: &str) -> Option<String> {
+        match (judgement, self.review) {
+            (Write::Asked { .. }, _) => Some(format!("{} {file}", self.tool)),
+            (_, EditReview::Every) => Some(ORDINARY_FILES.to_owned()),
+            (_, EditReview::Sensitive) => None,
+        }
+    }
+}
+
+/// One file of a change.
+pub(crate) struct Edit<'a> {
+    /// As the model named it.
+    pub(crate) name: &'a str,
+    /// The name it had before, if it is moved.
+    pub(crate) moved_from: Option<&'a str>,
+    pub(crate) target: &'a Target,
+    pub(crate) before: Before<'a>,
+    /// `None`: there will be no file.
+    pub(crate) after: Option<&'a [u8]>,
+}
+
+/// What is in a file now.
+pub(crate) enum Before<'a> {
+    NoFile,
+    Content(&'a [u8]),
+    /// Too large to be read, or it cannot be.
+    Unread(Stamp),
+}
+
+/// Shows a change to whoever is to agree to it.
+pub(crate) fn preview(edits: &[Edit<'_>]) -> Preview {
+    let mut diff: String = edits.iter().map(Edit::diff).collect();
+    if diff.is_empty() {
+        // Written a second time, after a crash say.
+        diff.push_str("[nothing would change]\n");
+    }
+    let shown = head(&diff, PREVIEW_BYTES_MAX);
+    let is_whole = shown.len() == diff.len();
+    Preview {
+        basis: basis(edits),
+        diff: match is_whole {
+            true => diff,
+            false => format!(
+                "{shown}\n[… {} more bytes are not shown]\n",
+                diff.len() - shown.len()
+            ),
+        },
+        is_whole: is_whole && edits.iter().all(Edit::is_shown),
+    }
+}
+
+/// Refuses a change that is not the one somebody has seen.
+pub(crate) fn check_seen(edits: &[Edit<'_>], agreement: &Agreement) -> Result<(), String> {
+    match &agreement.basis {
+        Some(seen) if *seen != basis(edits) => Err(
+            "nothing was written: what is there has changed since this change was shown and agreed to; read it again, \
+             and make the change anew"
+                .to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Tells a change from every other: which files, what is in them, what will be.
+fn basis(edits: &[Edit<'_>]) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |kind: &str, part: &[u8]| {
+        hash.update(format!("{kind} {}:", part.len()));
+        hash.update(part);
+    };
+    for edit in edits {
+        add("file", edit.target.path().as_os_str().as_encoded_bytes());
+        add("from", edit.moved_from.unwrap_or_default().as_bytes());
+        match edit.before {
+            Before::NoFile => add("nothing", b""),
+            Before::Content(content) => add("content", content),
+            Before::Unread(stamp) => add("unread", format!("{stamp:?}").as_bytes()),
+        }
+        match edit.after {
+            Some(content) => add("content", content),
+            None => add("nothing", b""),
+        }
+    }
+    let digest = hash.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Edit<'_> {
+    fn diff(&self) -> String {
+        let moved = self
+            .moved_from
+            .map(|from| format!("rename from {from}\nrename to {}\n", self.name));
+        let (old, note) = match self.before {
+            Before::NoFile => (None, ""),
+            Before::Content(_) if self.target.is_secret() => {
+                (None, "[what is in it now is not shown: it holds secrets]\n")
+            }
+            Before::Content(content) => (Some(content), ""),
+            Before::Unread(_) => (None, "[what is in it now is not shown: it is too large]\n"),
+        };
+        let diff = diff::whole(self.name, old, self.after);
+        format!("{}{note}{diff}", moved.unwrap_or_default())
+    }
+
+    fn is_shown(&self) -> bool {
+        match self.before {
+            Before::NoFile => true,
+            Before::Content(_) => !self.target.is_secret(),
+            Before::Unread(_) => false,
+        }
+    }
+}
+
+fn add<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}
