@@ -63,6 +63,14 @@ pub(crate) struct RunningCall {
     pub(crate) subagents: BTreeMap<usize, String>,
 }
 
+/// How a call ended.
+struct CallEnd {
+    status: ResultStatus,
+    text: String,
+    elapsed: Duration,
+    images: usize,
+}
+
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) question: Question,
@@ -202,7 +210,17 @@ impl Conversation {
                 status,
                 text,
                 elapsed_ms,
-            } => self.finish_call(&call, tool, status, text, elapsed_ms),
+                images,
+            } => {
+                let elapsed = Duration::from_millis(elapsed_ms);
+                let end = CallEnd {
+                    status,
+                    text,
+                    elapsed,
+                    images,
+                };
+                self.finish_call(&call, tool, end);
+            }
             Event::Asked(question) => self.ask(question, now),
             Event::QuestionClosed { approval, how } => self.close_question(&approval, how),
             Event::Enquired(enquiry) => {
@@ -312,24 +330,20 @@ impl Conversation {
         }
     }
 
-    fn finish_call(
-        &mut self,
-        id: &CallId,
-        tool: String,
-        status: ResultStatus,
-        text: String,
-        elapsed_ms: u64,
-    ) {
+    fn finish_call(&mut self, id: &CallId, tool: String, end: CallEnd) {
         self.questions.retain(|asked| asked.question.call != *id);
         self.forms.retain(|form| form.call() != id);
         let running = self.calls.iter().position(|call| call.id == *id);
-        let brief = running.map_or(String::new(), |at| self.calls.remove(at).brief);
+        let mut brief = running.map_or(String::new(), |at| self.calls.remove(at).brief);
+        if let Some(pictures) = wording::pictures(end.images) {
+            brief.push_str(&format!(" ({pictures})"));
+        }
         self.print(Item::Call(FinishedCall {
             tool,
             brief,
-            status,
-            text,
-            elapsed: Duration::from_millis(elapsed_ms),
+            status: end.status,
+            text: end.text,
+            elapsed: end.elapsed,
             shows_output: self.shows_output,
         }));
         self.show_question();

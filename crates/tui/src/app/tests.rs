@@ -202,6 +202,7 @@ fn busy_scene(columns: u16, rows: u16) -> Scene {
         status: ResultStatus::Failed,
         text: "running\nexit code 101".into(),
         elapsed_ms: 12_000,
+        images: 0,
     });
     scene.event(Event::ReplyFinished {
         usage: Usage {
@@ -681,6 +682,27 @@ fn the_status_row_names_the_mode_of_vi_keys() {
 }
 
 #[test]
+fn a_call_says_how_many_pictures_it_showed() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("go");
+    scene.call("c1", "read_file", json!({"path": "cat.png"}));
+    scene.event(Event::CallFinished {
+        call: "c1".into(),
+        tool: "read_file".into(),
+        status: ResultStatus::Ok,
+        text: "cat.png: PNG image, 64×48, 1 KB".into(),
+        elapsed_ms: 1,
+        images: 1,
+    });
+    scene.screen();
+    let printed: String = scene.printed.iter().map(ToString::to_string).collect();
+    assert!(
+        printed.contains("✓ read_file cat.png (1 picture)"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn nothing_a_model_says_reaches_the_terminal_as_an_order() {
     let mut scene = Scene::new(80, 24);
     scene.begin("go");
@@ -692,6 +714,7 @@ fn nothing_a_model_says_reaches_the_terminal_as_an_order() {
         status: ResultStatus::Failed,
         text: "no\u{1b}[2J\u{9b}1m".into(),
         elapsed_ms: 1,
+        images: 0,
     });
     scene.host(FromHost::Told("told\u{1b}[2J".into()));
     scene.end(TurnEnd::Finished);
