@@ -134,7 +134,7 @@ fn gif_sides(bytes: &[u8]) -> Option<Sides> {
     Some((side(6)?, side(8)?))
 }
 
-/// Goes from segment to segment until one describes the frame. Each step moves on by at least two bytes.
+/// Goes from segment to segment, always forward, until one describes the frame.
 fn jpeg_sides(bytes: &[u8]) -> Option<Sides> {
     let side = |at: usize| array(bytes, at).map(|side| u32::from(u16::from_be_bytes(side)));
     let mut at = 2;
@@ -149,7 +149,7 @@ fn jpeg_sides(bytes: &[u8]) -> Option<Sides> {
             0x01 | 0xd0..=0xd7 => at += 2,
             // The picture itself, or its end, and no frame was described.
             0xd9 | 0xda => return None,
-            // Tables that share the numbers of the frames.
+            // A frame, of whichever kind; the three left out are tables.
             0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
                 return Some((side(at + 7)?, side(at + 5)?));
             }

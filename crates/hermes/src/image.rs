@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use hermes_core::picture::PictureFormat;
 use hermes_core::{Media, MediaSource, Part};
 
 use crate::failure::{Failure, Outcome};
@@ -33,27 +34,15 @@ pub fn read(path: &Path) -> Outcome<Part> {
             fail(format!("it has more than {IMAGE_BYTES_MAX} bytes")).hint("make it smaller")
         );
     }
-    let Some(mime) = mime(&bytes) else {
+    let Some(format) = PictureFormat::of(&bytes) else {
         return Err(
             fail("it is not a PNG, JPEG, GIF or WebP image".into()).hint("convert it first")
         );
     };
     Ok(Part::Image(Media {
-        mime: mime.into(),
+        mime: format.mime().into(),
         source: MediaSource::Base64(base64(&bytes)),
     }))
-}
-
-fn mime(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, rest @ ..] if rest.starts_with(b"WEBP") => {
-            Some("image/webp")
-        }
-        _ => None,
-    }
 }
 
 fn base64(bytes: &[u8]) -> String {

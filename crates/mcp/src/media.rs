@@ -1,10 +1,12 @@
-//! Pictures, sound and other bytes that servers send, kept as files: a conversation holds text.
+//! Pictures, sound and other bytes that servers send, kept as files. Pictures are shown to the model too.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hermes_core::picture::{Picture, PictureFormat, Unshowable};
+use hermes_core::{Media, MediaSource};
 use tokio::fs::{DirBuilder, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
@@ -18,6 +20,35 @@ const NAMES_TRIED_MAX: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct MediaFolder(PathBuf);
 
+/// What became of bytes that a server sent.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Kept {
+    /// What they are and where, in words for the model.
+    pub(crate) text: String,
+    /// Them, if they are a picture that can be shown.
+    pub(crate) picture: Option<Media>,
+}
+
+impl Kept {
+    fn named(text: String) -> Self {
+        Self {
+            text,
+            picture: None,
+        }
+    }
+}
+
+/// Returns a picture for a model, or why it cannot be shown; `None` for anything else. A server's word for what it sends
+/// does not count, its bytes do.
+fn picture(bytes: &[u8], base64: &str) -> Option<Result<Media, Unshowable>> {
+    let format = PictureFormat::of(bytes)?;
+    let shown = Picture::showable(format, bytes).map(|_| Media {
+        mime: format.mime().to_owned(),
+        source: MediaSource::Base64(base64.to_owned()),
+    });
+    Some(shown)
+}
+
 impl MediaFolder {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self(folder)
@@ -25,28 +56,32 @@ impl MediaFolder {
 
     /// Keeps the bytes in a file and says where, in words for the model; `what` names them. What cannot be kept is
     /// named all the same.
-    pub(crate) async fn keep(&self, what: &str, mime_type: &str, base64: &str) -> String {
+    pub(crate) async fn keep(&self, what: &str, mime_type: &str, base64: &str) -> Kept {
         let bytes_about = base64.len() / 4 * 3;
         if bytes_about > FILE_BYTES_MAX {
-            return format!(
+            return Kept::named(format!(
                 "[{what}, {mime_type}, about {bytes_about} bytes: more than {FILE_BYTES_MAX}, so it was not kept]"
-            );
+            ));
         }
         let Ok(bytes) = STANDARD.decode(base64) else {
-            return format!("[{what}, {mime_type}: it cannot be read, its base64 is broken]");
+            return Kept::named(format!(
+                "[{what}, {mime_type}: it cannot be read, its base64 is broken]"
+            ));
         };
-        match self.save(&bytes, mime_type).await {
-            Ok(path) => format!(
-                "[{what}, {mime_type}, {} bytes]\nMEDIA:{}",
-                bytes.len(),
-                path.display()
-            ),
+        let (picture, note) = match picture(&bytes, base64) {
+            Some(Ok(picture)) => (Some(picture), String::new()),
+            Some(Err(why)) => (None, format!("; not shown to you: it {why}")),
+            None => (None, String::new()),
+        };
+        let about = format!("{what}, {mime_type}, {} bytes{note}", bytes.len());
+        let text = match self.save(&bytes, mime_type).await {
+            Ok(path) => format!("[{about}]\nMEDIA:{}", path.display()),
             Err(error) => format!(
-                "[{what}, {mime_type}, {} bytes: it cannot be kept in `{}`: {error}]",
-                bytes.len(),
+                "[{about}: it cannot be kept in `{}`: {error}]",
                 self.0.display()
             ),
-        }
+        };
+        Kept { text, picture }
     }
 
     /// Writes a file that is named after its contents, unless it is there already.
@@ -143,16 +178,42 @@ mod tests {
     async fn bytes_become_a_private_file_named_after_its_contents() {
         let folder = tempfile::tempdir().unwrap();
         let media = MediaFolder::new(folder.path().join("media"));
-        let text = media.keep("an image", "image/png", "QUJDRA==").await;
+        let kept = media.keep("an image", "image/png", "QUJDRA==").await;
+        assert_eq!(kept.picture, None, "whatever its name, it is none");
+        let text = kept.text;
         let (about, path) = text.split_once("\nMEDIA:").unwrap();
         assert_eq!(about, "[an image, image/png, 4 bytes]");
         assert_eq!(std::fs::read(path).unwrap(), b"ABCD");
         assert!(path.ends_with(".png"), "{path}");
         let mode = std::fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(media.keep("an image", "image/png", "QUJDRA==").await, text);
-        let other = media.keep("an image", "image/png", "QUJDRQ==").await;
+        let again = media.keep("an image", "image/png", "QUJDRA==").await;
+        assert_eq!(again.text, text);
+        let other = media.keep("an image", "image/png", "QUJDRQ==").await.text;
         assert_ne!(other, text);
+    }
+
+    #[tokio::test]
+    async fn a_picture_is_kept_and_shown_if_it_can_be_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let media = MediaFolder::new(folder.path().to_owned());
+        let gif = |width: [u8; 2]| STANDARD.encode([b"GIF89a", &width[..], b"\x01\0"].concat());
+        let kept = media.keep("an image", "text/html", &gif([1, 0])).await;
+        assert!(
+            kept.text
+                .starts_with("[an image, text/html, 10 bytes]\nMEDIA:")
+        );
+        let picture = Media {
+            mime: "image/gif".into(),
+            source: MediaSource::Base64(gif([1, 0])),
+        };
+        assert_eq!(kept.picture, Some(picture));
+
+        let kept = media.keep("an image", "image/gif", &gif([0, 0x20])).await;
+        let begin = "[an image, image/gif, 10 bytes; not shown to you: it is 8192×1, and no side";
+        assert!(kept.text.starts_with(begin), "{}", kept.text);
+        assert!(kept.text.contains("\nMEDIA:"), "{}", kept.text);
+        assert_eq!(kept.picture, None);
     }
 
     #[tokio::test]
@@ -161,7 +222,7 @@ mod tests {
         let media = MediaFolder::new(folder.path().to_owned());
         let name = format!("{:016x}.txt", hash(b"mine"));
         std::fs::write(folder.path().join(&name), "theirs").unwrap();
-        let text = media.keep("a file", "text/plain", "bWluZQ==").await;
+        let text = media.keep("a file", "text/plain", "bWluZQ==").await.text;
         assert!(text.ends_with("-1.txt"), "{text}");
         assert_eq!(std::fs::read(folder.path().join(&name)).unwrap(), b"theirs");
     }
@@ -169,12 +230,15 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_kept_is_named() {
         let media = MediaFolder::new("/proc/nowhere".into());
-        let text = media.keep("an image", "image/png", "QUJDRA==").await;
+        let text = media.keep("an image", "image/png", "QUJDRA==").await.text;
         assert!(text.contains("cannot be kept"), "{text}");
-        let text = media.keep("an image", "image/png", "not base64!").await;
+        let text = media
+            .keep("an image", "image/png", "not base64!")
+            .await
+            .text;
         assert!(text.contains("cannot be read"), "{text}");
         let huge = "A".repeat(FILE_BYTES_MAX / 3 * 4 + 8);
-        let text = media.keep("a film", "video/mp4", &huge).await;
+        let text = media.keep("a film", "video/mp4", &huge).await.text;
         assert!(text.contains("was not kept"), "{text}");
     }
 

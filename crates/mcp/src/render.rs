@@ -1,6 +1,8 @@
-//! Turns what a server answers into text for the model.
+//! Turns what a server answers into text and pictures for the model.
 
+use hermes_core::picture::RESULT_PICTURES_MAX;
 use hermes_core::text::shorten;
+use hermes_core::{Media, ToolOutput};
 use rmcp::model::{
     CallToolResult, ContentBlock, GetPromptResult, ListPromptsResult, ListResourcesResult,
     ReadResourceResult, Resource, ResourceContents,
@@ -9,11 +11,44 @@ use serde_json::{Value, json};
 
 use crate::media::MediaFolder;
 
+/// Takes what a server sends, one after the other, and keeps the pictures that the model will see.
+struct Renderer<'a> {
+    media: &'a MediaFolder,
+    images: Vec<Media>,
+}
+
+impl<'a> Renderer<'a> {
+    fn new(media: &'a MediaFolder) -> Self {
+        Self {
+            media,
+            images: Vec::new(),
+        }
+    }
+
+    /// Keeps bytes as a file, and shows them if they are a picture. Of too many pictures the last are only kept.
+    async fn keep(&mut self, what: &str, mime_type: &str, base64: &str) -> String {
+        let kept = self.media.keep(what, mime_type, base64).await;
+        if kept.picture.is_some() && self.images.len() == RESULT_PICTURES_MAX {
+            return format!(
+                "{}\n[not shown to you: of one result, {RESULT_PICTURES_MAX} pictures are]",
+                kept.text
+            );
+        }
+        self.images.extend(kept.picture);
+        kept.text
+    }
+
+    fn output(self, text: String) -> ToolOutput {
+        ToolOutput::text(text).with_images(self.images)
+    }
+}
+
 /// Renders the result of a tool: its texts, then what it has beside them.
-pub(crate) async fn tool_result(result: CallToolResult, media: &MediaFolder) -> String {
+pub(crate) async fn tool_result(result: CallToolResult, media: &MediaFolder) -> ToolOutput {
+    let mut renderer = Renderer::new(media);
     let mut parts = Vec::with_capacity(result.content.len() + 1);
     for block in result.content {
-        parts.push(content(block, media).await);
+        parts.push(renderer.content(block).await);
     }
     if let Some(structured) = &result.structured_content
         && !is_said(structured, &parts)
@@ -21,14 +56,15 @@ pub(crate) async fn tool_result(result: CallToolResult, media: &MediaFolder) -> 
         parts.push(structured.to_string());
     }
     let parts = parts.into_iter().filter(|part| !part.trim().is_empty());
-    match (
+    let text = match (
         parts.reduce(|text, part| text + "\n" + &part),
         result.is_error,
     ) {
         (Some(text), _) => text,
         (None, Some(true)) => "the tool failed and did not say why".to_owned(),
         (None, _) => "done; the tool returned nothing".to_owned(),
-    }
+    };
+    renderer.output(text)
 }
 
 /// Returns whether a text says the same already: servers should send both, and saying it twice helps nobody.
@@ -45,17 +81,37 @@ fn is_said(structured: &Value, parts: &[String]) -> bool {
     })
 }
 
-async fn content(block: ContentBlock, media: &MediaFolder) -> String {
-    match block {
-        ContentBlock::Text(text) => text.text,
-        ContentBlock::Image(image) => media.keep("an image", &image.mime_type, &image.data).await,
-        ContentBlock::Audio(audio) => {
-            let what = "a recording";
-            media.keep(what, &audio.mime_type, &audio.data).await
+impl Renderer<'_> {
+    async fn content(&mut self, block: ContentBlock) -> String {
+        match block {
+            ContentBlock::Text(text) => text.text,
+            ContentBlock::Image(image) => {
+                self.keep("an image", &image.mime_type, &image.data).await
+            }
+            ContentBlock::Audio(audio) => {
+                let what = "a recording";
+                self.keep(what, &audio.mime_type, &audio.data).await
+            }
+            ContentBlock::Resource(embedded) => self.resource(&embedded.resource).await,
+            ContentBlock::ResourceLink(link) => resource_link(&link),
+            other => json!(other).to_string(),
         }
-        ContentBlock::Resource(embedded) => resource(&embedded.resource, media).await,
-        ContentBlock::ResourceLink(link) => resource_link(&link),
-        other => json!(other).to_string(),
+    }
+
+    async fn resource(&mut self, contents: &ResourceContents) -> String {
+        match contents {
+            ResourceContents::TextResourceContents { text, .. } => text.clone(),
+            ResourceContents::BlobResourceContents {
+                uri,
+                mime_type,
+                blob,
+                ..
+            } => {
+                let mime_type = mime_type.as_deref().unwrap_or("unknown kind");
+                self.keep(&format!("`{uri}`"), mime_type, blob).await
+            }
+            other => json!(other).to_string(),
+        }
     }
 }
 
@@ -71,22 +127,6 @@ fn resource_link(link: &Resource) -> String {
     about
 }
 
-async fn resource(contents: &ResourceContents, media: &MediaFolder) -> String {
-    match contents {
-        ResourceContents::TextResourceContents { text, .. } => text.clone(),
-        ResourceContents::BlobResourceContents {
-            uri,
-            mime_type,
-            blob,
-            ..
-        } => {
-            let mime_type = mime_type.as_deref().unwrap_or("unknown kind");
-            media.keep(&format!("`{uri}`"), mime_type, blob).await
-        }
-        other => json!(other).to_string(),
-    }
-}
-
 pub(crate) fn resource_list(list: &ListResourcesResult) -> String {
     let line = |uri: &str, name: &str, about: Option<&str>| match about {
         Some(about) => format!("{uri}  {name}: {}", shorten(about, ABOUT_CHARS_MAX)),
@@ -99,15 +139,16 @@ pub(crate) fn resource_list(list: &ListResourcesResult) -> String {
     listing(lines, list.next_cursor.as_deref(), "resources")
 }
 
-pub(crate) async fn resource_text(result: &ReadResourceResult, media: &MediaFolder) -> String {
+pub(crate) async fn resource(result: &ReadResourceResult, media: &MediaFolder) -> ToolOutput {
+    let mut renderer = Renderer::new(media);
     let mut texts = Vec::with_capacity(result.contents.len());
     for contents in &result.contents {
-        texts.push(resource(contents, media).await);
+        texts.push(renderer.resource(contents).await);
     }
-    match texts.is_empty() {
+    renderer.output(match texts.is_empty() {
         true => "the resource is empty".to_owned(),
         false => texts.join("\n"),
-    }
+    })
 }
 
 pub(crate) fn prompt_list(list: &ListPromptsResult) -> String {
@@ -121,17 +162,19 @@ pub(crate) fn prompt_list(list: &ListPromptsResult) -> String {
     listing(lines, list.next_cursor.as_deref(), "prompts")
 }
 
-pub(crate) async fn prompt_text(result: GetPromptResult, media: &MediaFolder) -> String {
+pub(crate) async fn prompt(result: GetPromptResult, media: &MediaFolder) -> ToolOutput {
+    let mut renderer = Renderer::new(media);
     let mut texts = Vec::with_capacity(result.messages.len());
     for message in result.messages {
         let role = json!(message.role);
         let role = role.as_str().unwrap_or("message");
-        texts.push(format!("{role}: {}", content(message.content, media).await));
+        let said = renderer.content(message.content).await;
+        texts.push(format!("{role}: {said}"));
     }
-    match texts.is_empty() {
+    renderer.output(match texts.is_empty() {
         true => "the prompt is empty".to_owned(),
         false => texts.join("\n\n"),
-    }
+    })
 }
 
 /// Of a description in a list, this much is shown.
@@ -155,7 +198,23 @@ mod tests {
     async fn render(result: Value) -> String {
         // Nothing can be kept there, so files have no part in these tests.
         let nowhere = MediaFolder::new("/proc/nowhere".into());
-        tool_result(serde_json::from_value(result).unwrap(), &nowhere).await
+        let result = serde_json::from_value(result).unwrap();
+        tool_result(result, &nowhere).await.text
+    }
+
+    #[tokio::test]
+    async fn the_first_pictures_of_many_are_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let media = MediaFolder::new(folder.path().to_owned());
+        // The header of a GIF of one pixel.
+        let image = json!({ "type": "image", "data": "R0lGODlhAQABAA==", "mimeType": "image/gif" });
+        for (count, shown) in [(1, 1), (RESULT_PICTURES_MAX + 3, RESULT_PICTURES_MAX)] {
+            let result = json!({ "content": vec![image.clone(); count] });
+            let output = tool_result(serde_json::from_value(result).unwrap(), &media).await;
+            assert_eq!(output.images.len(), shown);
+            assert_eq!(output.text.matches("MEDIA:").count(), count);
+            assert_eq!(output.text.matches("not shown").count(), count - shown);
+        }
     }
 
     #[tokio::test]

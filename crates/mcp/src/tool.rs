@@ -152,10 +152,10 @@ impl Tool for RemoteTool {
             match answer(&self.server, &request, cx).await? {
                 ServerResult::CallToolResult(result) => {
                     let is_error = result.is_error == Some(true);
-                    let text = tool_result(result, &self.server.media).await;
+                    let output = tool_result(result, &self.server.media).await;
                     match is_error {
-                        true => Err(ToolError::Answer(redact(&text))),
-                        false => Ok(ToolOutput::text(text)),
+                        true => Err(ToolError::Answer(redact(&output.text))),
+                        false => Ok(output),
                     }
                 }
                 _ => Err(ToolError::OutcomeUnknown(format!(

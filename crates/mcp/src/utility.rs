@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use crate::render::{prompt_list, prompt_text, resource_list, resource_text};
+use crate::render::{prompt, prompt_list, resource, resource_list};
 use crate::server::{Request, Server};
 use crate::settings::ServerSettings;
 use crate::tool::answer;
@@ -172,23 +172,22 @@ impl Tool for UtilityTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let request = self.request(&arguments);
-            let text = match answer(&self.server, &request, cx).await? {
-                ServerResult::ListResourcesResult(list) => resource_list(&list),
+            match answer(&self.server, &request, cx).await? {
+                ServerResult::ListResourcesResult(list) => {
+                    Ok(ToolOutput::text(resource_list(&list)))
+                }
                 ServerResult::ReadResourceResult(result) => {
-                    resource_text(&result, &self.server.media).await
+                    Ok(resource(&result, &self.server.media).await)
                 }
-                ServerResult::ListPromptsResult(list) => prompt_list(&list),
+                ServerResult::ListPromptsResult(list) => Ok(ToolOutput::text(prompt_list(&list))),
                 ServerResult::GetPromptResult(result) => {
-                    prompt_text(result, &self.server.media).await
+                    Ok(prompt(result, &self.server.media).await)
                 }
-                _ => {
-                    return Err(ToolError::Answer(format!(
-                        "MCP server `{}`, {}: its answer has the wrong shape",
-                        self.server.settings.name, request.operation
-                    )));
-                }
-            };
-            Ok(ToolOutput::text(text))
+                _ => Err(ToolError::Answer(format!(
+                    "MCP server `{}`, {}: its answer has the wrong shape",
+                    self.server.settings.name, request.operation
+                ))),
+            }
         })
     }
 }

@@ -25,7 +25,7 @@ enum StoredPart<'a> {
         tool: Cow<'a, str>,
         status: ResultStatus,
         bytes: usize,
-        #[serde(default, skip_serializing_if = "is_empty")]
+        #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
         images: Cow<'a, [Media]>,
     },
     Other(Cow<'a, Part>),

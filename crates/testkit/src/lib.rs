@@ -19,12 +19,14 @@ pub mod site;
 
 mod clock;
 mod memory_store;
+mod pixel;
 mod scripted;
 mod test_tool;
 mod world;
 
 pub use clock::TestClock;
 pub use memory_store::MemoryStore;
+pub use pixel::{PIXEL_BASE64, PIXEL_PNG};
 pub use scripted::{ScriptedModel, SeenRequest, Step};
 pub use test_tool::{Behaviour, TestTool};
 pub use world::World;

@@ -1,12 +1,15 @@
-//! `read_file`: shows numbered lines of a text file.
+//! `read_file`: shows numbered lines of a text file, or a picture.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hermes_core::picture::{self, PICTURE_BYTES_MAX, Picture, PictureFormat, Unshowable};
 use hermes_core::{
-    BoxFuture, CancellationToken, Effect, Parallel, Reader, SessionId, Tool, ToolContext,
-    ToolError, ToolOutput, ToolSpec,
+    BoxFuture, CancellationToken, Effect, Media, MediaSource, Parallel, Reader, SessionId, Tool,
+    ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -44,14 +47,9 @@ const fn kind(signature: &'static [u8], name: &'static str, advice: &'static str
     }
 }
 
-const IMAGE_ADVICE: &str =
-    "what it shows cannot be read as text; ask the user, or use a tool for images if there is one";
 const UTF_16_ADVICE: &str = "convert it with `iconv -f utf-16 -t utf-8`";
 
 const KINDS: &[Kind] = &[
-    kind(b"\x89PNG", "a PNG image", IMAGE_ADVICE),
-    kind(b"\xff\xd8\xff", "a JPEG image", IMAGE_ADVICE),
-    kind(b"GIF8", "a GIF image", IMAGE_ADVICE),
     kind(
         b"%PDF",
         "a PDF document",
@@ -91,7 +89,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
 fn spec(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
-        description: "Read a text file, or the text of a notebook, PDF, docx, xlsx or pptx. Lines come numbered as `N|text`; the number and bar are not part of the \
+        description: "Read a text file, the text of a notebook, PDF, docx, xlsx or pptx, or look at a PNG, JPEG, GIF or WebP picture. Lines come numbered as `N|text`; the number and bar are not part of the \
                       file. Long files come in pages: go on with `offset`. Prefer this to `cat`, `head` or `tail`."
             .to_owned(),
         parameters: json!({
@@ -188,7 +186,6 @@ impl ReadFile {
         read.await
             .ok_or_else(stopped)?
             .map_err(ToolError::Answer)?
-            .map(ToolOutput::text)
             .ok_or_else(stopped)
     }
 }
@@ -205,8 +202,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads a page of a file; an error is written for the model, and `Ok(None)` means that it was stopped.
-    fn run(&self) -> Result<Option<String>, String> {
+    /// Reads a page of a file, or a picture; an error is written for the model, and `Ok(None)` means that it was stopped.
+    fn run(&self) -> Result<Option<ToolOutput>, String> {
         let opened = self.files.open(&self.path, self.page);
         let opened = opened.map_err(|error| self.explain(&error))?;
         let (target, meta) = (opened.target, opened.meta);
@@ -223,19 +220,61 @@ impl Reading {
         // What a program reads is not in the conversation, nor can it look there.
         let is_shown = self.reader == Reader::Model;
         if is_shown && self.ledger.may_refer(&self.session, &target, stamp, key) {
-            return Ok(Some(unchanged(&self.path, self.page.offset)));
+            let text = unchanged(&self.path, self.page.offset);
+            return Ok(Some(ToolOutput::text(text)));
+        }
+        let sample = source.sample().map_err(|error| self.explain(&error))?;
+        if let Some(format) = PictureFormat::of(&sample) {
+            return self.read_picture(format, source.as_mut(), &meta).map(Some);
         }
         let document = documents::extract(&target, source.as_mut())
             .map_err(|what| format!("`{}` {what}", self.path.display()))?;
         let text = match document {
             Some(document) => self.read_document(&document)?,
-            None => self.read_text(source.as_mut(), &meta)?,
+            None => self.read_text(source.as_mut(), &sample, &meta)?,
         };
         if let Some(text) = text.as_ref().filter(|_| is_shown) {
             self.ledger
                 .note_read(&self.session, &target, stamp, key, text.len());
         }
-        Ok(text)
+        Ok(text.map(ToolOutput::text))
+    }
+
+    /// Shows a picture. It is shown again whenever it is asked for: the model may not have been sent it any more.
+    fn read_picture(
+        &self,
+        format: PictureFormat,
+        source: &mut dyn Source,
+        meta: &Meta,
+    ) -> Result<ToolOutput, String> {
+        let shown = self.path.display();
+        let size = picture::size(meta.bytes);
+        if self.reader == Reader::Program {
+            return Err(format!(
+                "`{shown}` is a {format} image of {size}, not text; open the file in the script itself, or call \
+                 `read_file` outside of scripts to look at it"
+            ));
+        }
+        let refuse = |why: Unshowable| {
+            format!(
+                "`{shown}` is a {format} image of {size} and {why}; {}",
+                remedy(why)
+            )
+        };
+        // One that is too large is not even fetched.
+        if meta.bytes > PICTURE_BYTES_MAX as u64 {
+            return Err(refuse(Unshowable::TooManyBytes));
+        }
+        let bytes = whole_picture(source).map_err(|error| self.explain(&error))?;
+        let picture = Picture::showable(format, &bytes).map_err(refuse)?;
+        let media = Media {
+            mime: format.mime().to_owned(),
+            source: MediaSource::Base64(STANDARD.encode(&bytes)),
+        };
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        let size = picture::size(bytes.len() as u64);
+        let text = format!("{}: {picture}, {size}", name.display());
+        Ok(ToolOutput::text(text).with_images(vec![media]))
     }
 
     fn read_document(&self, document: &Extracted) -> Result<Option<String>, String> {
@@ -250,10 +289,13 @@ impl Reading {
         )))
     }
 
-    fn read_text(&self, source: &mut dyn Source, meta: &Meta) -> Result<Option<String>, String> {
-        let sample = source.sample();
-        let sample = sample.map_err(|error| self.explain(&error))?;
-        if let Some(kind) = binary_kind(&sample) {
+    fn read_text(
+        &self,
+        source: &mut dyn Source,
+        sample: &[u8],
+        meta: &Meta,
+    ) -> Result<Option<String>, String> {
+        if let Some(kind) = binary_kind(sample) {
             return Err(format!(
                 "`{}` is {} of {} bytes, not text; {}",
                 self.path.display(),
@@ -270,6 +312,26 @@ impl Reading {
 
     fn explain(&self, error: &io::Error) -> String {
         explain(self.files.as_ref(), &self.path, error)
+    }
+}
+
+/// Reads all of a picture, and one byte more than may be shown of one that has grown meanwhile.
+fn whole_picture(source: &mut dyn Source) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let whole = source.whole()?;
+    whole
+        .take(PICTURE_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What the model can do about a picture that cannot be shown.
+fn remedy(why: Unshowable) -> &'static str {
+    match why {
+        Unshowable::Broken => "make or fetch it again, or convert it with a command",
+        Unshowable::TooManyBytes | Unshowable::TooLong { .. } => {
+            "make a smaller copy with a command, for example `convert FILE -resize '1568x1568>' small.jpg`, and read that"
+        }
     }
 }
 
@@ -371,7 +433,7 @@ mod tests {
             (b"", None),
             ("héllo".as_bytes(), None),
             (b"\x1b[31mcoloured log\x1b[0m", None),
-            (b"\x89PNG\r\n", Some("a PNG image")),
+            (b"\x7fELF\x02", Some("a program")),
             (b"a\0b", Some("a binary file")),
             (b"\x01\x02\x03\x04abc", Some("a binary file")),
             (b"latin1 caf\xe9", None),

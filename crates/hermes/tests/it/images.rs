@@ -1,4 +1,4 @@
-//! Images in the interface: pasted as paths, and from the clipboard.
+//! Images: pasted as paths, from the clipboard, and found by tools.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use hermes_testkit::process::{Hermes, Terminal};
 use hermes_testkit::server::{Answer, Script};
+use hermes_testkit::{PIXEL_BASE64, PIXEL_PNG};
+use serde_json::{Value, json};
 
 use crate::setting::Setting;
 
@@ -136,4 +138,78 @@ async fn an_image_comes_back_with_its_message() {
     terminal.send("\r");
     terminal.expect_screen("seen\n\n──", SOON);
     assert!(sent(&setting).contains(PNG_SENT));
+}
+
+/// A model that looks at `cat.png`, which is a picture of one pixel.
+async fn looking(last: impl IntoIterator<Item = Answer>) -> Setting {
+    let look = Answer::call("c1", "read_file", json!({"path": "cat.png"}));
+    let setting = Setting::new(Script::new(std::iter::once(look).chain(last))).await;
+    fs::write(setting.hermes.work_folder().join("cat.png"), PIXEL_PNG).unwrap();
+    setting
+}
+
+#[tokio::test]
+async fn a_picture_that_a_tool_reads_is_seen_by_the_model_and_counted_everywhere_else() {
+    let setting = looking([Answer::text("a cat"), Answer::text("still one")]).await;
+    let run = setting.run(&["--json", "-z", "what is in cat.png?"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let seen = setting.server.requests().remove(1).json["messages"].clone();
+    let messages = seen.as_array().unwrap();
+    let [.., result, pictures] = messages.as_slice() else {
+        panic!("{seen}");
+    };
+    assert_eq!(result["role"], "tool");
+    assert_eq!(result["content"], "cat.png: PNG image, 1×1, 70 bytes");
+    let data = format!("data:image/png;base64,{PIXEL_BASE64}");
+    assert_eq!(pictures["role"], "user");
+    assert_eq!(pictures["content"][2]["image_url"]["url"], json!(data));
+
+    // Its bytes are in the conversation and nowhere else.
+    let finished = run
+        .stdout
+        .lines()
+        .find(|line| line.contains("call_finished"));
+    assert!(
+        finished.unwrap().contains(r#""images":1"#),
+        "{}",
+        run.stdout
+    );
+    assert!(!run.stdout.contains(PIXEL_BASE64));
+    let sessions = |args: &[&str]| setting.run(&[&["sessions"], args].concat()).stdout;
+    let list: Value = serde_json::from_str(&sessions(&["list", "--json"])).unwrap();
+    let id = list[0]["id"].as_str().unwrap();
+    let shown = sessions(&["show", id]);
+    assert!(
+        shown.contains("cat.png: PNG image, 1×1, 70 bytes [1 picture]"),
+        "{shown}"
+    );
+    let document = sessions(&["export", id, "--format", "md"]);
+    assert!(document.contains("*(image, image/png)*"), "{document}");
+    assert!(!shown.contains(PIXEL_BASE64) && !document.contains(PIXEL_BASE64));
+    assert!(sessions(&["export", id, "--redact"]).contains(PIXEL_BASE64));
+
+    // After a restart the model sees the same.
+    let run = setting.run(&["chat", "-q", "sure?", "--resume", id]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let again = setting.server.requests().remove(2).json["messages"].clone();
+    assert_eq!(again.as_array().unwrap()[..messages.len()], messages[..]);
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_see_goes_on_and_the_user_is_told() {
+    let refusal = json!({"error": {"message": "No endpoints found that support image input"}});
+    let setting = looking([
+        Answer::status(404, refusal),
+        Answer::text("I cannot see it"),
+    ])
+    .await;
+    let run = setting.run(&["chat", "-q", "what is in cat.png?"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stdout.contains("I cannot see it"), "{run:?}");
+    assert!(
+        run.stderr.contains("✓") && run.stderr.contains(", 1 picture"),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("does not take the pictures"), "{run:?}");
+    assert!(sent(&setting).contains("is left out here: this model cannot see"));
 }

@@ -159,9 +159,9 @@ fn messages<'a>(asked: &Asked<'a>) -> Vec<ChatMessage<'a>> {
     messages
 }
 
-/// Stands before pictures of results, so that nobody takes them for the user's.
+/// Stands before pictures of results, so that nobody takes this for the user's turn.
 const NOT_THE_USER: &str =
-    "These pictures are part of the tool results above; the user did not send this message.";
+    "These pictures belong to the tool results above; the user did not write this message.";
 
 /// The pictures of the results of one reply, which this wire takes from users only. They follow all the results, because
 /// nothing may stand between those.

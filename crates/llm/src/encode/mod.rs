@@ -1,7 +1,8 @@
 //! From our request to the bytes of its body, one module for each wire.
 //!
-//! Content is borrowed and written once. The same conversation always gives the same bytes, apart from the cache marks
-//! that move along with its end; what the user adds to the body replaces fields of the same name and comes last.
+//! Content is borrowed and written once. The same conversation always gives the same bytes, and a longer one begins with
+//! them, apart from the cache marks that move along with its end and from old pictures that are left out in steps; what
+//! the user adds to the body replaces fields of the same name and comes last.
 
 mod anthropic;
 mod chat;
@@ -192,7 +193,10 @@ impl Serialize for MediaUrl<'_> {
 
 /// Says whose pictures follow, on wires that cannot put them into the result itself.
 fn belongs(result: &ToolResult) -> String {
-    format!("Shown by the call `{}` of `{}`:", result.call, result.tool)
+    format!(
+        "With the result of the call `{}` of `{}`:",
+        result.call, result.tool
+    )
 }
 
 /// Drops text that providers refuse as empty.

@@ -122,7 +122,7 @@ async fn gemini_gets_pictures_inside_the_response_and_older_ones_behind_all_of_t
         json!({"role": "user", "parts": [
             {"functionResponse": response("c1")},
             {"functionResponse": response("c2")},
-            {"text": "Shown by the call `c1` of `read_file`:"},
+            {"text": "With the result of the call `c1` of `read_file`:"},
             image,
         ]})
     );
@@ -160,11 +160,11 @@ async fn chat_completions_get_pictures_behind_all_results_of_a_step() {
         body["messages"][5]["content"],
         json!([
             text(
-                "These pictures are part of the tool results above; the user did not send this message."
+                "These pictures belong to the tool results above; the user did not write this message."
             ),
-            text("Shown by the call `c1` of `read_file`:"),
+            text("With the result of the call `c1` of `read_file`:"),
             image("AAAA"),
-            text("Shown by the call `c2` of `read_file`:"),
+            text("With the result of the call `c2` of `read_file`:"),
             image("BBBB"),
         ])
     );

@@ -87,10 +87,11 @@ impl Conversation {
         let call = calls
             .find(|call| call.id.as_str() == result.tool_use_id)
             .ok_or("a result belongs to no use of a tool")?;
-        let mut texts = Vec::new();
+        let (mut texts, mut images) = (Vec::new(), Vec::new());
         for block in &result.content {
             match block {
                 ContentBlock::Text(text) => texts.push(text.text.clone()),
+                ContentBlock::Image(image) => images.push(media(&image.mime_type, &image.data)),
                 _ => return Err(NOT_FOR_MODELS),
             }
         }
@@ -98,7 +99,7 @@ impl Conversation {
             Some(true) => ResultStatus::Failed,
             _ => ResultStatus::Ok,
         };
-        Ok(ToolResult::new(call, status, texts.join("\n")))
+        Ok(ToolResult::new(call, status, texts.join("\n")).with_images(images))
     }
 }
 
@@ -185,7 +186,8 @@ mod tests {
                     { "type": "image", "data": "AA==", "mimeType": "image/png" }] },
                 { "role": "assistant", "content": { "type": "tool_use", "id": "u1", "name": "look", "input": {} } },
                 { "role": "user", "content": { "type": "tool_result", "toolUseId": "u1",
-                    "content": [{ "type": "text", "text": "a cat" }] } },
+                    "content": [{ "type": "text", "text": "a cat" },
+                        { "type": "image", "data": "BB==", "mimeType": "image/png" }] } },
             ],
         })
     }
@@ -202,6 +204,7 @@ mod tests {
             (result.tool.as_str(), result.text.as_str()),
             ("look", "a cat")
         );
+        assert_eq!(result.images, [media("image/png", "BB==")]);
         assert_eq!(conversation.tool_rounds(), 1);
     }
 

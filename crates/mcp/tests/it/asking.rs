@@ -5,10 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{Asked, Part, Person, Response, ToolContext, ToolError, Wanted};
+use hermes_core::{
+    Asked, Media, MediaSource, Part, Person, Response, ToolContext, ToolError, Wanted,
+};
 use hermes_mcp::Models;
 use hermes_testkit::mcp::{Era, FaultyMcp, Options, Settings, StdioMcp};
-use hermes_testkit::{ScriptedModel, Step};
+use hermes_testkit::{PIXEL_BASE64, ScriptedModel, Step};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
@@ -434,7 +436,14 @@ async fn log_messages_go_to_the_log_of_their_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn pictures_and_sound_become_files_and_the_text_says_where() {
     for (name, peer) in peers(json!({}), None).await {
-        let text = peer.client.call("draw", json!({})).await.unwrap();
+        let draw = peer.client.tool("draw").await;
+        let output = draw.run(json!({}), &context()).await.unwrap();
+        let picture = Media {
+            mime: "image/png".into(),
+            source: MediaSource::Base64(PIXEL_BASE64.into()),
+        };
+        assert_eq!(output.images, [picture], "{name}: the model sees it too");
+        let text = output.text;
         let files: Vec<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("MEDIA:"))
@@ -445,7 +454,7 @@ async fn pictures_and_sound_become_files_and_the_text_says_where() {
         let mode = std::fs::metadata(files[0]).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert!(
-            text.starts_with("here:\n[an image, image/png, 8 bytes]"),
+            text.starts_with("here:\n[an image, image/png, 70 bytes]\n"),
             "{text}"
         );
         assert!(

@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hermes_core::{
-    CancellationToken, CommandExit, Progress, ShellCommand, Terminal, Tool, ToolContext, ToolError,
+    CancellationToken, CommandExit, Media, MediaSource, Progress, ShellCommand, Terminal, Tool,
+    ToolContext, ToolError, ToolOutput,
 };
 use serde_json::{Value, json};
 
 use super::tool::context;
+use crate::PIXEL_BASE64;
 
 /// Long enough that a test which waits for it has failed.
 const NEVER: Duration = Duration::from_secs(60);
@@ -52,6 +54,7 @@ pub async fn check_essentials(tools: &[Arc<dyn Tool>], terminal: &dyn Terminal, 
         root,
     };
     every_byte_arrives(&place).await;
+    a_picture_is_shown(&place).await;
     patching(&place).await;
     a_search_leaves_out(&place).await;
 }
@@ -89,11 +92,15 @@ impl Place<'_> {
         context(self.root)
     }
 
-    async fn run(&self, name: &str, arguments: Value) -> Result<String, ToolError> {
+    async fn output(&self, name: &str, arguments: Value) -> Result<ToolOutput, ToolError> {
         let tool = self.tools.iter().find(|tool| tool.spec().name == name);
         let tool = tool.unwrap_or_else(|| panic!("there is no `{name}`"));
         let cx = self.context();
-        let result = tool.run(arguments, &cx).await;
+        tool.run(arguments, &cx).await
+    }
+
+    async fn run(&self, name: &str, arguments: Value) -> Result<String, ToolError> {
+        let result = self.output(name, arguments).await;
         result.map(|output| output.text)
     }
 
@@ -201,6 +208,30 @@ async fn what_is_no_text_is_described(place: &Place<'_>) {
     let answer = place.answer("read_file", json!({"path": "a"})).await;
     has(&answer, "symbolic links");
     place.sh("rm a b").await;
+}
+
+async fn a_picture_is_shown(place: &Place<'_>) {
+    // Its bytes count, not its name.
+    place
+        .sh(&format!("printf %s {PIXEL_BASE64} | base64 -d > cat.txt"))
+        .await;
+    for _ in 0..2 {
+        let output = place.output("read_file", json!({"path": "cat.txt"})).await;
+        let output = output.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(output.text, "cat.txt: PNG image, 1×1, 70 bytes");
+        let picture = Media {
+            mime: "image/png".to_owned(),
+            source: MediaSource::Base64(PIXEL_BASE64.to_owned()),
+        };
+        assert_eq!(output.images, [picture]);
+    }
+    place.sh("head -c 4000000 /dev/zero >> cat.txt").await;
+    let answer = place.answer("read_file", json!({"path": "cat.txt"})).await;
+    has(
+        &answer,
+        "is a PNG image of 3907 KB and is more than the 3840 KB",
+    );
+    place.sh("rm cat.txt").await;
 }
 
 async fn a_page_is_not_repeated_at_once(place: &Place<'_>) {

@@ -8,6 +8,8 @@ use std::{
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::PIXEL_BASE64;
+
 use super::{
     peer::{Outbox, missing, text, text_result},
     rpc::{Outcome, RpcError, notification},
@@ -166,7 +168,7 @@ fn tell(arguments: &Value, outbox: &Outbox) -> Outcome {
 fn drawing() -> Value {
     json!({"content": [
         {"type": "text", "text": "here:"},
-        {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
+        {"type": "image", "data": PIXEL_BASE64, "mimeType": "image/png"},
         {"type": "audio", "data": "T2dnUw==", "mimeType": "audio/ogg"},
         {"type": "resource", "resource": {"uri": "test://a", "mimeType": "application/pdf", "blob": "JVBERi0="}},
         {"type": "resource", "resource": {"uri": "test://b", "text": "words inside"}},

@@ -3,10 +3,10 @@
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use hermes_core::{Effect, Parallel};
+use hermes_core::{Effect, MediaSource, Parallel, Reader, ToolContext};
 use serde_json::json;
 
-use crate::Place;
+use crate::{Place, context};
 
 const READ: &str = "read_file";
 
@@ -87,7 +87,10 @@ async fn what_is_not_text_is_described() {
     let place = Place::new();
     place.write("image.png", b"\x89PNG\r\n\x1a\n\0\0\0");
     let answer = place.answer(READ, json!({"path": "image.png"})).await;
-    assert!(answer.contains("a PNG image of 11 bytes"), "{answer}");
+    assert!(
+        answer.contains("a PNG image of 11 bytes and has a broken header"),
+        "{answer}"
+    );
     place.write("paper.pdf", "%PDF-1.7");
     let answer = place.answer(READ, json!({"path": "paper.pdf"})).await;
     assert!(answer.contains("`pdftotext"), "{answer}");
@@ -95,6 +98,53 @@ async fn what_is_not_text_is_described() {
     let answer = place.answer(READ, json!({"path": "folder"})).await;
     assert!(
         answer.ends_with("is a folder; name a file in it: inside.txt"),
+        "{answer}"
+    );
+}
+
+/// The header of a picture, which is all that is looked at, and nothing behind it.
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+    bytes.extend(width.to_be_bytes());
+    bytes.extend(height.to_be_bytes());
+    bytes
+}
+
+#[tokio::test]
+async fn a_picture_is_shown_unless_it_is_too_large() {
+    let place = Place::new();
+    let read = async |name: &str, context: &ToolContext| {
+        let tool = place.tool(READ);
+        tool.run(json!({ "path": name }), context).await
+    };
+    let model = context(place.root());
+    place.write("photo.png", png(1280, 720));
+    let output = read("photo.png", &model).await.unwrap();
+    assert_eq!(output.text, "photo.png: PNG image, 1280×720, 24 bytes");
+    let [picture] = output.images.as_slice() else {
+        panic!("{output:?}");
+    };
+    assert_eq!(picture.mime, "image/png");
+    let MediaSource::Base64(data) = &picture.source else {
+        panic!("{picture:?}");
+    };
+    assert!(
+        data.starts_with("iVBORw0KGgoAAAANSUhEUgAABQAAAALQ"),
+        "{data}"
+    );
+
+    place.write("wall.png", png(9_000, 100));
+    let answer = place.answer(READ, json!({"path": "wall.png"})).await;
+    assert!(answer.contains("is 9000×100, and no side"), "{answer}");
+    assert!(answer.contains("make a smaller copy"), "{answer}");
+
+    let program = ToolContext {
+        reader: Reader::Program,
+        ..context(place.root())
+    };
+    let answer = read("photo.png", &program).await.unwrap_err().to_string();
+    assert!(
+        answer.contains("open the file in the script itself"),
         "{answer}"
     );
 }

@@ -2,7 +2,7 @@
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    Arguments, Message, Part, ResultStatus, Role, SessionRecord, ToolCall, ToolResult,
+    Arguments, Media, Message, Part, ResultStatus, Role, SessionRecord, ToolCall, ToolResult,
     TranscriptLine, wording,
 };
 
@@ -106,7 +106,10 @@ fn arguments(call: &ToolCall) -> String {
 }
 
 fn result_line(result: &ToolResult, style: Style) -> String {
-    let text = shorten(&one_line(&result.text), RESULT_CHARS_MAX);
+    let mut text = shorten(&one_line(&result.text), RESULT_CHARS_MAX);
+    if let Some(pictures) = wording::pictures(result.images.len()) {
+        text.push_str(&format!(" [{pictures}]"));
+    }
     match result.status {
         ResultStatus::Ok => style.dim(format!("✓ {text}")),
         ResultStatus::Failed => style.red(format!("✗ {text}")),
@@ -118,13 +121,23 @@ fn result_line(result: &ToolResult, style: Style) -> String {
 fn markdown_blocks(message: &Message) -> Vec<String> {
     let block = |part: &Part| match part {
         Part::Text { text } => Some(text.trim_end().to_owned()).filter(|text| !text.is_empty()),
-        Part::Image(media) => Some(format!("*(image, {})*", media.mime)),
+        Part::Image(media) => Some(named(media)),
         Part::Audio(media) => Some(format!("*(audio, {})*", media.mime)),
         Part::Reasoning(_) => None,
         Part::ToolCall(call) => Some(format!("**{}** `{}`", call.name, arguments(call))),
-        Part::ToolResult(result) => Some(fenced(&result.text)),
+        Part::ToolResult(result) => {
+            let images = result.images.iter().map(named);
+            let blocks: Vec<String> = std::iter::once(fenced(&result.text))
+                .chain(images)
+                .collect();
+            Some(blocks.join("\n\n"))
+        }
     };
     message.parts.iter().filter_map(block).collect()
+}
+
+fn named(image: &Media) -> String {
+    format!("*(image, {})*", image.mime)
 }
 
 /// Puts text between fences longer than any in it.
