@@ -4,6 +4,7 @@ use hermes_config::{set, unset};
 use hermes_core::Secret;
 use hermes_core::text::shorten;
 use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
+use hermes_llm::resolve;
 
 use super::find::{self, Found};
 use super::{Ready, Then, after_failure};
@@ -13,6 +14,7 @@ use crate::commands::interview::{Choice, Interview};
 use crate::commands::layout::one_line;
 use crate::commands::try_out::{Candidate, listed, try_out};
 use crate::failure::{Failure, Outcome};
+use crate::model_settings::model_settings;
 use crate::output::{note, println};
 
 /// Where the key of a server is kept that is known by its address only.
@@ -22,6 +24,7 @@ const KEY_OF_ADDRESS: &str = "model.api_key";
 const MODELS_CHARS_MAX: usize = 400;
 
 enum Way {
+    Keep,
     Found(Found),
     LogIn,
     PasteKey,
@@ -37,8 +40,12 @@ pub(super) async fn interview(
 ) -> Outcome<Option<Ready>> {
     interview.title("Which model should answer?");
     loop {
-        let way = interview.choose(ways(base).await)?;
+        let mut ways = ways(base).await;
+        ways.extend(kept(base)?);
+        let usual = ways.iter().position(|way| matches!(way.value, Way::Keep));
+        let way = interview.choose_or_keep(ways, usual.unwrap_or(0))?;
         let candidate = match way {
+            Way::Keep => return Ok(Some(Ready::Chat)),
             Way::Demo => return Ok(Some(Ready::Demo)),
             Way::Found(found) => of_provider(found.provider(), found.model(), None),
             Way::LogIn => match logged_in(base, interview).await? {
@@ -75,6 +82,18 @@ pub(super) async fn choose_by_itself(base: &Base) -> Outcome<()> {
     Err(Failure::new("nothing was found that answers").hint(
         "set a key such as OPENROUTER_API_KEY, or start a local server such as Ollama, and try again",
     ))
+}
+
+/// To leave the model that the settings name as it is.
+fn kept(base: &Base) -> Outcome<Option<Choice<Way>>> {
+    if base.settings.optional_string("model.default")?.is_none() {
+        return Ok(None);
+    }
+    let resolved = resolve(&model_settings(base)?, &|name| base.variable(name));
+    Ok(resolved.ok().map(|resolved| Choice {
+        value: Way::Keep,
+        text: format!("keep the one that answers now: {}", resolved.primary.name),
+    }))
 }
 
 async fn ways(base: &Base) -> Vec<Choice<Way>> {
