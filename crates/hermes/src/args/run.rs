@@ -77,6 +77,10 @@ pub struct RunFlags {
 
     #[command(flatten)]
     pub habits: HabitFlags,
+
+    /// How much models think before they answer; what `/reasoning` chose.
+    #[arg(skip)]
+    pub effort: Option<String>,
 }
 
 /// Flags of Hermes Agent that ask for what happens anyway: scripts and aliases that have them go on working.
@@ -143,6 +147,7 @@ impl RunFlags {
             json: self.json || earlier.json,
             plain: self.plain || earlier.plain,
             habits: earlier.habits,
+            effort: self.effort.or(earlier.effort),
         }
     }
 
