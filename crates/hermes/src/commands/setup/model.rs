@@ -191,7 +191,7 @@ fn whose(interview: &mut Interview) -> Outcome<&'static Provider> {
 
 async fn at_address(base: &Base, interview: &mut Interview) -> Outcome<Candidate> {
     let url = loop {
-        let url = interview.line("address", "http://localhost:8000/v1")?;
+        let url = with_scheme(interview.line("address", "http://localhost:8000/v1")?);
         match url.starts_with("http://") || url.starts_with("https://") {
             true => break url,
             false => interview.bad("an address begins with http:// or https://"),
@@ -212,6 +212,15 @@ async fn at_address(base: &Base, interview: &mut Interview) -> Outcome<Candidate
     }
     let model = models.pop().unwrap_or_default();
     Ok(Candidate { model, ..candidate })
+}
+
+/// `localhost:8000` is what people write of their own machine. Others are not guessed: a key must not go out in the open.
+fn with_scheme(address: String) -> String {
+    let host = address.split([':', '/']).next().unwrap_or_default();
+    match host {
+        "localhost" | "127.0.0.1" => format!("http://{address}"),
+        _ => address,
+    }
 }
 
 fn with_model(interview: &mut Interview, candidate: Candidate, quick: bool) -> Outcome<Candidate> {
@@ -301,6 +310,15 @@ fn key_name(provider: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_of_this_machine_needs_no_scheme() {
+        let check = |typed: &str, url: &str| assert_eq!(with_scheme(typed.to_owned()), url);
+        check("localhost:8000/v1", "http://localhost:8000/v1");
+        check("127.0.0.1:8080", "http://127.0.0.1:8080");
+        check("https://localhost:1", "https://localhost:1");
+        check("models.example:8000", "models.example:8000");
+    }
 
     #[test]
     fn a_key_goes_where_its_provider_looks_for_it() {
