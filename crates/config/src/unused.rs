@@ -127,12 +127,19 @@ pub(crate) fn is_unused(key: &Key) -> bool {
     (1..=segments.len()).any(|depth| UNUSED.contains(&segments[..depth].join(".").as_str()))
 }
 
-/// What the files say about settings without an effect. What they say of built-in values is no news: files that a
-/// program wrote hold many of those.
+/// What the files say about settings without an effect, in the order in which they stand there. What they say of
+/// built-in values is no news: files that a program wrote hold many of those.
 pub(crate) fn unused(layers: &[Layer], defaults: &Node) -> Vec<Problem> {
     let files = layers.iter().filter(|layer| layer.source.file().is_some());
-    let told = files.flat_map(|layer| UNUSED.iter().filter_map(|name| said(layer, name, defaults)));
-    told.collect()
+    let in_file = |layer: &Layer| {
+        let mut told: Vec<_> = UNUSED
+            .iter()
+            .filter_map(|name| said(layer, name, defaults))
+            .collect();
+        told.sort_by_key(|problem: &Problem| problem.origin.position);
+        told
+    };
+    files.flat_map(in_file).collect()
 }
 
 fn said(layer: &Layer, name: &str, defaults: &Node) -> Option<Problem> {

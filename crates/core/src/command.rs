@@ -1,8 +1,10 @@
 //! Slash commands: one table for every surface. What a command does is the surface's business; what it is called, where
 //! it may be used and what help says about it is here.
 
+mod absent;
 mod argument;
 
+pub use absent::instead_of;
 use argument::word;
 pub use argument::{Argument, List, Typed, Word, argument};
 
@@ -300,9 +302,14 @@ impl Command {
 
 use Group::{Conversation, Information, Settings, Tools, Turn};
 
-const SHOWN: Argument = Argument::Words(&[
+const REASONING: Argument = Argument::Words(&[
     word("show", "show it while the model thinks"),
     word("hide", "show only the answer"),
+    word("none", "do not think"),
+    word("low", "think little"),
+    word("medium", "think as usual"),
+    word("high", "think much"),
+    word("max", "think as much as possible"),
 ]);
 const SWITCH: Argument = Argument::Words(&[
     word("on", "run everything without asking"),
@@ -344,7 +351,7 @@ pub const COMMANDS: &[Command] = &[
 
     command(Verb::Model, "model", Settings, "show or change the model").takes("[[PROVIDER:]MODEL] [--global]").known(Argument::Of(List::Models)),
     command(Verb::Personality, "personality", Settings, "show or choose how new conversations sound").takes("[NAME|none]").known(Argument::Of(List::Personalities)),
-    command(Verb::Reasoning, "reasoning", Settings, "show or hide what the model thinks").takes("[show|hide]").known(SHOWN).any_time(),
+    command(Verb::Reasoning, "reasoning", Settings, "show or hide what the model thinks, or say how much it thinks").takes("[show|hide|none|low|medium|high|max]").known(REASONING).any_time(),
     command(Verb::Yolo, "yolo", Settings, "run everything without asking, or ask again").takes("[on|off]").known(SWITCH),
     command(Verb::Busy, "busy", Settings, "what a line does that you send while it works").takes("[queue|steer|interrupt]").known(WHEN_BUSY).in_terminals().any_time(),
 

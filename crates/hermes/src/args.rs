@@ -2,6 +2,7 @@
 //! commands of few words; a command with subcommands of its own has its file, and so do the flags of a conversation
 //! (`run.rs`). What commands do is in `commands/`.
 
+mod absent;
 mod approvals;
 mod auth;
 mod checkpoints;
@@ -15,8 +16,10 @@ mod tools;
 
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+pub use absent::told as told_absent;
 pub use approvals::{ApprovalsArgs, ApprovalsCommand};
 pub use auth::{AuthAddArgs, AuthArgs, AuthCommand, AuthKind, LoginArgs, LoginPlace};
 pub use checkpoints::{CheckpointsArgs, CheckpointsCommand};
@@ -72,6 +75,20 @@ pub struct Cli {
 
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// The word that a line is refused for because nothing knows it.
+pub fn unknown_word(error: &clap::Error) -> Option<String> {
+    let kind = match error.kind() {
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::InvalidValue => ContextKind::InvalidValue,
+        _ => return None,
+    };
+    match error.get(kind)? {
+        ContextValue::String(word) => Some(word.clone()),
+        _ => None,
+    }
 }
 
 #[derive(Debug, Subcommand)]

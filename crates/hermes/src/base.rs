@@ -99,6 +99,12 @@ fn flag_settings(flags: &RunFlags) -> Outcome<Vec<(Key, Value)>> {
     values.extend(model.map(|model| ("model.default", json!(model))));
     values.extend(
         flags
+            .effort
+            .as_ref()
+            .map(|effort| ("agent.reasoning_effort", json!(effort))),
+    );
+    values.extend(
+        flags
             .max_turns
             .map(|turns| ("agent.max_turns", json!(turns))),
     );

@@ -8,6 +8,7 @@ mod attach;
 mod conversations;
 mod describe;
 mod model;
+mod reasoning;
 pub(crate) mod rewind;
 mod servers;
 mod skills;
@@ -140,7 +141,7 @@ impl<'a> Host<'a> {
             Verb::Decline => Done::told("nothing is asked"),
             Verb::Model => self.model(arguments, here).await?,
             Verb::Personality => self.personality(arguments, here).await?,
-            Verb::Reasoning => reasoning(arguments)?,
+            Verb::Reasoning => self.reasoning(arguments, here).await?,
             Verb::Yolo => self.yolo(arguments, here).await?,
             Verb::Busy => when_busy::busy(arguments)?,
             Verb::Tools => Done::told(self.tools(arguments)?),
@@ -337,18 +338,6 @@ impl Done {
             then: Then::Open(start),
         }
     }
-}
-
-fn reasoning(arguments: &str) -> Outcome<Done> {
-    let (told, shows) = match arguments {
-        "show" | "on" | "" => ("what the model thinks is shown", true),
-        "hide" | "off" => ("what the model thinks is hidden", false),
-        other => return Err(no_such("/reasoning", other, "show or hide")),
-    };
-    Ok(Done {
-        told: Some(told.into()),
-        then: Then::ShowReasoning(shows),
-    })
 }
 
 /// Does what would keep others waiting: reads files.

@@ -49,6 +49,7 @@ mod web;
 mod wiring;
 mod worktree;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -64,9 +65,12 @@ use wiring::Audience;
 fn main() -> ExitCode {
     seclusion::seclude();
     let (profile, arguments) = hermes_config::take_profile(std::env::args_os().collect());
-    let outcome = match Cli::try_parse_from(arguments) {
+    let outcome = match Cli::try_parse_from(&arguments) {
         Ok(cli) => run(profile, cli),
-        Err(error) => return usage_error(&error),
+        Err(error) => match told_absent(&arguments, &error) {
+            Some(failure) => Err(failure),
+            None => return usage_error(&error),
+        },
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -77,6 +81,15 @@ fn main() -> ExitCode {
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// What to say of something that Hermes Agent has and this version has not.
+fn told_absent(arguments: &[OsString], error: &clap::Error) -> Option<Failure> {
+    let unknown = args::unknown_word(error)?;
+    let arguments = arguments
+        .iter()
+        .map(|argument| argument.to_string_lossy().into_owned());
+    args::told_absent(&arguments.collect::<Vec<_>>(), &unknown)
 }
 
 /// Help and version go to standard output and are no errors; the rest is.

@@ -9,6 +9,7 @@ use crate::choose_session::{Chosen, choose};
 use crate::failure::Outcome;
 use crate::output::note;
 use crate::personality::Personalities;
+use crate::skills::Sources;
 use crate::wiring::{Audience, Wired, open_store};
 use crate::worktree::Worktree;
 
@@ -28,6 +29,10 @@ impl Prepared {
     ) -> Outcome<Self> {
         let store = open_store(base)?;
         let chosen = choose(base, &store, flags, source).await?;
+        let skills = match flags.ignores_rules() {
+            true => Vec::new(),
+            false => Sources::of(base)?.preloaded(&flags.skills)?,
+        };
         let worktree = match flags.worktree {
             true => Some(Worktree::create(base).await?),
             false => None,
@@ -38,6 +43,7 @@ impl Prepared {
             .clone();
         let mut notes: Vec<String> = worktree.iter().map(Worktree::note).collect();
         notes.extend(Personalities::of(base).chosen(base)?);
+        notes.extend(skills);
         match Wired::new(base, flags, audience, notes, cwd, store).await {
             Ok(wired) => Ok(Self {
                 wired,

@@ -16,6 +16,7 @@ use hermes_core::skill::{SkillNames, slash_name};
 use crate::base::Base;
 use crate::commands::layout::{Table, one_line};
 use crate::failure::{Failure, Outcome};
+use crate::output::note;
 use shelf::Found;
 
 /// Enough of a description to choose by.
@@ -114,15 +115,44 @@ impl Sources {
             return Err(Failure::new(format!("the skill `{slash}` is gone"))
                 .hint("/skills lists those there are"));
         };
-        let files = match skill.has_files {
-            true => shelf::files_beside(&skill.folder),
-            false => Vec::new(),
-        };
-        let body = match self.fills_in_variables {
+        let body = self.body(skill, Some(session));
+        let why = "The user asks you to work by the skill";
+        let whose = "Their own words stand above; what the skill says follows.";
+        Ok(told(skill, why, whose, &body))
+    }
+
+    /// Skills as notes for whole conversations. Those that are not there are told; none at all is a mistake.
+    pub fn preloaded(&self, names: &[String]) -> Outcome<Vec<String>> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let library = self.library();
+        let (found, missing): (Vec<_>, Vec<_>) = names
+            .iter()
+            .map(|name| (name, library.called(name)))
+            .partition(|(_, skill)| skill.is_some());
+        let missing: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
+        let complaint = format!("there is no skill `{}`", missing.join("`, `"));
+        if found.is_empty() {
+            return Err(Failure::usage(complaint).hint("`/skills` in a conversation lists them"));
+        }
+        if !missing.is_empty() {
+            note(&format!("warning: {complaint}"));
+        }
+        let skills = found.into_iter().filter_map(|(_, skill)| skill);
+        Ok(skills.map(|skill| self.preload(skill)).collect())
+    }
+
+    fn preload(&self, skill: &Skill) -> String {
+        let why = "The user wants this whole conversation to go by the skill";
+        told(skill, why, "What it says follows.", &self.body(skill, None))
+    }
+
+    fn body(&self, skill: &Skill, session: Option<&SessionId>) -> String {
+        match self.fills_in_variables {
             true => filled_in(&skill.body, &skill.folder, session),
             false => skill.body.clone(),
-        };
-        Ok(told(skill, &files, &body))
+        }
     }
 }
 
@@ -131,6 +161,15 @@ impl Library {
     pub fn names(&self) -> SkillNames {
         let named = |skill: &Skill| Some((skill.slash.clone()?, skill.description.clone()));
         SkillNames::new(self.skills.iter().filter_map(named))
+    }
+
+    /// The skill of this name, or of this slash name.
+    fn called(&self, name: &str) -> Option<&Skill> {
+        let slash = name.trim_start_matches('/').to_lowercase();
+        let is_called = |skill: &&Skill| {
+            skill.slash.as_ref() == Some(&slash) || skill.name.eq_ignore_ascii_case(name)
+        };
+        self.skills.iter().find(is_called)
     }
 
     /// The skills by category, or those in which all of the words stand.
@@ -244,15 +283,23 @@ impl Skill {
     }
 }
 
-/// What the variables in a skill stand for. Nothing that looks like a command is run.
-fn filled_in(body: &str, folder: &Path, session: &SessionId) -> String {
-    body.replace("${HERMES_SKILL_DIR}", &folder.display().to_string())
-        .replace("${HERMES_SESSION_ID}", session.as_str())
+/// What the variables in a skill stand for; a session may not be known yet. Nothing that looks like a command is run.
+fn filled_in(body: &str, folder: &Path, session: Option<&SessionId>) -> String {
+    let body = body.replace("${HERMES_SKILL_DIR}", &folder.display().to_string());
+    match session {
+        Some(session) => body.replace("${HERMES_SESSION_ID}", session.as_str()),
+        None => body,
+    }
 }
 
-fn told(skill: &Skill, files: &[String], body: &str) -> String {
+/// A skill in words: `why` it is told, and `whose` words are around it.
+fn told(skill: &Skill, why: &str, whose: &str, body: &str) -> String {
     let folder = skill.folder.display();
-    let files = match files {
+    let files = match skill.has_files {
+        true => shelf::files_beside(&skill.folder),
+        false => Vec::new(),
+    };
+    let files = match files.as_slice() {
         [] => String::new(),
         files => format!(
             "Files beside it, to be read when it refers to them:\n- {}\n",
@@ -260,8 +307,7 @@ fn told(skill: &Skill, files: &[String], body: &str) -> String {
         ),
     };
     format!(
-        "The user asks you to work by the skill `{}`. Their own words stand above; what the skill says follows.\n\
-         Its folder: {folder}\n{files}\n{body}",
+        "{why} `{}`. {whose}\nIts folder: {folder}\n{files}\n{body}",
         skill.name
     )
 }

@@ -31,10 +31,6 @@ enum StoredPart<'a> {
     Other(Cow<'a, Part>),
 }
 
-fn is_empty(images: &Cow<'_, [Media]>) -> bool {
-    images.is_empty()
-}
-
 /// Stands between two pieces of text, so that their words do not run together.
 const SEPARATOR: char = '\n';
 

@@ -285,8 +285,8 @@ fn what_is_shown_reads_back_as_the_settings() {
 #[test]
 fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
     let world = World::with_config(
-        "compression: {enabled: true, threshold: 0.9}\nmemory: {memory_enabled: true, write_approval: false}\n\
-         timezone: UTC\nworktree: null\nagent: {max_turns: 5}\n",
+        "timezone: UTC\ncompression: {enabled: true, threshold: 0.9}\n\
+         memory: {memory_enabled: true, write_approval: false}\nworktree: null\nagent: {max_turns: 5}\n",
     );
     let settings = world.load().unwrap();
     assert!(settings.problems().is_empty());
@@ -298,8 +298,8 @@ fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
     assert_eq!(
         told,
         [
-            "the settings of `compression` have no effect in this version",
             "`timezone` has no effect in this version",
+            "the settings of `compression` have no effect in this version",
         ]
     );
     let changed = world.set("compression.threshold", "0.8").unwrap();

@@ -107,6 +107,17 @@ pub enum McpCommand {
         /// The command's arguments
         #[arg(last = true)]
         args: Vec<String>,
+        /// The command's arguments, as the last words of the line
+        #[arg(
+            long = "args",
+            value_name = "ARGS",
+            num_args = 1..,
+            allow_hyphen_values = true,
+            requires = "command",
+            conflicts_with = "args",
+            hide = true
+        )]
+        last_words: Vec<String>,
     },
     /// Remove a server from the settings
     #[command(visible_alias = "rm")]

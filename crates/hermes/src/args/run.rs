@@ -19,6 +19,10 @@ pub struct RunFlags {
     #[arg(short, long, value_name = "A,B", value_delimiter = ',')]
     pub toolsets: Vec<String>,
 
+    /// Let new conversations work by these skills, separated by commas
+    #[arg(short, long, value_name = "A,B", value_delimiter = ',')]
+    pub skills: Vec<String>,
+
     /// Resume a session by its id, a beginning of it, or its title
     #[arg(short, long, value_name = "ID|TITLE", conflicts_with = "continue_last")]
     pub resume: Option<String>,
@@ -70,6 +74,29 @@ pub struct RunFlags {
     /// Talk in plain lines, without a screen that is redrawn: for screen readers and simple terminals
     #[arg(long)]
     pub plain: bool,
+
+    #[command(flatten)]
+    pub habits: HabitFlags,
+
+    /// How much models think before they answer; what `/reasoning` chose.
+    #[arg(skip)]
+    pub effort: Option<String>,
+}
+
+/// Flags of Hermes Agent that ask for what happens anyway: scripts and aliases that have them go on working.
+#[derive(Debug, Clone, Default, Args)]
+pub struct HabitFlags {
+    /// Use the terminal interface, which is the only one beside --plain
+    #[arg(long, hide = true)]
+    pub tui: bool,
+
+    /// The same
+    #[arg(long, hide = true)]
+    pub cli: bool,
+
+    /// Accept hooks; there are none
+    #[arg(long, hide = true)]
+    pub accept_hooks: bool,
 }
 
 #[derive(Debug, Args)]
@@ -105,6 +132,7 @@ impl RunFlags {
             } else {
                 self.toolsets
             },
+            skills: [earlier.skills, self.skills].concat(),
             resume: self.resume.or(earlier.resume),
             continue_last: self.continue_last.or(earlier.continue_last),
             no_restore_cwd: self.no_restore_cwd || earlier.no_restore_cwd,
@@ -118,6 +146,8 @@ impl RunFlags {
             usage_file: self.usage_file.or(earlier.usage_file),
             json: self.json || earlier.json,
             plain: self.plain || earlier.plain,
+            habits: earlier.habits,
+            effort: self.effort.or(earlier.effort),
         }
     }
 

@@ -108,6 +108,9 @@ impl Chat<'_, '_> {
 }
 
 fn unknown(name: &str, near: &[&str]) {
+    if let Some(instead) = command::instead_of(name) {
+        return note(&format!("/{name} is not here: {instead}"));
+    }
     let hint = match near {
         [] => "/help lists them".to_owned(),
         near => format!("did you mean /{}?", near.join(" or /")),

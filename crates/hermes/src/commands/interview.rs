@@ -77,14 +77,23 @@ impl Interview {
     }
 
     /// Asks until one of the options is chosen, by its number. Enter alone takes the first; `q` leaves.
-    pub(super) fn choose<T>(&mut self, mut options: Vec<Choice<T>>) -> Outcome<T> {
+    pub(super) fn choose<T>(&mut self, options: Vec<Choice<T>>) -> Outcome<T> {
+        self.choose_or_keep(options, 0)
+    }
+
+    /// The same, with Enter alone for the option at this index, such as the one that holds now.
+    pub(super) fn choose_or_keep<T>(
+        &mut self,
+        mut options: Vec<Choice<T>>,
+        usual: usize,
+    ) -> Outcome<T> {
         for (index, option) in options.iter().enumerate() {
             let number = self.style.cyan(index + 1);
             note(&format!("  {number}  {}", option.text));
         }
         note(&format!("  {}  leave", self.style.cyan("q")));
         loop {
-            let answer = self.line("choose", "1")?;
+            let answer = self.line("choose", &(usual + 1).to_string())?;
             if matches!(answer.as_str(), "q" | "quit" | "exit") {
                 return Err(self.left());
             }

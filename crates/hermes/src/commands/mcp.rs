@@ -66,7 +66,9 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             auth,
             header,
             args,
+            last_words,
         } => {
+            let args = [args, last_words].concat();
             let mut section = edit::section(url, command, args, &env, &header)?;
             if let Some(auth) = auth {
                 section["auth"] = json!(auth);

@@ -40,6 +40,28 @@ async fn no_provider_at_all() {
     );
 }
 
+/// Words that people type from habit, and flags that stand in their scripts.
+#[tokio::test]
+async fn words_of_hermes_agent_are_told_what_to_do_instead() {
+    for (args, phrases) in [
+        (
+            &["gateway", "run"][..],
+            ["`gateway` of Hermes Agent", "chat platforms"],
+        ),
+        (
+            &["sessions", "prune"],
+            ["`sessions prune`", "`hermes sessions delete`"],
+        ),
+        (&["setup", "gateway"], ["`setup gateway`", "chat platforms"]),
+        (&["chat", "-v"], ["`-v`", "`hermes logs`"]),
+    ] {
+        check(&bare().args(args.iter().copied()).run(), 2, &phrases);
+    }
+    let setting = Setting::new(Script::always(Answer::text("x"))).await;
+    let output = setting.run(&["--tui", "--cli", "--accept-hooks", "-z", "hi"]);
+    assert_eq!(output.stdout, "x\n", "{output:?}");
+}
+
 #[tokio::test]
 async fn an_unknown_provider_or_toolset_gets_near_matches() {
     let setting = Setting::new(Script::always(Answer::text("x"))).await;

@@ -75,6 +75,21 @@ async fn servers_are_added_listed_tested_and_removed() {
         unknown.stderr.contains("did you mean `tickets`"),
         "{unknown:?}"
     );
+    let usual = [
+        "mcp",
+        "add",
+        "files",
+        "--command",
+        "npx",
+        "--args",
+        "-y",
+        "some/server",
+        "--flag",
+    ];
+    assert_eq!(run(&usual).code, Some(0));
+    let listed = run(&["mcp", "list"]).stdout;
+    assert!(listed.contains("npx -y some/server --flag"), "{listed}");
+    run(&["mcp", "remove", "files"]);
     let wrong = run(&["mcp", "add", "wrong", "--url", "tickets.example"]);
     assert!(
         wrong.code == Some(2) && wrong.stderr.contains("http"),

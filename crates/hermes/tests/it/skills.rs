@@ -57,6 +57,24 @@ fn open(setting: &Setting) -> Terminal {
 }
 
 #[tokio::test]
+async fn a_conversation_can_begin_with_skills() {
+    let setting = setting(&["one", "two"]).await;
+    let output = setting.run(&["-s", "code-review,nope", "-z", "look"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "one\n"));
+    assert!(output.stderr.contains("no skill `nope`"), "{output:?}");
+    let requests = setting.server.requests();
+    let prompt = requests[0].json["messages"][0]["content"].to_string();
+    assert!(prompt.contains("go by the skill `Code Review`"), "{prompt}");
+    assert!(
+        prompt.contains("dev/review/references/style.md first"),
+        "{prompt}"
+    );
+    let output = setting.run(&["-s", "nope", "-z", "look"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.stderr.contains("no skill `nope`"), "{output:?}");
+}
+
+#[tokio::test]
 async fn skills_are_listed_searched_and_near_names_are_told() {
     let setting = setting(&[]).await;
     let mut terminal = setting.talk_plainly();

@@ -165,6 +165,10 @@ async fn commands_tell_what_they_know() {
         ("/personality", "concise"),
         ("/personality pirat", "did you mean `pirate`?"),
         ("/reasoning hide", "is hidden"),
+        ("/reasoning", "it thinks: as much as its provider chooses"),
+        ("/reasoning extreme", "none, minimal, low"),
+        ("/reasoning high", "cannot be told how much to think"),
+        ("/copy", "/copy is not here: select the text"),
         ("/yolo", "run without asking"),
         ("/yolo off", "ask first"),
     ] {
@@ -174,6 +178,49 @@ async fn commands_tell_what_they_know() {
         setting.server.requests().is_empty(),
         "no command is a question"
     );
+}
+
+#[tokio::test]
+async fn how_much_it_thinks_can_be_changed_and_kept() {
+    let setting = Setting::new(Script::new(["one", "two"].map(Answer::text))).await;
+    let hermes = setting
+        .hermes
+        .clone()
+        .env("OPENROUTER_API_KEY", "sk-or-0123456789abcdef0123");
+    let hermes = hermes.env("OPENROUTER_BASE_URL", &setting.server.url());
+    let talk = hermes.args(["--plain", "-m", "openrouter:some/model"]);
+    let mut terminal = talk.spawn_in_terminal();
+    terminal.expect("›", SOON);
+    say(&mut terminal, "hello", "one");
+    say(
+        &mut terminal,
+        "/reasoning high --global",
+        "from now on: high",
+    );
+    say(&mut terminal, "/reasoning", "it thinks: high");
+    say(&mut terminal, "again", "two");
+    let requests: Vec<_> = setting
+        .server
+        .requests()
+        .into_iter()
+        .map(|request| request.json)
+        .collect();
+    assert!(
+        !requests[0].to_string().contains("\"effort\""),
+        "{}",
+        requests[0]
+    );
+    assert!(
+        requests[1].to_string().contains("\"high\""),
+        "{}",
+        requests[1]
+    );
+    assert_eq!(
+        requests[0]["messages"][0], requests[1]["messages"][0],
+        "the prompt stays"
+    );
+    let settings = std::fs::read_to_string(setting.hermes.home().join("config.yaml")).unwrap();
+    assert!(settings.contains("reasoning_effort: high"), "{settings}");
 }
 
 #[tokio::test]

@@ -116,6 +116,9 @@ impl App {
 }
 
 fn unknown(name: &str, near: &[&str]) -> String {
+    if let Some(instead) = command::instead_of(name) {
+        return format!("/{name} is not here: {instead}");
+    }
     let name = wrap::clean(name);
     match near {
         [] => format!("there is no command `/{name}`; /help lists them"),

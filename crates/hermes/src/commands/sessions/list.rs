@@ -29,6 +29,10 @@ pub(super) async fn run(
     limit: usize,
     json: &JsonFlag,
 ) -> Outcome<()> {
+    let nothing = match source.is_some() || workspace.is_some() {
+        true => "no sessions fit",
+        false => NONE_YET,
+    };
     let records = match open_archive(base)? {
         Some(store) => records(&store, source, workspace, limit).await?,
         None if json.json => Vec::new(),
@@ -38,7 +42,7 @@ pub(super) async fn run(
         return print_json(&json!(records));
     }
     if records.is_empty() {
-        return println("no sessions fit");
+        return println(nothing);
     }
     let style = Style::of(&io::stdout(), &base.environment);
     println(&table_text(&records, SystemClock.now(), style))

@@ -4,6 +4,7 @@ use hermes_config::{set, unset};
 use hermes_core::Secret;
 use hermes_core::text::shorten;
 use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
+use hermes_llm::resolve;
 
 use super::find::{self, Found};
 use super::{Ready, Then, after_failure};
@@ -13,6 +14,7 @@ use crate::commands::interview::{Choice, Interview};
 use crate::commands::layout::one_line;
 use crate::commands::try_out::{Candidate, listed, try_out};
 use crate::failure::{Failure, Outcome};
+use crate::model_settings::model_settings;
 use crate::output::{note, println};
 
 /// Where the key of a server is kept that is known by its address only.
@@ -22,6 +24,7 @@ const KEY_OF_ADDRESS: &str = "model.api_key";
 const MODELS_CHARS_MAX: usize = 400;
 
 enum Way {
+    Keep,
     Found(Found),
     LogIn,
     PasteKey,
@@ -37,8 +40,12 @@ pub(super) async fn interview(
 ) -> Outcome<Option<Ready>> {
     interview.title("Which model should answer?");
     loop {
-        let way = interview.choose(ways(base).await)?;
+        let mut ways = ways(base).await;
+        ways.extend(kept(base)?);
+        let usual = ways.iter().position(|way| matches!(way.value, Way::Keep));
+        let way = interview.choose_or_keep(ways, usual.unwrap_or(0))?;
         let candidate = match way {
+            Way::Keep => return Ok(Some(Ready::Chat)),
             Way::Demo => return Ok(Some(Ready::Demo)),
             Way::Found(found) => of_provider(found.provider(), found.model(), None),
             Way::LogIn => match logged_in(base, interview).await? {
@@ -75,6 +82,18 @@ pub(super) async fn choose_by_itself(base: &Base) -> Outcome<()> {
     Err(Failure::new("nothing was found that answers").hint(
         "set a key such as OPENROUTER_API_KEY, or start a local server such as Ollama, and try again",
     ))
+}
+
+/// To leave the model that the settings name as it is.
+fn kept(base: &Base) -> Outcome<Option<Choice<Way>>> {
+    if base.settings.optional_string("model.default")?.is_none() {
+        return Ok(None);
+    }
+    let resolved = resolve(&model_settings(base)?, &|name| base.variable(name));
+    Ok(resolved.ok().map(|resolved| Choice {
+        value: Way::Keep,
+        text: format!("keep the one that answers now: {}", resolved.primary.name),
+    }))
 }
 
 async fn ways(base: &Base) -> Vec<Choice<Way>> {
@@ -172,7 +191,7 @@ fn whose(interview: &mut Interview) -> Outcome<&'static Provider> {
 
 async fn at_address(base: &Base, interview: &mut Interview) -> Outcome<Candidate> {
     let url = loop {
-        let url = interview.line("address", "http://localhost:8000/v1")?;
+        let url = with_scheme(interview.line("address", "http://localhost:8000/v1")?);
         match url.starts_with("http://") || url.starts_with("https://") {
             true => break url,
             false => interview.bad("an address begins with http:// or https://"),
@@ -193,6 +212,15 @@ async fn at_address(base: &Base, interview: &mut Interview) -> Outcome<Candidate
     }
     let model = models.pop().unwrap_or_default();
     Ok(Candidate { model, ..candidate })
+}
+
+/// `localhost:8000` is what people write of their own machine. Others are not guessed: a key must not go out in the open.
+fn with_scheme(address: String) -> String {
+    let host = address.split([':', '/']).next().unwrap_or_default();
+    match host {
+        "localhost" | "127.0.0.1" => format!("http://{address}"),
+        _ => address,
+    }
 }
 
 fn with_model(interview: &mut Interview, candidate: Candidate, quick: bool) -> Outcome<Candidate> {
@@ -282,6 +310,15 @@ fn key_name(provider: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_of_this_machine_needs_no_scheme() {
+        let check = |typed: &str, url: &str| assert_eq!(with_scheme(typed.to_owned()), url);
+        check("localhost:8000/v1", "http://localhost:8000/v1");
+        check("127.0.0.1:8080", "http://127.0.0.1:8080");
+        check("https://localhost:1", "https://localhost:1");
+        check("models.example:8000", "models.example:8000");
+    }
 
     #[test]
     fn a_key_goes_where_its_provider_looks_for_it() {

@@ -205,6 +205,28 @@ async fn hermes_model_at_a_terminal_lets_one_choose() {
     contains(&settings, &["provider: openrouter"]);
 }
 
+/// Whoever goes through the questions again keeps what holds by pressing Enter.
+#[tokio::test]
+async fn enter_keeps_what_is_set_already() {
+    let (hermes, server) = newcomer(answering()).await;
+    let more = "approvals:\n  mode: smart\ndisplay:\n  busy_input_mode: steer\n";
+    write_config(&hermes, &server.url(), more);
+    let before = std::fs::read_to_string(hermes.home().join("config.yaml")).unwrap();
+    let mut terminal = hermes.clone().args(["setup"]).spawn_in_terminal();
+    terminal.expect("keep the one that answers now: custom:test-model", SOON);
+    terminal.expect("choose", SOON);
+    terminal.send("\n");
+    for _ in 0..2 {
+        terminal.expect("should", SOON);
+        terminal.expect("choose", SOON);
+        terminal.send("\n");
+    }
+    terminal.expect("saved", SOON);
+    assert_eq!(terminal.wait(SOON), Some(0));
+    let after = std::fs::read_to_string(hermes.home().join("config.yaml")).unwrap();
+    assert_eq!(before, after);
+}
+
 #[tokio::test]
 async fn without_questions_it_takes_what_it_finds_or_says_what_is_missing() {
     let (hermes, _server) = newcomer(answering()).await;
