@@ -1,6 +1,7 @@
 //! Notices a model that makes the same call over and over.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use hermes_core::{Arguments, ToolCall, ToolResult};
 
@@ -24,6 +25,8 @@ struct Seen {
     name: String,
     arguments: Arguments,
     result: String,
+    /// The pictures of the result, as a number: they are too large to be kept for this.
+    pictures: u64,
     times: u32,
 }
 
@@ -36,8 +39,10 @@ impl RepeatGuard {
             self.remember(call, result);
             return None;
         };
-        if seen.result != result.text {
+        let pictures = pictures(result);
+        if seen.result != result.text || seen.pictures != pictures {
             seen.result.clone_from(&result.text);
+            seen.pictures = pictures;
             seen.times = 1;
             return None;
         }
@@ -79,15 +84,23 @@ impl RepeatGuard {
             name: call.name.clone(),
             arguments: call.arguments.clone(),
             result: result.text.clone(),
+            pictures: pictures(result),
             times: 1,
         });
     }
 }
 
+/// A number that changes with the pictures of a result: the words about two screenshots may well be the same.
+fn pictures(result: &ToolResult) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    result.images.hash(&mut hasher);
+    hasher.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hermes_core::ResultStatus;
+    use hermes_core::{Media, MediaSource, ResultStatus};
 
     fn call(arguments: &str) -> ToolCall {
         ToolCall {
@@ -122,6 +135,16 @@ mod tests {
         let mut guard = RepeatGuard::default();
         for number in 0..50 {
             assert_eq!(noted(&mut guard, "{}", &format!("{number}")), None);
+        }
+        let screenshot = |number: u32| Media {
+            mime: "image/png".into(),
+            source: MediaSource::Base64(format!("{number:04}")),
+        };
+        for number in 0..50 {
+            let call = call("{}");
+            let result = ToolResult::new(&call, ResultStatus::Ok, "screen.png");
+            let result = result.with_images(vec![screenshot(number)]);
+            assert_eq!(guard.note(&call, &result), None);
         }
     }
 

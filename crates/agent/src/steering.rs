@@ -32,11 +32,12 @@ impl Steering {
 
     /// Adds waiting words to a result about to be recorded.
     pub(crate) fn attach(&self, result: &mut ToolResult) {
-        for message in self.take() {
-            let words = Message::from(message).text();
+        for message in self.take().into_iter().map(Message::from) {
+            let words = message.text();
             result
                 .text
                 .push_str(&format!("\n\n{OPENING}\n{words}\n{CLOSING}"));
+            result.images.extend(message.images().cloned());
         }
     }
 }
@@ -51,20 +52,28 @@ pub(crate) fn neutralise(text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hermes_core::ResultStatus;
+    use hermes_core::{Media, MediaSource, Part, ResultStatus};
 
     #[test]
     fn words_are_attached_once_and_marked() {
         let steering = Steering::default();
-        steering.push(UserMessage::text("use tabs"));
+        let picture = Media {
+            mime: "image/png".into(),
+            source: MediaSource::Base64("AAAA".into()),
+        };
+        steering.push(UserMessage {
+            parts: vec![Part::text("use tabs"), Part::Image(picture.clone())],
+        });
         let mut result = ToolResult {
             call: "c".into(),
             tool: "t".into(),
             text: "ok".into(),
             status: ResultStatus::Ok,
+            images: vec![],
         };
         steering.attach(&mut result);
         assert_eq!(result.text, format!("ok\n\n{OPENING}\nuse tabs\n{CLOSING}"));
+        assert_eq!(result.images, [picture]);
         assert!(steering.take().is_empty());
     }
 

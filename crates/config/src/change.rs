@@ -19,6 +19,7 @@ use crate::{
     settings::Settings,
     suggest,
     typed::{describe, misfit, truth},
+    unused::is_unused,
     yaml::{self, Content, Position},
 };
 
@@ -103,7 +104,7 @@ pub struct Changed {
     /// The setting or variable that was changed.
     pub name: String,
     pub file: PathBuf,
-    /// A warning: the name is unknown, or something stronger hides the new value.
+    /// A warning: the name is unknown or without effect, or something stronger hides the new value.
     pub warning: Option<String>,
 }
 
@@ -267,6 +268,11 @@ fn warning(settings: &Settings, key: &Key) -> Option<String> {
         let question = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         return Some(format!(
             "`{key}` is not a setting we know; it is saved as it is{question}"
+        ));
+    }
+    if is_unused(key) {
+        return Some(format!(
+            "`{key}` is saved, and has no effect in this version"
         ));
     }
     let hidden_by = settings.origin(&key.to_string()).filter(|origin| {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{key::Key, layer::Layer, mask::mask, origin::Origin, yaml};
+use crate::{key::Key, layer::Layer, mask::mask, origin::Origin, unused::is_unused, yaml};
 
 /// What each layer says about one setting, the strongest first.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +82,9 @@ impl fmt::Display for Explanation {
                 yaml::to_one_line(&said.value),
                 said.origin
             )?;
+        }
+        if is_unused(&self.key) {
+            writeln!(f, "  it has no effect in this version")?;
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ mod project;
 mod review;
 mod settings;
 mod typed;
+mod unused;
 
 mod change;
 mod config_file;
@@ -57,4 +58,5 @@ pub use permissions::{PermissionProblem, check_permissions};
 pub use profile::{is_profile_name, take_profile};
 pub use settings::{Settings, Sources, UserConfig, from_yaml, managed_directory, to_yaml};
 pub use typed::ValueError;
+pub use unused::UNUSED;
 pub use yaml::Position;

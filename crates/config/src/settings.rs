@@ -15,7 +15,7 @@ use crate::{
     layer::{Layer, LoadError},
     mask::{mask, secrets},
     origin::{Origin, Problem, Source},
-    project, review,
+    project, review, unused,
     yaml::{self, Content, Node},
 };
 
@@ -119,6 +119,11 @@ impl Settings {
     /// Returns what is odd about the settings: unknown names, values of the wrong kind, ignored parts.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// Returns what the files set that has no effect in this version.
+    pub fn unused(&self) -> Vec<Problem> {
+        unused::unused(&self.layers, self.built_in())
     }
 
     /// Lists what each layer says about a setting.

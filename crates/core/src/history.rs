@@ -86,6 +86,7 @@ mod tests {
             tool: "t".into(),
             text: String::new(),
             status: ResultStatus::Ok,
+            images: Vec::new(),
         })
     }
 

@@ -30,6 +30,7 @@ pub mod breaker;
 pub mod effect;
 pub mod hidden_keys;
 pub mod history;
+pub mod picture;
 pub mod random;
 pub mod redact;
 pub mod reply;

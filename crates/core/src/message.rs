@@ -35,13 +35,13 @@ pub enum Part {
     ToolResult(ToolResult),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Media {
     pub mime: String,
     pub source: MediaSource,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaSource {
     Base64(String),
@@ -99,6 +99,9 @@ pub struct ToolResult {
     pub tool: String,
     pub text: String,
     pub status: ResultStatus,
+    /// What the tool shows beside its words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Media>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,6 +152,15 @@ impl Message {
         })
     }
 
+    /// Returns the pictures of a message, a user's or those of a result, in their order.
+    pub fn images(&self) -> impl Iterator<Item = &Media> {
+        self.parts.iter().flat_map(|part| match part {
+            Part::Image(media) => std::slice::from_ref(media),
+            Part::ToolResult(result) => result.images.as_slice(),
+            _ => &[],
+        })
+    }
+
     /// Returns the visible text: no reasoning, no calls, no results.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
@@ -172,7 +184,12 @@ impl ToolResult {
             tool: call.name.clone(),
             text: text.into(),
             status,
+            images: Vec::new(),
         }
+    }
+
+    pub fn with_images(self, images: Vec<Media>) -> Self {
+        Self { images, ..self }
     }
 }
 
@@ -197,6 +214,29 @@ mod tests {
             Arguments::Malformed(r#"{"a":"#.into())
         );
         assert_eq!(Arguments::parse("[1]"), Arguments::Malformed("[1]".into()));
+    }
+
+    #[test]
+    fn a_result_without_pictures_is_written_as_if_there_were_none() {
+        let call = ToolCall {
+            id: "c1".into(),
+            name: "read_file".into(),
+            arguments: Arguments::parse(""),
+            signatures: vec![],
+        };
+        let plain = ToolResult::new(&call, ResultStatus::Ok, "hi");
+        let written = r#"{"call":"c1","tool":"read_file","text":"hi","status":"ok"}"#;
+        assert_eq!(serde_json::to_string(&plain).unwrap(), written);
+        assert_eq!(serde_json::from_str::<ToolResult>(written).unwrap(), plain);
+
+        let picture = Media {
+            mime: "image/png".into(),
+            source: MediaSource::Base64("AAAA".into()),
+        };
+        let seen = Message::result(plain.with_images(vec![picture.clone()]));
+        let stored = serde_json::to_string(&seen).unwrap();
+        assert_eq!(serde_json::from_str::<Message>(&stored).unwrap(), seen);
+        assert_eq!(seen.images().collect::<Vec<_>>(), [&picture]);
     }
 
     #[test]

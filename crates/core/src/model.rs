@@ -120,6 +120,11 @@ pub enum ModelNotice {
         model: ModelName,
         reason: String,
     },
+    /// The model does not take pictures, or not these: it is asked again with words in their place.
+    PicturesLeftOut {
+        model: ModelName,
+        reason: String,
+    },
 }
 
 /// Tokens of one or more requests. The whole prompt is `input + cache_read + cache_write`.

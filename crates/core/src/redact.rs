@@ -44,7 +44,8 @@ pub fn redact(text: &str) -> String {
         match piece {
             Piece::Between(between) => clean.push_str(between),
             Piece::Word(word) => {
-                let is_secret = is_token(word) || (secret_next && word.len() >= 8);
+                let is_said = secret_next && word.len() >= 8 && !is_variable(word);
+                let is_secret = is_token(word) || is_said;
                 clean.push_str(if is_secret { MARK } else { word });
                 secret_next = word.eq_ignore_ascii_case("bearer") || names_a_secret(word);
             }
@@ -133,9 +134,22 @@ fn names_a_secret(word: &str) -> bool {
     .any(|name| word == *name || word.ends_with("_api_key"))
 }
 
+/// The name of a variable that holds a key, as in lists of them: `OPENROUTER_API_KEY, ANTHROPIC_API_KEY`.
+fn is_variable(word: &str) -> bool {
+    let in_name = |byte: u8| byte.is_ascii_uppercase() || byte == b'_';
+    word.ends_with("_API_KEY") && word.bytes().all(in_name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_variables_behind_one_another_are_not_keys() {
+        let hint = "set OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY";
+        assert_eq!(redact(hint), hint);
+        assert_eq!(redact("OPENAI_API_KEY=mine_api_key"), "OPENAI_API_KEY=***");
+    }
 
     #[test]
     fn known_token_shapes_are_hidden() {

@@ -100,6 +100,9 @@ pub enum Event {
         status: ResultStatus,
         text: String,
         elapsed_ms: u64,
+        /// How many pictures the model gets with the text; they are in the store.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        images: usize,
     },
     /// A running call had a model answer something, beside the replies of the turn.
     CallSpent {
@@ -227,6 +230,10 @@ impl TurnEnd {
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Finished)
     }
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]

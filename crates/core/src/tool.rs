@@ -13,6 +13,7 @@ use crate::delegation::Delegates;
 use crate::effect::Effect;
 use crate::enquiry::Person;
 use crate::id::{CallId, SessionId};
+use crate::message::Media;
 use crate::model::Finished;
 use crate::toolbox::Toolbox;
 
@@ -162,11 +163,21 @@ impl Spending {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutput {
     pub text: String,
+    /// Shown to a model that can see, beside the text, which says what they are. Within the limits of
+    /// [`crate::picture`].
+    pub images: Vec<Media>,
 }
 
 impl ToolOutput {
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into() }
+        Self {
+            text: text.into(),
+            images: Vec::new(),
+        }
+    }
+
+    pub fn with_images(self, images: Vec<Media>) -> Self {
+        Self { images, ..self }
     }
 }
 

@@ -21,6 +21,15 @@ pub fn brief(arguments: &Value) -> String {
     text::shorten(&values.collect::<Vec<_>>().join(" "), LINE_CHARS_MAX)
 }
 
+/// Says how many pictures there are: `1 picture`. Nothing when there is none.
+pub fn pictures(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 picture".to_owned()),
+        count => Some(format!("{count} pictures")),
+    }
+}
+
 /// What a notice says to the person.
 pub fn notice(notice: &Notice) -> String {
     match notice {
@@ -50,6 +59,9 @@ pub fn notice(notice: &Notice) -> String {
         Notice::Model {
             notice: ModelNotice::NoAdvice { model, reason },
         } => format!("{model} gives no advice ({reason})"),
+        Notice::Model {
+            notice: ModelNotice::PicturesLeftOut { model, reason },
+        } => format!("{model} does not take the pictures ({reason}); asking again without them"),
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
         Notice::Context { text } => text.clone(),
         Notice::NotTaken { reason } => format!("not taken: {reason}"),

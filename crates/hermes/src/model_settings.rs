@@ -49,7 +49,7 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
         headers: Vec::new(),
         extra_body: Map::new(),
         endpoints,
-        fallbacks: fallbacks(settings),
+        fallbacks: fallbacks(base),
         stored_keys: hermes_config::stored_keys(&base.home)?.unwrap_or_default(),
         logins: open_logins(base),
         strategy: strategy(settings, choice.provider.as_deref())?,
@@ -158,18 +158,27 @@ fn endpoint(entry: &Value) -> Option<Endpoint> {
     })
 }
 
-fn fallbacks(settings: &Settings) -> Vec<ModelChoice> {
-    let Some(Value::Array(list)) = settings.get("fallback_providers") else {
-        return Vec::new();
+fn fallbacks(base: &Base) -> Vec<ModelChoice> {
+    let listed = match base.settings.get("fallback_providers") {
+        Some(Value::Array(list)) => list.as_slice(),
+        _ => &[],
     };
-    let choice = |entry: &Value| ModelChoice {
+    let older = base.settings.get("fallback_model");
+    let older = older.filter(|entry| entry.is_object());
+    let entries = listed.iter().chain(older);
+    entries.map(|entry| fallback(base, entry)).collect()
+}
+
+fn fallback(base: &Base, entry: &Value) -> ModelChoice {
+    let own_key = string(entry, &["api_key"]).map(Secret::new);
+    let key_at = || base.variable(&string(entry, &["key_env"])?);
+    ModelChoice {
         provider: string(entry, &["provider"]),
         model: string(entry, &["model"]),
         base_url: string(entry, &["base_url"]),
-        api_key: string(entry, &["api_key"]).map(Secret::new),
+        api_key: own_key.or_else(key_at),
         api_mode: string(entry, &["api_mode"]),
-    };
-    list.iter().map(choice).collect()
+    }
 }
 
 /// The first of the names that is set.

@@ -94,9 +94,14 @@ impl Live {
                 status,
                 text,
                 elapsed_ms,
+                images,
                 ..
             } => {
-                self.note(&format!("  {}", self.outcome(*status, text, *elapsed_ms)));
+                let mut outcome = self.outcome(*status, text, *elapsed_ms);
+                if let Some(pictures) = wording::pictures(*images) {
+                    outcome.push_str(&self.style.dim(format!(", {pictures}")));
+                }
+                self.note(&format!("  {outcome}"));
             }
             Event::CallProgress { text, .. } => {
                 self.note(

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::classify::{self, Failure, Refusal, Remedy};
 use crate::decode::{Decoder, Trouble};
-use crate::encode::{self, Signatures};
+use crate::encode::{self, LeftOut};
 use crate::frames::FrameSplitter;
 use crate::http::Http;
 use crate::opening::Opening;
@@ -50,7 +50,7 @@ impl Attempt {
         route: &Route,
         key: Option<&Secret>,
         request: &ModelRequest<'_>,
-        signatures: Signatures,
+        left_out: LeftOut,
     ) -> Result<Self, Failure> {
         let unsent =
             |message: String| Failure::new(ModelErrorKind::BadRequest, Remedy::OtherModel, message);
@@ -61,7 +61,7 @@ impl Attempt {
         let sending = client
             .post(request::url(route))
             .headers(headers)
-            .body(encode::body(route, request, signatures))
+            .body(encode::body(route, request, left_out))
             .send();
         let patience = Patience::new(route.deadlines);
         let response = match timeout_at(patience.first_byte_by(), sending).await {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use hermes_core::ModelErrorKind;
 use serde_json::Value;
 
+use crate::encode::Unseen;
+
 /// The longest wait in the middle of a turn. Whoever wants more says "not now": somebody else may answer, and the user
 /// would rather know than sit before a silent terminal.
 const WAIT_MAX: Duration = Duration::from_secs(600);
@@ -35,6 +37,8 @@ pub(crate) enum Remedy {
     OtherModel,
     /// The same request without the signatures of earlier replies.
     Unsigned,
+    /// The same request without its pictures.
+    Unseen(Unseen),
     /// Only the caller can help, by sending less.
     SendLess,
 }
@@ -145,6 +149,14 @@ fn judge(status: u16, text: &str) -> (ModelErrorKind, Remedy) {
     if status == 413 || says(TOO_LONG) {
         return (Kind::ContextTooLong, Remedy::SendLess);
     }
+    // Servers that run a model themselves call this an error of their own.
+    let is_about_content = matches!(status, 400 | 404 | 415 | 422 | 500 | 501);
+    if is_about_content && says(CANNOT_SEE) {
+        return (Kind::BadRequest, Remedy::Unseen(Unseen::CannotSee));
+    }
+    if is_about_content && says(BAD_PICTURE) {
+        return (Kind::BadRequest, Remedy::Unseen(Unseen::Refused));
+    }
     match status {
         401 => (Kind::Auth, Remedy::OtherKey),
         402 if says(RESETS) => (Kind::RateLimit, Remedy::OtherKey),
@@ -227,6 +239,43 @@ const BAD_KEY: &[&str] = &[
     "api key not valid",
     "incorrect api key",
     "invalid x-api-key",
+];
+/// How providers and servers say that a model has no eyes.
+const CANNOT_SEE: &[&str] = &[
+    // "… does not support image input", "no endpoints found that support image input"
+    "support image input",
+    "support images",
+    "image input is not supported",
+    "image inputs are not supported",
+    "image input is not enabled",
+    "image input modality is not enabled",
+    "missing data required for image input",
+    "support the image content block",
+    "image_url is only supported by certain models",
+    "image_url is not supported",
+    "'image_url' is not supported",
+    "unknown variant `image_url`",
+    "unknown variant `image`",
+    "].content must be a string",
+    "is not a multimodal model",
+    "does not support multimodal",
+    "at most 0 image(s) may be provided",
+    "`function_response.parts` is not supported",
+];
+/// How they say that a picture itself is wrong; the history would be refused with it for ever.
+const BAD_PICTURE: &[&str] = &[
+    "could not process image",
+    "unable to process input image",
+    "does not represent a valid image",
+    "image dimensions exceed max allowed size",
+    "image exceeds",
+    "invalid_image",
+    "invalid_base64_image",
+    "image_parse_error",
+    "image_too_large",
+    "unsupported image",
+    "failed to decode image",
+    "failed to load image",
 ];
 const BAD_SIGNATURE: &[&str] = &[
     "invalid `signature` in `thinking`",
@@ -559,6 +608,87 @@ mod tests {
             r#"{"error":{"message":"model \"llama9\" not found, try pulling it first","type":"api_error"}}"#,
             UnknownModel,
             Remedy::OtherModel,
+        );
+        // Models without eyes
+        const CANNOT_SEE: Remedy = Remedy::Unseen(Unseen::CannotSee);
+        for (status, body) in [
+            (
+                404,
+                r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#,
+            ),
+            (
+                500,
+                r#"{"error":{"code":500,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"server_error"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Invalid content type. image_url is only supported by certain models.","type":"invalid_request_error","param":"messages.[0].content.[1].type","code":null}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"Failed to deserialize the JSON body into the target type: messages[1]: unknown variant `image_url`, expected `text` at line 1 column 690848","type":"invalid_request_error"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"this model does not support image input (ref: b8bd630e)"}}"#,
+            ),
+            (400, r#"{"error":"Model do not support image input."}"#),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"Image input modality is not enabled for models/gemma-3-1b-it","status":"INVALID_ARGUMENT"}}"#,
+            ),
+            (
+                400,
+                r#"{"object":"error","message":"qwen3-8b is not a multimodal model","type":"BadRequestError","code":400}"#,
+            ),
+            (
+                400,
+                r#"{"object":"error","message":"At most 0 image(s) may be provided in one prompt.","type":"BadRequestError","code":400}"#,
+            ),
+            (
+                500,
+                r#"{"error":{"message":"this model is missing data required for image input","type":"api_error"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"message":"'messages.[2].content' : value must be a string; messages[2].content must be a string","type":"invalid_request_error"}}"#,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"Unable to submit request because `function_response.parts` is not supported for this model.","status":"INVALID_ARGUMENT"}}"#,
+            ),
+        ] {
+            check(status, body, BadRequest, CANNOT_SEE);
+        }
+        // Pictures that nobody can read
+        const REFUSED: Remedy = Remedy::Unseen(Unseen::Refused);
+        for body in [
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Could not process image"}}"#,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 5316852 bytes > 5242880 bytes"}}"#,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"At least one of the image dimensions exceed max allowed size: 8000 pixels"}}"#,
+            r#"{"error":{"message":"The image data you provided does not represent a valid image.","code":"invalid_image"}}"#,
+            r#"{"error":{"code":400,"message":"Unable to process input image. Please retry or report in the forum","status":"INVALID_ARGUMENT"}}"#,
+        ] {
+            check(400, body, BadRequest, REFUSED);
+        }
+        // Words that are about something else
+        check(
+            400,
+            r#"{"error":{"message":"Invalid value: 'image'. Supported values are: 'text'."}}"#,
+            BadRequest,
+            Remedy::OtherModel,
+        );
+        check(
+            401,
+            r#"{"error":{"message":"your plan does not support image input"}}"#,
+            Auth,
+            Remedy::OtherKey,
+        );
+        check(
+            429,
+            r#"{"error":{"message":"Rate limit reached for requests that support image input"}}"#,
+            RateLimit,
+            Remedy::OtherKey,
         );
         // Proxies in between
         check(

@@ -5,6 +5,7 @@
 //! [`ModelErrorKind::Broken`] or [`ModelErrorKind::Silent`]: the caller drops the partial reply and may ask again.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,13 +15,13 @@ use hermes_core::backoff::Backoff;
 use hermes_core::redact::redact;
 use hermes_core::text::shorten;
 use hermes_core::{
-    Delta, FinishReason, Finished, Model, ModelError, ModelErrorKind, ModelName, ModelNotice,
-    ModelRequest, Random, Secret, TurnId, Usage,
+    Delta, FinishReason, Finished, Message, Model, ModelError, ModelErrorKind, ModelName,
+    ModelNotice, ModelRequest, Random, Secret, TurnId, Usage,
 };
 
 use crate::attempt::{Attempt, Step};
 use crate::classify::{Failure, Remedy};
-use crate::encode::Signatures;
+use crate::encode::{LeftOut, Unseen};
 use crate::http::Http;
 use crate::login::{LoginError, Logins};
 use crate::pool::{KeyLedger, KeyRefusal, Pool, rest_after};
@@ -59,6 +60,8 @@ pub struct Client {
     random: Random,
     /// Turns that fell back, and to which route: a turn is finished by whoever took it over.
     fallen_back: Mutex<VecDeque<(TurnId, usize)>>,
+    /// One for each route: its model said that it cannot see, and is not sent pictures any more.
+    cannot_see: Vec<AtomicBool>,
 }
 
 impl Client {
@@ -82,6 +85,7 @@ impl Client {
         });
         Self {
             pools: pools.collect(),
+            cannot_see: routes.iter().map(|_| AtomicBool::new(false)).collect(),
             routes,
             ledger: None,
             logins: None,
@@ -125,6 +129,15 @@ impl Client {
             .unwrap_or_else(PoisonError::into_inner);
         let known = fallen_back.iter().rev().find(|(fallen, _)| fallen == turn);
         known.map_or(0, |(_, route)| *route)
+    }
+
+    /// What a route is never sent.
+    fn left_out(&self, route: usize) -> LeftOut {
+        let cannot_see = self.cannot_see[route].load(Ordering::Relaxed);
+        LeftOut {
+            signatures: false,
+            pictures: cannot_see.then_some(Unseen::CannotSee),
+        }
     }
 
     fn remember(&self, turn: &TurnId, route: usize) {
@@ -172,7 +185,7 @@ struct Asking<'a> {
     refused_token: Option<Secret>,
     /// The current key was already given a second chance after a rate limit.
     waited_for_key: bool,
-    signatures: Signatures,
+    left_out: LeftOut,
     shown: Shown,
     state: State,
 }
@@ -195,15 +208,16 @@ enum State {
 
 impl<'a> Asking<'a> {
     fn new(client: &'a Client, request: ModelRequest<'a>) -> Self {
+        let route = client.route_of(request.turn);
         Self {
             client,
             request,
-            route: client.route_of(request.turn),
+            route,
             key: None,
             attempts: 0,
             refused_token: None,
             waited_for_key: false,
-            signatures: Signatures::Replayed,
+            left_out: client.left_out(route),
             shown: Shown::Nothing,
             state: State::Ready,
         }
@@ -238,14 +252,7 @@ impl<'a> Asking<'a> {
             };
         }
         let (http, route) = (&self.client.http, &self.client.routes[self.route]);
-        Attempt::open(
-            http,
-            route,
-            self.key.as_ref(),
-            &self.request,
-            self.signatures,
-        )
-        .await
+        Attempt::open(http, route, self.key.as_ref(), &self.request, self.left_out).await
     }
 
     /// Returns the token of the route's login, if it has one.
@@ -316,14 +323,34 @@ impl<'a> Asking<'a> {
         }
         match failure.remedy {
             Remedy::SendLess => Err(self.give_up(failure)),
-            Remedy::Unsigned if self.signatures == Signatures::Replayed => {
-                self.signatures = Signatures::Dropped;
+            Remedy::Unsigned if !self.left_out.signatures => {
+                self.left_out.signatures = true;
                 Ok(self.retry(&failure, Duration::ZERO))
             }
-            Remedy::Unsigned | Remedy::OtherModel => self.fall_back(failure),
+            Remedy::Unseen(why) if self.sends_pictures() => {
+                Ok(self.without_pictures(why, &failure))
+            }
+            Remedy::Unsigned | Remedy::Unseen(_) | Remedy::OtherModel => self.fall_back(failure),
             Remedy::OtherKey => self.other_key(failure).await,
             Remedy::Again => self.again(failure),
         }
+    }
+
+    fn sends_pictures(&self) -> bool {
+        let mut images = self.request.messages.iter().flat_map(Message::images);
+        self.left_out.pictures.is_none() && images.next().is_some()
+    }
+
+    fn without_pictures(&mut self, why: Unseen, failure: &Failure) -> Delta {
+        if why == Unseen::CannotSee {
+            self.client.cannot_see[self.route].store(true, Ordering::Relaxed);
+        }
+        self.left_out.pictures = Some(why);
+        self.state = State::Ready;
+        Delta::Notice(ModelNotice::PicturesLeftOut {
+            model: self.route().name.clone(),
+            reason: self.clean(&failure.message),
+        })
     }
 
     /// A rate limit is waited out once with the same key; then, as any refused key, it rests and another takes over.
@@ -411,7 +438,7 @@ impl<'a> Asking<'a> {
         self.refused_token = None;
         self.attempts = 0;
         self.waited_for_key = false;
-        self.signatures = Signatures::Replayed;
+        self.left_out = self.client.left_out(self.route);
         self.state = State::Ready;
         self.client.remember(self.request.turn, self.route);
         Ok(Delta::Notice(ModelNotice::FellBack {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hermes_core::{CallId, Message, Part, ResultStatus, Role, ToolResult};
+use hermes_core::{CallId, Media, Message, Part, ResultStatus, Role, ToolResult};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -25,8 +25,14 @@ enum StoredPart<'a> {
         tool: Cow<'a, str>,
         status: ResultStatus,
         bytes: usize,
+        #[serde(default, skip_serializing_if = "is_empty")]
+        images: Cow<'a, [Media]>,
     },
     Other(Cow<'a, Part>),
+}
+
+fn is_empty(images: &Cow<'_, [Media]>) -> bool {
+    images.is_empty()
 }
 
 /// Stands between two pieces of text, so that their words do not run together.
@@ -66,6 +72,7 @@ fn without_text(part: &Part) -> StoredPart<'_> {
             tool: result.tool.as_str().into(),
             status: result.status,
             bytes: result.text.len(),
+            images: result.images.as_slice().into(),
         },
         other => StoredPart::Other(Cow::Borrowed(other)),
     }
@@ -89,11 +96,13 @@ pub(crate) fn decode(role: &str, text: &str, parts: Option<&str>) -> Result<Mess
             tool,
             status,
             bytes,
+            images,
         } => Ok(Part::ToolResult(ToolResult {
             call: call.into_owned(),
             tool: tool.into_owned(),
             text: pieces.take(bytes)?.to_owned(),
             status,
+            images: images.into_owned(),
         })),
         StoredPart::Other(part) => Ok(part.into_owned()),
     });
@@ -198,10 +207,28 @@ mod tests {
             tool: "read_file".into(),
             text: "the contents".into(),
             status: ResultStatus::Failed,
+            images: vec![],
         });
         check(&message, "the contents");
         let parts = encode(&message).unwrap().parts.unwrap();
         assert!(!parts.contains("contents"), "{parts}");
+        assert!(!parts.contains("images"), "{parts}");
+    }
+
+    #[test]
+    fn the_pictures_of_a_result_come_back_and_are_not_searched() {
+        let picture = |base64: &str| Media {
+            mime: "image/png".into(),
+            source: MediaSource::Base64(base64.into()),
+        };
+        let message = Message::result(ToolResult {
+            call: "c".into(),
+            tool: "read_file".into(),
+            text: "a.png: PNG image".into(),
+            status: ResultStatus::Ok,
+            images: vec![picture("AAAA"), picture("BBBB")],
+        });
+        check(&message, "a.png: PNG image");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    Ask, BoxFuture, Consent, Effect, Parallel, SessionId, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec,
+    Ask, BoxFuture, Consent, Effect, Media, Parallel, SessionId, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -33,6 +33,8 @@ pub enum Behaviour {
     Echo,
     /// Returns the same text whatever it is asked.
     Say(String),
+    /// Returns pictures beside its text.
+    Show(Vec<Media>),
     /// Waits first.
     After(Duration),
     Fail(String),
@@ -150,6 +152,7 @@ impl Tool for TestTool {
             match &self.behaviour {
                 Behaviour::Echo => Ok(ToolOutput::text(text)),
                 Behaviour::Say(words) => Ok(ToolOutput::text(words)),
+                Behaviour::Show(images) => Ok(ToolOutput::text(text).with_images(images.clone())),
                 Behaviour::After(wait) => {
                     tokio::time::sleep(*wait).await;
                     Ok(ToolOutput::text(text))

@@ -43,6 +43,7 @@ pub mod policy;
 mod shell;
 mod syntax;
 mod target;
+mod typed;
 mod web;
 
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};

@@ -12,6 +12,7 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::typed::TypedLines;
 use crate::{CommandLists, ToolPorts, arguments};
 
 const NAME: &str = "process";
@@ -37,6 +38,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         processes: Arc::clone(&ports.processes),
         wait_max: ports.limits.command_timeout,
         commands: Arc::clone(&ports.commands),
+        typed: TypedLines::default(),
     })
 }
 
@@ -73,6 +75,7 @@ struct ProcessTool {
     processes: Arc<dyn Processes>,
     wait_max: Duration,
     commands: Arc<CommandLists>,
+    typed: TypedLines,
 }
 
 #[derive(Deserialize)]
@@ -118,12 +121,14 @@ impl Tool for ProcessTool {
         }
     }
 
-    /// What is typed may be a command to a shell, so it is judged like one.
-    fn consent(&self, arguments: &Value, _session: &SessionId, _cwd: &Path) -> Consent {
-        match arguments::text(arguments, "action") {
-            Some("write" | "submit") => {
-                let data = arguments::text(arguments, "data");
-                data.map_or(Consent::NotNeeded, |line| self.commands.consent_for(line))
+    /// What is typed may be a command to a shell, so it is judged like one, with what was typed before it in the line.
+    fn consent(&self, arguments: &Value, session: &SessionId, _cwd: &Path) -> Consent {
+        let text = |name| arguments::text(arguments, name);
+        match (text("action"), text("data")) {
+            (Some("write" | "submit"), Some(data)) => {
+                let id = text("session_id").unwrap_or_default();
+                let line = self.typed.with(ProcessName { session, id }, data);
+                self.commands.consent_for(&line)
             }
             _ => Consent::NotNeeded,
         }
@@ -241,6 +246,7 @@ impl ProcessTool {
 
     async fn write(&self, process: ProcessName<'_>, data: String) -> Result<String, ProcessError> {
         let bytes = data.len();
+        self.typed.add(process, &data);
         self.processes.write(process, data.into_bytes()).await?;
         Ok(format!("[typed {bytes} bytes into {}]", process.id))
     }

@@ -181,6 +181,10 @@ impl App {
                 }
             }
             FromHost::Told(text) => self.conversation.print(Item::Told(text)),
+            FromHost::Reported(text) => {
+                self.conversation.print(Item::Told(text));
+                self.conversation.expect_report(self.now);
+            }
             FromHost::Warned(text) => {
                 let note = Item::note(theme::WARNING, text);
                 self.conversation.print(note);

@@ -36,9 +36,11 @@ pub(crate) struct Conversation {
     pub(crate) spent: Spent,
     /// Said, and not begun yet.
     said: Option<String>,
+    /// The next turn is about news, not about what was said.
+    expects_report: bool,
     /// Taken back; it is either said again at once or belongs into the input.
     rewound: Option<String>,
-    /// How many of `waiting` an interrupt may have made the session forget.
+    /// How many of `said` and `waiting` an interrupt may have made the session forget.
     at_risk: usize,
     printed: Vec<Item>,
     given_back: Vec<String>,
@@ -61,6 +63,14 @@ pub(crate) struct RunningCall {
     pub(crate) progress: VecDeque<String>,
     /// What each subagent is doing.
     pub(crate) subagents: BTreeMap<usize, String>,
+}
+
+/// How a call ended.
+struct CallEnd {
+    status: ResultStatus,
+    text: String,
+    elapsed: Duration,
+    images: usize,
 }
 
 #[derive(Debug)]
@@ -165,9 +175,21 @@ impl Conversation {
         });
     }
 
+    /// News begin the next turn. What was said in the same moment comes after them, and waits until then.
+    pub(crate) fn expect_report(&mut self, now: Duration) {
+        self.busy_since.get_or_insert(now);
+        self.expects_report = true;
+        if let Some(text) = self.said.take() {
+            self.waiting.push_front(Waiting {
+                text,
+                is_steering: false,
+            });
+        }
+    }
+
     /// The person wants the turn to stop, and with it everything that waits.
     pub(crate) fn interrupt(&mut self) {
-        self.at_risk = self.waiting.len();
+        self.at_risk = self.waiting.len() + usize::from(self.said.is_some());
     }
 
     pub(crate) fn apply(&mut self, event: Event, now: Duration) {
@@ -202,7 +224,17 @@ impl Conversation {
                 status,
                 text,
                 elapsed_ms,
-            } => self.finish_call(&call, tool, status, text, elapsed_ms),
+                images,
+            } => {
+                let elapsed = Duration::from_millis(elapsed_ms);
+                let end = CallEnd {
+                    status,
+                    text,
+                    elapsed,
+                    images,
+                };
+                self.finish_call(&call, tool, end);
+            }
             Event::Asked(question) => self.ask(question, now),
             Event::QuestionClosed { approval, how } => self.close_question(&approval, how),
             Event::Enquired(enquiry) => {
@@ -214,7 +246,7 @@ impl Conversation {
                 self.show_form();
             }
             Event::CallSpent { cost, .. } => self.spent.pay(cost),
-            Event::Notice { notice } => self.notice(&notice),
+            Event::Notice { notice } => self.notice(&notice, now),
             Event::ReplyFinished {
                 usage,
                 cost,
@@ -233,7 +265,11 @@ impl Conversation {
 
     fn begin_turn(&mut self, now: Duration) {
         self.busy_since.get_or_insert(now);
+        if std::mem::take(&mut self.expects_report) {
+            return;
+        }
         if self.said.take().is_some() {
+            self.at_risk = self.at_risk.saturating_sub(1);
             return;
         }
         if let Some(said) = self.rewound.take() {
@@ -312,24 +348,20 @@ impl Conversation {
         }
     }
 
-    fn finish_call(
-        &mut self,
-        id: &CallId,
-        tool: String,
-        status: ResultStatus,
-        text: String,
-        elapsed_ms: u64,
-    ) {
+    fn finish_call(&mut self, id: &CallId, tool: String, end: CallEnd) {
         self.questions.retain(|asked| asked.question.call != *id);
         self.forms.retain(|form| form.call() != id);
         let running = self.calls.iter().position(|call| call.id == *id);
-        let brief = running.map_or(String::new(), |at| self.calls.remove(at).brief);
+        let mut brief = running.map_or(String::new(), |at| self.calls.remove(at).brief);
+        if let Some(pictures) = wording::pictures(end.images) {
+            brief.push_str(&format!(" ({pictures})"));
+        }
         self.print(Item::Call(FinishedCall {
             tool,
             brief,
-            status,
-            text,
-            elapsed: Duration::from_millis(elapsed_ms),
+            status: end.status,
+            text: end.text,
+            elapsed: end.elapsed,
             shows_output: self.shows_output,
         }));
         self.show_question();
@@ -390,8 +422,9 @@ impl Conversation {
         }
     }
 
-    fn notice(&mut self, notice: &Notice) {
+    fn notice(&mut self, notice: &Notice, now: Duration) {
         match notice {
+            Notice::SubagentsDone { .. } => self.expect_report(now),
             Notice::Forgotten { .. } => {
                 let count = self.at_risk.min(self.waiting.len());
                 let forgotten: Vec<_> = self.waiting.drain(..count).map(|one| one.text).collect();
@@ -443,6 +476,7 @@ impl Conversation {
 
     fn rest(&mut self, now: Duration) {
         self.given_back.extend(self.rewound.take());
+        self.expects_report = false;
         self.waiting.clear();
         self.at_risk = 0;
         let Some(since) = self.busy_since.take() else {

@@ -16,6 +16,8 @@ pub enum FromHost {
     Event(Event),
     /// The answer to a command, laid out as it is to be shown.
     Told(String),
+    /// News that the model is told of by itself, such as the end of a process: the next turn is about them.
+    Reported(String),
     /// Something the person should know.
     Warned(String),
     /// Text for the input line, such as a message that was taken back. It goes before what is typed there.

@@ -281,6 +281,7 @@ async fn tell_finished(cx: &TurnContext<'_>, tool: &str, result: &ToolResult, el
         status: result.status,
         text: result.text.clone(),
         elapsed_ms,
+        images: result.images.len(),
     })
     .await;
 }

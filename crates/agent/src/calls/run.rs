@@ -66,8 +66,12 @@ pub(super) async fn run<'a>(
         },
     )
     .await;
+    let mut shown = Vec::new();
     let (status, text) = match outcome {
-        Outcome::Returned(Ok(ToolOutput { text })) => (ResultStatus::Ok, text),
+        Outcome::Returned(Ok(ToolOutput { text, images })) => {
+            shown = images;
+            (ResultStatus::Ok, text)
+        }
         Outcome::Returned(Err(ToolError::Answer(text))) => (ResultStatus::Failed, text),
         Outcome::Returned(Err(ToolError::OutcomeUnknown(text))) => {
             (ResultStatus::OutcomeUnknown, text)
@@ -92,7 +96,7 @@ pub(super) async fn run<'a>(
     };
     (
         ready,
-        ToolResult::new(&ready.call, status, text),
+        ToolResult::new(&ready.call, status, text).with_images(shown),
         started.elapsed().as_millis() as u64,
     )
 }

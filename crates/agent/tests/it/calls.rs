@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use hermes_agent::ConsentPolicy;
 use hermes_core::{
-    Consent, Effect, Event, Op, Parallel, ResultStatus, ToolResult, TurnEnd, Verdict,
+    Consent, Effect, Event, Media, MediaSource, Op, Parallel, ResultStatus, ToolResult, TurnEnd,
+    Verdict,
 };
 use hermes_testkit::{Behaviour, Step, TestTool, World};
 use serde_json::json;
@@ -38,6 +39,36 @@ async fn a_tool_is_called_and_its_result_reaches_the_model() {
     assert_eq!(end, TurnEnd::Finished);
     let seen = world.model.requests().pop().unwrap().messages;
     assert_eq!(seen.last().unwrap().tool_result().unwrap().text, "ping");
+}
+
+#[tokio::test]
+async fn pictures_of_a_result_reach_the_model_and_only_their_number_is_told() {
+    // Far more than the text of a result may have.
+    let picture = Media {
+        mime: "image/png".into(),
+        source: MediaSource::Base64("iVBO".repeat(500_000)),
+    };
+    let look = TestTool::new("look").does(Behaviour::Show(vec![picture.clone()]));
+    let world = World::new([
+        Step::call("c1", "look", &json!({"text": "a.png"})),
+        Step::text("a cat"),
+    ])
+    .tool(look);
+    let (running, end) = say(&world, "go").await;
+    assert_eq!(end, TurnEnd::Finished);
+    let seen = world.model.requests().pop().unwrap().messages;
+    let result = seen.last().unwrap().tool_result().unwrap();
+    assert_eq!(result.text, "a.png");
+    assert_eq!(result.images, std::slice::from_ref(&picture));
+    assert_eq!(results(&world, &running).await[0].images, [picture]);
+    let told: Vec<String> = running
+        .events
+        .iter()
+        .filter(|event| matches!(event, Event::CallFinished { .. }))
+        .map(|event| serde_json::to_string(event).unwrap())
+        .collect();
+    assert!(told[0].contains(r#""images":1"#), "{}", told[0]);
+    assert!(told[0].len() < 200, "{}", told[0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use hermes_core::{
-    Effect, Entry, Event, Message, Prefix, ResultStatus, Role, Store as _, StoreError, TurnEnd,
+    Effect, Entry, Event, Media, MediaSource, Message, Prefix, ResultStatus, Role, Store as _,
+    StoreError, TurnEnd,
 };
 use hermes_testkit::{Behaviour, Step, TestTool, World};
 use serde_json::json;
@@ -62,6 +63,32 @@ async fn a_crash_at_every_entry_leads_to_the_same_conversation() {
         );
         assert_eq!(runs, usize::from(entries < 5), "after {entries}");
     }
+}
+
+#[tokio::test]
+async fn after_a_crash_the_model_sees_the_same_picture() {
+    let picture = Media {
+        mime: "image/png".into(),
+        source: MediaSource::Base64("iVBORw0KGgo=".into()),
+    };
+    let look = TestTool::new("look").does(Behaviour::Show(vec![picture]));
+    let world = World::new([
+        Step::call("c1", "look", &json!({"text": "a.png"})),
+        Step::text("a cat"),
+    ])
+    .tool(look);
+    let (running, _) = say(&world, "go").await;
+    let id = running.session.id().clone();
+    let before = world.model.requests().pop().unwrap().messages;
+    assert_eq!(before.last().unwrap().images().count(), 1);
+    running.crash().await;
+    // The result is there, what came after it is lost.
+    world.store.cut(&id, 5);
+    let world = world.restarted([Step::text("a cat")]);
+    let mut running = resume(&world, &id).await;
+    assert_eq!(running.turn_end().await, TurnEnd::Finished);
+    let after = world.model.requests().pop().unwrap().messages;
+    assert_eq!(json!(after).to_string(), json!(before).to_string());
 }
 
 #[tokio::test]

@@ -281,3 +281,30 @@ fn what_is_shown_reads_back_as_the_settings() {
     assert_eq!(world.settings().masked(), settings.masked());
     assert_eq!(world.settings().problems(), []);
 }
+
+#[test]
+fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
+    let world = World::with_config(
+        "compression: {enabled: true, threshold: 0.9}\nmemory: {memory_enabled: true, write_approval: false}\n\
+         timezone: UTC\nworktree: null\nagent: {max_turns: 5}\n",
+    );
+    let settings = world.load().unwrap();
+    assert!(settings.problems().is_empty());
+    let told: Vec<_> = settings
+        .unused()
+        .into_iter()
+        .map(|one| one.message)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "the settings of `compression` have no effect in this version",
+            "`timezone` has no effect in this version",
+        ]
+    );
+    let changed = world.set("compression.threshold", "0.8").unwrap();
+    assert!(changed.warning.unwrap().contains("no effect"));
+    let explained = settings.explain("compression.threshold").unwrap();
+    assert!(explained.to_string().contains("no effect in this version"));
+    assert_eq!(world.set("agent.max_turns", "6").unwrap().warning, None);
+}

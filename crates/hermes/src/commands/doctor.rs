@@ -40,6 +40,7 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
     let environment = load_environment(process.clone(), &home).unwrap_or(process);
     let (settings, found) = load_settings(&home, &environment, flags);
     checks.extend(found);
+    checks.extend(settings.as_ref().and_then(unused));
     checks.extend(files::database(&home, repair).await);
     checks.push(files::disk_space(&home));
     checks.extend(system::checks(&environment));
@@ -215,6 +216,16 @@ fn not_looked_at() -> Check {
         "not looked at, nor are commands and MCP servers, as the settings cannot be read",
         "mend the settings, then `hermes doctor` again",
     )
+}
+
+/// Settings that are there for nothing, in one line: `config check` lists them.
+fn unused(settings: &Settings) -> Option<Check> {
+    let unused = settings.unused().len() as u64;
+    let text = format!(
+        "{} without effect in this version",
+        count(unused, "setting")
+    );
+    (unused > 0).then(|| Check::doubtful("settings", text, "`hermes config check` lists them"))
 }
 
 fn report(checks: &[Check], args: &DoctorArgs, environment: &Environment) -> Outcome<()> {

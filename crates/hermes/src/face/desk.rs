@@ -162,7 +162,7 @@ impl<'a, 'b> Desk<'a, 'b> {
                 around = watch.changed(wired, session) => self.tell(FromHost::Around(around)).await,
                 notice = wired.processes.notice(session), if !talk.is_busy => {
                     let notice = wired.ports.safety.hide_keys(notice);
-                    self.tell(FromHost::Told(notice.clone())).await;
+                    self.tell(FromHost::Reported(notice.clone())).await;
                     send(&mut talk, Op::Say(UserMessage::text(notice))).await;
                 }
             }

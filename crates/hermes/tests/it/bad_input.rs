@@ -32,7 +32,11 @@ async fn no_provider_at_all() {
     check(
         &output,
         1,
-        &["no model provider is configured", "OPENROUTER_API_KEY"],
+        &[
+            "no model provider is configured",
+            "`hermes setup`",
+            "OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY",
+        ],
     );
 }
 

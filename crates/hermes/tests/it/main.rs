@@ -33,5 +33,6 @@ mod slash;
 mod star;
 mod suggest;
 mod tmux;
+mod unused_settings;
 mod web;
 mod worktree;

@@ -1,6 +1,6 @@
 //! `hermes -z` and `hermes chat -q`: what scripts rely on.
 
-use hermes_testkit::server::{Answer, Script};
+use hermes_testkit::server::{Answer, Script, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::setting::Setting;
@@ -294,5 +294,29 @@ async fn tokens_of_ours_are_not_in_the_environment_of_commands() {
             && !body.contains("sk-or-secret-value")
             && !body.contains("MY_SETTING"),
         "{body}"
+    );
+}
+
+/// A file of Hermes Agent may name one fallback in the older form, and where its key is kept instead of the key.
+#[tokio::test]
+async fn the_older_form_of_a_fallback_answers_too() {
+    let second = ScriptedServer::start(Script::always(Answer::text("the second"))).await;
+    let older = format!(
+        "fallback_model: {{provider: custom, model: other, base_url: '{}', key_env: SECOND_KEY}}\n",
+        second.url()
+    );
+    let refused = Answer::status(401, json!({"error": {"message": "no such key"}}));
+    let setting = Setting::with(Script::always(refused), &older).await;
+    std::fs::write(
+        setting.hermes.home().join(".env"),
+        "SECOND_KEY=sk-second-0123456789abcdef\n",
+    )
+    .unwrap();
+    let output = setting.run(&["-z", "hi"]);
+    assert_eq!(output.stdout, "the second\n", "{output:?}");
+    let requests = second.requests();
+    assert_eq!(
+        requests[0].header("authorization"),
+        Some("Bearer sk-second-0123456789abcdef")
     );
 }

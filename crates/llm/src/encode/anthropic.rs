@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hermes_core::{Media, MediaSource, Message, Part, Reasoning, Role, ToolSpec};
+use hermes_core::{Media, MediaSource, Message, Part, Reasoning, Role, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -102,8 +102,16 @@ enum Block<'a> {
     },
     ToolResult {
         tool_use_id: &'a str,
-        content: &'a str,
+        content: ResultContent<'a>,
     },
+}
+
+/// A text, or a list of blocks when there are pictures beside it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResultContent<'a> {
+    Text(&'a str),
+    Blocks(Vec<Block<'a>>),
 }
 
 #[derive(Serialize)]
@@ -145,7 +153,7 @@ fn messages<'a>(asked: &Asked<'a>) -> Vec<AnthropicMessage<'a>> {
             content,
         })
     };
-    let mut messages: Vec<_> = asked.messages().iter().filter_map(encode).collect();
+    let mut messages: Vec<_> = asked.messages().filter_map(encode).collect();
     for message in messages.iter_mut().rev().take(MESSAGES_MARKED) {
         mark(message);
     }
@@ -217,8 +225,19 @@ fn result_block(part: &Part) -> Option<Block<'_>> {
     match part {
         Part::ToolResult(result) => Some(Block::ToolResult {
             tool_use_id: result.call.as_str(),
-            content: &result.text,
+            content: result_content(result),
         }),
         _ => None,
     }
+}
+
+fn result_content(result: &ToolResult) -> ResultContent<'_> {
+    if result.images.is_empty() {
+        return ResultContent::Text(&result.text);
+    }
+    let text = spoken(&result.text).map(|text| Block::Text { text: text.into() });
+    let images = result.images.iter().map(|media| Block::Image {
+        source: source(media),
+    });
+    ResultContent::Blocks(text.into_iter().chain(images).collect())
 }

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
-use hermes_core::{Media, MediaSource, Message, Part, Reasoning, Role, ToolCall, ToolSpec};
+use hermes_core::{
+    Media, MediaSource, Message, Part, Reasoning, Role, ToolCall, ToolResult, ToolSpec,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Asked, Body, CallText, MediaUrl, effort_name, spoken, texts, unheard};
+use super::{Asked, Body, CallText, MediaUrl, belongs, effort_name, spoken, texts, unheard};
 
 /// Separates texts of one message where the wire has room for one only.
 const BETWEEN_TEXTS: &str = "\n\n";
@@ -134,18 +136,56 @@ fn messages<'a>(asked: &Asked<'a>) -> Vec<ChatMessage<'a>> {
     let system = asked
         .system()
         .map(|content| ChatMessage::System { content });
-    let messages = asked
-        .messages()
-        .iter()
-        .filter_map(|message| match message.role {
-            Role::User => user(message),
-            Role::Assistant => assistant(asked, message),
-            Role::Tool => message.tool_result().map(|result| ChatMessage::Tool {
-                content: &result.text,
-                tool_call_id: result.call.as_str(),
-            }),
-        });
-    system.into_iter().chain(messages).collect()
+    let mut messages: Vec<ChatMessage<'a>> = system.into_iter().collect();
+    let mut shown: Vec<&'a ToolResult> = Vec::new();
+    for message in asked.messages() {
+        if message.role != Role::Tool {
+            messages.extend(pictures(std::mem::take(&mut shown)));
+        }
+        match message.role {
+            Role::User => messages.extend(user(message)),
+            Role::Assistant => messages.extend(assistant(asked, message)),
+            Role::Tool => {
+                let result = message.tool_result();
+                messages.extend(result.map(|result| ChatMessage::Tool {
+                    content: &result.text,
+                    tool_call_id: result.call.as_str(),
+                }));
+                shown.extend(result.filter(|result| !result.images.is_empty()));
+            }
+        }
+    }
+    messages.extend(pictures(shown));
+    messages
+}
+
+/// Stands before pictures of results, so that nobody takes them for the user's.
+const NOT_THE_USER: &str =
+    "These pictures are part of the tool results above; the user did not send this message.";
+
+/// The pictures of the results of one reply, which this wire takes from users only. They follow all the results, because
+/// nothing may stand between those.
+fn pictures<'a>(results: Vec<&'a ToolResult>) -> Option<ChatMessage<'a>> {
+    if results.is_empty() {
+        return None;
+    }
+    let text = |text: Cow<'a, str>| ContentPart::Text { text };
+    let mut parts = vec![text(NOT_THE_USER.into())];
+    for result in results {
+        parts.push(text(belongs(result).into()));
+        parts.extend(result.images.iter().map(picture));
+    }
+    Some(ChatMessage::User {
+        content: Content::Parts(parts),
+    })
+}
+
+fn picture(media: &Media) -> ContentPart<'_> {
+    ContentPart::ImageUrl {
+        image_url: ImageUrl {
+            url: MediaUrl(media),
+        },
+    }
 }
 
 fn user(message: &Message) -> Option<ChatMessage<'_>> {
@@ -175,11 +215,7 @@ fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
 fn user_part(part: &Part) -> Option<ContentPart<'_>> {
     match part {
         Part::Text { text } => spoken(text).map(|text| ContentPart::Text { text: text.into() }),
-        Part::Image(media) => Some(ContentPart::ImageUrl {
-            image_url: ImageUrl {
-                url: MediaUrl(media),
-            },
-        }),
+        Part::Image(media) => Some(picture(media)),
         Part::Audio(media) => Some(audio(media)),
         Part::Reasoning(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,
     }

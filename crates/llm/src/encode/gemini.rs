@@ -6,7 +6,7 @@ use hermes_core::{Media, MediaSource, Message, Part, Role, ToolCall, ToolResult,
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Asked, Body, CallInput, spoken};
+use super::{Asked, Body, CallInput, belongs, spoken};
 use crate::settings::Effort;
 
 /// Gemini 3 refuses a first call without a signature, but takes this in the place of one that is lost.
@@ -148,6 +148,8 @@ enum GeminiPart<'a> {
         id: &'a str,
         name: &'a str,
         response: Response<'a>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<GeminiPart<'a>>,
     },
 }
 
@@ -174,30 +176,25 @@ fn instruction(text: &str) -> Content<'_> {
 
 fn contents<'a>(asked: &Asked<'a>) -> Vec<Content<'a>> {
     let mut contents: Vec<Content<'a>> = Vec::new();
-    let mut after_result = false;
+    let mut given: Vec<&'a ToolResult> = Vec::new();
     for message in asked.messages() {
         let (role, parts) = match message.role {
             Role::User => ("user", user(message)),
             Role::Assistant => ("model", model(asked, message)),
-            Role::Tool => (
-                "user",
-                message.tool_result().map(result).into_iter().collect(),
-            ),
+            Role::Tool => {
+                given.extend(message.tool_result());
+                continue;
+            }
         };
-        if parts.is_empty() {
-            continue;
-        }
-        // All results of one reply belong into one content.
-        let is_result = message.role == Role::Tool;
-        match contents.last_mut() {
-            Some(last) if is_result && after_result => last.parts.extend(parts),
-            _ => contents.push(Content {
+        if !parts.is_empty() {
+            contents.extend(results(asked, std::mem::take(&mut given)));
+            contents.push(Content {
                 role: Some(role),
                 parts,
-            }),
+            });
         }
-        after_result = is_result;
     }
+    contents.extend(results(asked, given));
     contents
 }
 
@@ -258,13 +255,39 @@ fn call(call: &ToolCall) -> GeminiPart<'_> {
     }
 }
 
-fn result(result: &ToolResult) -> Signed<'_> {
-    let part = GeminiPart::FunctionResponse {
+/// All results of one reply belong into one content.
+fn results<'a>(asked: &Asked<'a>, results: Vec<&'a ToolResult>) -> Option<Content<'a>> {
+    let takes_pictures = takes_pictures_in_results(asked.model());
+    let mut parts: Vec<GeminiPart<'a>> = Vec::with_capacity(results.len());
+    for result in &results {
+        let pictures = result.images.iter().filter(|_| takes_pictures);
+        parts.push(response(result, pictures.map(binary).collect()));
+    }
+    let has_pictures = |result: &&&ToolResult| !result.images.is_empty();
+    let beside = results.iter().filter(|_| !takes_pictures);
+    for result in beside.filter(has_pictures) {
+        parts.push(GeminiPart::Text(belongs(result).into()));
+        parts.extend(result.images.iter().map(binary));
+    }
+    (!parts.is_empty()).then(|| Content {
+        role: Some("user"),
+        parts: parts.into_iter().map(Signed::from).collect(),
+    })
+}
+
+/// Models since Gemini 3 want pictures inside a result and refuse them beside it; the older ones know only the latter.
+fn takes_pictures_in_results(model: &str) -> bool {
+    let older = ["gemini-1", "gemini-2", "gemma"];
+    !older.iter().any(|name| model.contains(name))
+}
+
+fn response<'a>(result: &'a ToolResult, parts: Vec<GeminiPart<'a>>) -> GeminiPart<'a> {
+    GeminiPart::FunctionResponse {
         id: result.call.as_str(),
         name: &result.tool,
         response: Response {
             content: &result.text,
         },
-    };
-    part.into()
+        parts,
+    }
 }

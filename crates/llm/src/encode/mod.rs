@@ -7,30 +7,38 @@ mod anthropic;
 mod chat;
 mod claude;
 mod gemini;
+mod pictures;
 mod responses;
 
-use hermes_core::{Arguments, Media, MediaSource, Message, ModelRequest, Part, ToolCall};
+use std::borrow::Cow;
+
+use hermes_core::{
+    Arguments, Media, MediaSource, Message, ModelRequest, Part, ToolCall, ToolResult,
+};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::providers::Protocol;
 use crate::settings::{Effort, Route};
 use crate::signature;
+pub(crate) use pictures::Unseen;
 
-/// Whether signatures of earlier replies are sent back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signatures {
-    Replayed,
-    /// The provider does not accept its own any more.
-    Dropped,
+/// What of a conversation is not sent, because the provider refused it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// Those of earlier replies: it does not accept its own any more.
+    pub(crate) signatures: bool,
+    pub(crate) pictures: Option<Unseen>,
 }
 
 /// Writes the body of a request to `route`.
-pub(crate) fn body(route: &Route, request: &ModelRequest<'_>, signatures: Signatures) -> Vec<u8> {
+pub(crate) fn body(route: &Route, request: &ModelRequest<'_>, left_out: LeftOut) -> Vec<u8> {
+    let messages = pictures::sent(request.messages, route.protocol, left_out.pictures);
     let asked = Asked {
         route,
         request,
-        signatures,
+        messages: &messages,
+        left_out,
     };
     match route.protocol {
         Protocol::OpenAiChat => chat::body(&asked),
@@ -44,7 +52,8 @@ pub(crate) fn body(route: &Route, request: &ModelRequest<'_>, signatures: Signat
 struct Asked<'a> {
     route: &'a Route,
     request: &'a ModelRequest<'a>,
-    signatures: Signatures,
+    messages: &'a [Cow<'a, Message>],
+    left_out: LeftOut,
 }
 
 impl<'a> Asked<'a> {
@@ -52,8 +61,8 @@ impl<'a> Asked<'a> {
         &self.route.name.model
     }
 
-    fn messages(&self) -> &'a [Message] {
-        self.request.messages
+    fn messages(&self) -> impl Iterator<Item = &'a Message> + use<'a> {
+        self.messages.iter().map(|message| &**message)
     }
 
     fn system(&self) -> Option<&'a str> {
@@ -77,9 +86,9 @@ impl<'a> Asked<'a> {
 
     /// Opens a signature, if it was made by the provider that is asked.
     fn open<'s>(&self, sealed: &'s str) -> Option<&'s str> {
-        match self.signatures {
-            Signatures::Replayed => signature::open(&self.route.name.provider, sealed),
-            Signatures::Dropped => None,
+        match self.left_out.signatures {
+            false => signature::open(&self.route.name.provider, sealed),
+            true => None,
         }
     }
 }
@@ -181,6 +190,11 @@ impl Serialize for MediaUrl<'_> {
     }
 }
 
+/// Says whose pictures follow, on wires that cannot put them into the result itself.
+fn belongs(result: &ToolResult) -> String {
+    format!("Shown by the call `{}` of `{}`:", result.call, result.tool)
+}
+
 /// Drops text that providers refuse as empty.
 fn spoken(text: &str) -> Option<&str> {
     (!text.trim().is_empty()).then_some(text)
@@ -214,7 +228,7 @@ fn effort_name(effort: Effort) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hermes_core::{Reasoning, ResultStatus, Role, SessionId, ToolResult, ToolSpec, TurnId};
+    use hermes_core::{Reasoning, ResultStatus, Role, SessionId, ToolSpec, TurnId};
     use serde_json::json;
 
     use crate::settings::{ModelChoice, ModelSettings};
@@ -244,6 +258,11 @@ mod tests {
         let second = call("c2", Arguments::Malformed("{\"z\":".into()));
         let result =
             |call: &ToolCall| Message::result(ToolResult::new(call, ResultStatus::Ok, "found"));
+        let picture = Media {
+            mime: "image/png".into(),
+            source: MediaSource::Base64("AAAA".into()),
+        };
+        let shown = ToolResult::new(&second, ResultStatus::Ok, "seen").with_images(vec![picture]);
         let reply = Message {
             role: Role::Assistant,
             parts: vec![
@@ -260,7 +279,7 @@ mod tests {
             Message::user("find it"),
             reply,
             result(&first),
-            result(&second),
+            Message::result(shown),
             Message::assistant("done"),
             Message::user("thanks"),
         ]
@@ -280,7 +299,7 @@ mod tests {
             messages,
             output_tokens_max: None,
         };
-        String::from_utf8(body(route, &request, Signatures::Replayed)).unwrap()
+        String::from_utf8(body(route, &request, LeftOut::default())).unwrap()
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hermes_core::{Message, Part, Reasoning, Role, ToolCall, ToolResult, ToolSpec};
+use hermes_core::{Media, Message, Part, Reasoning, Role, ToolCall, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -83,8 +83,16 @@ enum Item<'a> {
     },
     FunctionCallOutput {
         call_id: &'a str,
-        output: &'a str,
+        output: Output<'a>,
     },
+}
+
+/// A text, or a list when there are pictures beside it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(&'a str),
+    Contents(Vec<Content<'a>>),
 }
 
 #[derive(Serialize)]
@@ -125,14 +133,18 @@ fn user(message: &Message) -> Option<Item<'_>> {
 fn user_part(part: &Part) -> Option<Content<'_>> {
     match part {
         Part::Text { text } => spoken(text).map(|text| Content::InputText { text: text.into() }),
-        Part::Image(media) => Some(Content::InputImage {
-            detail: "auto",
-            image_url: MediaUrl(media),
-        }),
+        Part::Image(media) => Some(picture(media)),
         Part::Audio(media) => Some(Content::InputText {
             text: unheard(media).into(),
         }),
         Part::Reasoning(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,
+    }
+}
+
+fn picture(media: &Media) -> Content<'_> {
+    Content::InputImage {
+        detail: "auto",
+        image_url: MediaUrl(media),
     }
 }
 
@@ -172,8 +184,16 @@ fn call(call: &ToolCall) -> Item<'_> {
 }
 
 fn output(result: &ToolResult) -> Item<'_> {
+    let output = match result.images.is_empty() {
+        true => Output::Text(&result.text),
+        false => {
+            let text = spoken(&result.text).map(|text| Content::InputText { text: text.into() });
+            let images = result.images.iter().map(picture);
+            Output::Contents(text.into_iter().chain(images).collect())
+        }
+    };
     Item::FunctionCallOutput {
         call_id: result.call.as_str(),
-        output: &result.text,
+        output,
     }
 }

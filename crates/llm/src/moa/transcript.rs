@@ -48,9 +48,10 @@ fn line(part: &Part) -> Option<String> {
         Part::Reasoning(_) => None,
         Part::ToolCall(call) => Some(format!("[calls {} with {}]", call.name, arguments(call))),
         Part::ToolResult(result) => Some(format!(
-            "[result of {}]\n{}",
+            "[result of {}]\n{}{}",
             result.tool,
-            shortened(&result.text)
+            shortened(&result.text),
+            "\n[an image]".repeat(result.images.len())
         )),
     }
 }
@@ -94,7 +95,7 @@ mod tests {
         let messages = [
             Message {
                 role: Role::User,
-                parts: vec![Part::text("look"), Part::Image(image)],
+                parts: vec![Part::text("look"), Part::Image(image.clone())],
             },
             Message {
                 role: Role::Assistant,
@@ -104,14 +105,14 @@ mod tests {
                     Part::ToolCall(call),
                 ],
             },
-            Message::result(result),
+            Message::result(result.with_images(vec![image])),
         ];
         let told = of(&messages);
         assert!(told.starts_with(
             "[user]\nlook\n[an image]\n\n[assistant]\nI look\n[calls read_file with {\"path\":\"a\"}]\n\n\
              [tool]\n[result of read_file]\nbeginü"
         ));
-        assert!(told.contains("\n[…]\n") && told.ends_with("üend"));
+        assert!(told.contains("\n[…]\n") && told.ends_with("üend\n[an image]"));
         assert!(told.len() < DETAIL_BYTES_MAX + 200);
     }
 

@@ -8,6 +8,7 @@ mod discovering;
 mod hostile;
 mod logins;
 mod moa;
+mod pictures;
 mod prefix;
 mod real_model;
 mod recovery;

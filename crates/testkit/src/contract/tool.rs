@@ -204,7 +204,7 @@ async fn a_valid_call_succeeds_with_text(tool: &dyn Tool, valid: Value, cwd: &Pa
         }
     };
     match call.await {
-        Ok(ToolOutput { text }) => assert!(!text.is_empty(), "{name}: says nothing"),
+        Ok(ToolOutput { text, .. }) => assert!(!text.is_empty(), "{name}: says nothing"),
         Err(error) => panic!("{name}: {valid} failed: {error:?}"),
     }
 }

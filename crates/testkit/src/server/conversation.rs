@@ -27,7 +27,7 @@ pub(crate) enum Role {
 impl Conversation {
     pub(crate) fn read(wire: Wire, body: &Value) -> Self {
         let messages = match wire {
-            Wire::Chat | Wire::Ollama => items(body, "messages").map(plain_message).collect(),
+            Wire::Chat | Wire::Ollama => chat_messages(body),
             Wire::Messages => items(body, "messages").flat_map(messages_message).collect(),
             Wire::Gemini => items(body, "contents").flat_map(gemini_content).collect(),
             Wire::Responses => responses_input(&body["input"]),
@@ -84,6 +84,24 @@ impl Role {
 
 fn items<'a>(body: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     body[key].as_array().into_iter().flatten()
+}
+
+/// Reads chat messages. Results cannot hold pictures there, so those of a step follow it, as if from the user.
+fn chat_messages(body: &Value) -> Vec<Message> {
+    let mut messages: Vec<Message> = Vec::new();
+    for message in items(body, "messages") {
+        let mut read = plain_message(message);
+        let is_after_result = messages.last().is_some_and(|last| last.role == Role::Tool);
+        if is_after_result && read.role == Role::User && has_picture(message) {
+            read.role = Role::Tool;
+        }
+        messages.push(read);
+    }
+    messages
+}
+
+fn has_picture(message: &Value) -> bool {
+    items(message, "content").any(|part| part["type"] == "image_url")
 }
 
 fn plain_message(message: &Value) -> Message {
@@ -238,6 +256,20 @@ mod tests {
                 {"type": "function_call_output", "call_id": "a", "output": "41"},
                 {"type": "function_call_output", "call_id": "b", "output": "42"}]}),
         );
+    }
+
+    #[test]
+    fn pictures_behind_a_tool_result_are_part_of_it() {
+        let mut body = json!({"messages": [
+            {"role": "user", "content": "why?"},
+            {"role": "assistant", "content": null, "tool_calls": [{"id": "a"}]},
+            {"role": "tool", "tool_call_id": "a", "content": "a picture"},
+            {"role": "user", "content": [{"type": "text", "text": "42"},
+                {"type": "image_url", "image_url": {"url": "data:"}}]}]});
+        check(Wire::Chat, &body);
+        body["messages"][3]["content"] = json!("really?");
+        let conversation = Conversation::read(Wire::Chat, &body);
+        assert_eq!(conversation.last_user_text(), "really?");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use hermes_core::{
 };
 use serde_json::json;
 
-use crate::Place;
+use crate::{Place, context};
 
 const PROCESS: &str = "process";
 
@@ -193,4 +193,19 @@ fn what_is_typed_is_judged_like_a_command() {
     };
     assert_eq!(consent("ls"), Consent::NotNeeded);
     assert!(matches!(consent("rm -rf /"), Consent::Forbidden { .. }));
+}
+
+#[tokio::test]
+async fn a_line_typed_in_pieces_is_judged_as_a_whole() {
+    let place = started().await;
+    let (tool, cx) = (place.tool(PROCESS), context(place.root()));
+    let arguments =
+        |action: &str, data: &str| json!({"action": action, "session_id": "proc_1", "data": data});
+    let consent = |data: &str| tool.consent(&arguments("submit", data), &cx.session, place.root());
+    tool.run(arguments("write", "rm -r"), &cx).await.unwrap();
+    assert!(matches!(consent("f /"), Consent::Forbidden { .. }));
+    tool.run(arguments("submit", " \\"), &cx).await.unwrap();
+    assert!(matches!(consent("-f /"), Consent::Forbidden { .. }));
+    tool.run(arguments("submit", "x"), &cx).await.unwrap();
+    assert_eq!(consent("/"), Consent::NotNeeded);
 }

@@ -202,6 +202,7 @@ fn busy_scene(columns: u16, rows: u16) -> Scene {
         status: ResultStatus::Failed,
         text: "running\nexit code 101".into(),
         elapsed_ms: 12_000,
+        images: 0,
     });
     scene.event(Event::ReplyFinished {
         usage: Usage {
@@ -411,6 +412,64 @@ fn what_an_interrupt_forgets_comes_back_into_the_input() {
     scene.event(Event::Notice { notice });
     scene.end(TurnEnd::Interrupted);
     assert_eq!(scene.app.draft(), "two\n\nthree\n\nfour");
+}
+
+/// The end of a process begins a turn by itself; the session hears of it before the words that were just sent.
+#[test]
+fn what_was_said_while_news_began_a_turn_comes_after_them() {
+    let mut scene = Scene::new(80, 24);
+    assert_eq!(ops(scene.send("mine")), [say("mine")]);
+    scene.host(FromHost::Reported("a process ended".into()));
+    scene.event(Event::TurnStarted { turn: "t".into() });
+    assert!(scene.screen().contains("waits: mine"));
+    scene.event(Event::TurnEnded {
+        turn: "t".into(),
+        end: TurnEnd::Finished,
+    });
+    scene.event(Event::TurnStarted { turn: "t2".into() });
+    let screen = scene.screen();
+    assert!(
+        screen.contains("› mine") && !screen.contains("waits"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn an_interrupt_of_news_gives_back_what_was_said_meanwhile() {
+    for is_told_late in [false, true] {
+        let mut scene = Scene::new(80, 24);
+        scene.send("mine");
+        if is_told_late {
+            scene.control('c');
+        }
+        scene.host(FromHost::Reported("a process ended".into()));
+        scene.event(Event::TurnStarted { turn: "t".into() });
+        if !is_told_late {
+            scene.control('c');
+        }
+        let notice = Notice::Forgotten { messages: 1 };
+        scene.event(Event::Notice { notice });
+        scene.end(TurnEnd::Interrupted);
+        assert_eq!(scene.app.draft(), "mine", "told late: {is_told_late}");
+    }
+}
+
+#[test]
+fn news_show_that_a_turn_begins_and_take_nothing_that_waits() {
+    let mut scene = Scene::new(80, 24);
+    scene.host(FromHost::Reported("a process ended".into()));
+    assert!(
+        scene.screen().contains("Ctrl-C stops it"),
+        "{}",
+        scene.screen()
+    );
+    scene.send("/queue later");
+    scene.event(Event::TurnStarted { turn: "t".into() });
+    assert!(
+        scene.screen().contains("waits: later"),
+        "{}",
+        scene.screen()
+    );
 }
 
 #[test]
@@ -681,6 +740,27 @@ fn the_status_row_names_the_mode_of_vi_keys() {
 }
 
 #[test]
+fn a_call_says_how_many_pictures_it_showed() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("go");
+    scene.call("c1", "read_file", json!({"path": "cat.png"}));
+    scene.event(Event::CallFinished {
+        call: "c1".into(),
+        tool: "read_file".into(),
+        status: ResultStatus::Ok,
+        text: "cat.png: PNG image, 64×48, 1 KB".into(),
+        elapsed_ms: 1,
+        images: 1,
+    });
+    scene.screen();
+    let printed: String = scene.printed.iter().map(ToString::to_string).collect();
+    assert!(
+        printed.contains("✓ read_file cat.png (1 picture)"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn nothing_a_model_says_reaches_the_terminal_as_an_order() {
     let mut scene = Scene::new(80, 24);
     scene.begin("go");
@@ -692,6 +772,7 @@ fn nothing_a_model_says_reaches_the_terminal_as_an_order() {
         status: ResultStatus::Failed,
         text: "no\u{1b}[2J\u{9b}1m".into(),
         elapsed_ms: 1,
+        images: 0,
     });
     scene.host(FromHost::Told("told\u{1b}[2J".into()));
     scene.end(TurnEnd::Finished);

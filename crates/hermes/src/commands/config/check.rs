@@ -1,6 +1,8 @@
 //! `hermes config check`: every mistake in the settings files, with its place.
 
-use hermes_config::{DotEnv, Environment, Home, Settings, Sources, UserConfig, load_environment};
+use hermes_config::{
+    DotEnv, Environment, Home, LoadError, Settings, Sources, UserConfig, load_environment,
+};
 
 use crate::commands::already_told;
 use crate::failure::Outcome;
@@ -8,11 +10,13 @@ use crate::output::println;
 
 pub(super) fn run(home: &Home, process: &Environment) -> Outcome<()> {
     let problems = problems(home, process);
-    if problems.is_empty() {
-        return println("ok");
-    }
     problems.iter().try_for_each(|problem| println(problem))?;
-    Err(already_told())
+    let unused = unused(home, process);
+    unused.iter().try_for_each(|unused| println(unused))?;
+    match problems.is_empty() {
+        true => println("ok"),
+        false => Err(already_told()),
+    }
 }
 
 /// Lists what is wrong, one line each; empty when all is well.
@@ -37,17 +41,17 @@ pub(crate) fn variable_problems(home: &Home) -> Vec<String> {
     }
 }
 
+/// What is set for nothing: no mistake, and worth knowing for whoever wonders.
+fn unused(home: &Home, process: &Environment) -> Vec<String> {
+    let environment = load_environment(process.clone(), home).unwrap_or_else(|_| process.clone());
+    let unused = load(home, &environment).map(|settings| settings.unused());
+    let unused = unused.unwrap_or_default();
+    unused.iter().map(ToString::to_string).collect()
+}
+
 /// What is wrong with `config.yaml` and the files beside it.
 fn setting_problems(home: &Home, environment: &Environment) -> Vec<String> {
-    let working_directory = std::env::current_dir().ok();
-    let loaded = Settings::load(&Sources {
-        home,
-        environment,
-        working_directory: working_directory.as_deref(),
-        flags: Vec::new(),
-        user_config: UserConfig::Read,
-    });
-    match loaded {
+    match load(home, environment) {
         Ok(settings) => settings
             .problems()
             .iter()
@@ -55,4 +59,15 @@ fn setting_problems(home: &Home, environment: &Environment) -> Vec<String> {
             .collect(),
         Err(error) => vec![format!("{error} ({})", error.hint())],
     }
+}
+
+fn load(home: &Home, environment: &Environment) -> Result<Settings, LoadError> {
+    let working_directory = std::env::current_dir().ok();
+    Settings::load(&Sources {
+        home,
+        environment,
+        working_directory: working_directory.as_deref(),
+        flags: Vec::new(),
+        user_config: UserConfig::Read,
+    })
 }

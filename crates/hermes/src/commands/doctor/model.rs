@@ -26,6 +26,7 @@ pub(super) async fn checks(base: &Base, is_offline: bool) -> Vec<Check> {
         Err(failure) => {
             const ASK: &str = "`hermes setup model` asks for what is needed and tries it";
             let fix = match failure.hint {
+                Some(hint) if hint.contains("hermes setup") => hint,
                 Some(hint) => format!("{ASK}; or {hint}"),
                 None => ASK.to_owned(),
             };

@@ -210,6 +210,33 @@ fn an_explanation_names_every_layer_and_the_one_that_counts() {
 }
 
 #[test]
+fn settings_without_an_effect_are_told_and_no_mistake() {
+    let hermes = configured();
+    fs::write(
+        hermes.home().join("config.yaml"),
+        "tts: {provider: edge}\ndisplay: {skin: mono}\n",
+    )
+    .unwrap();
+    let checked = stdout(&hermes, &["config", "check"]);
+    contains(
+        &checked,
+        &[
+            "config.yaml:1:6: the settings of `tts` have no effect in this version",
+            "config.yaml:2:17: `display.skin` has no effect in this version",
+            "ok\n",
+        ],
+    );
+    let output = run(&hermes, &["doctor", "--offline"]);
+    contains(
+        &output.stdout,
+        &[
+            "! settings: 2 settings without effect",
+            "`hermes config check`",
+        ],
+    );
+}
+
+#[test]
 fn the_check_lists_mistakes_with_their_place() {
     let hermes = configured();
     assert_eq!(stdout(&hermes, &["config", "check"]), "ok\n");

@@ -19,6 +19,7 @@ pub(super) async fn check<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     odd_messages_come_back_byte_for_byte(open).await;
     a_session_is_created_with_its_first_entries_or_not_at_all(open).await;
     results_stand_in_the_order_of_their_calls(open).await;
+    the_pictures_of_a_result_come_back_byte_for_byte(open).await;
     how_the_last_turn_ended_is_known(open).await;
     an_append_is_all_or_nothing(open).await;
     a_call_has_exactly_one_result(open).await;
@@ -139,6 +140,34 @@ fn odd_messages() -> Vec<Message> {
             }),
         ]),
     ]
+}
+
+async fn the_pictures_of_a_result_come_back_byte_for_byte<S: Store>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let picture = |source| Media {
+        mime: "image/png".into(),
+        source,
+    };
+    let shown = result("a", "two pictures").with_images(vec![
+        picture(MediaSource::Base64("iVBORw0KGgo=".repeat(100_000))),
+        picture(MediaSource::Url("https://example.org/a.png".into())),
+    ]);
+    let entries = vec![
+        started("t", "go"),
+        replied("t", calling(&["a"])),
+        Entry::CallFinished {
+            turn: "t".into(),
+            result: shown.clone(),
+        },
+    ];
+    let store = place.open().await;
+    store.create(new_session("s1"), entries).await.unwrap();
+    drop(store);
+
+    let loaded = place.open().await.load(&"s1".into()).await.unwrap();
+    assert!(loaded.messages[2] == Message::result(shown), "it changed");
 }
 
 async fn a_session_is_created_with_its_first_entries_or_not_at_all<S: Store>(

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use hermes_core::{Archive, Entry, Role, SearchHit, SearchQuery, SessionId, Store};
+use hermes_core::{
+    Archive, Entry, Media, MediaSource, Role, SearchHit, SearchQuery, SessionId, Store,
+};
 
 use super::Place;
 use super::talk::{after, calling, ended, new_session, replied, result, started, told};
@@ -94,7 +96,10 @@ async fn results_of_tools_are_found<S: Store + Archive>(open: &impl AsyncFn(Path
         replied("t", calling(&["a"])),
         hermes_core::Entry::CallFinished {
             turn: "t".into(),
-            result: result("a", "segmentation fault"),
+            result: result("a", "segmentation fault").with_images(vec![Media {
+                mime: "image/png".into(),
+                source: MediaSource::Base64("picturedata".into()),
+            }]),
         },
         ended("t"),
     ];
@@ -103,6 +108,8 @@ async fn results_of_tools_are_found<S: Store + Archive>(open: &impl AsyncFn(Path
     let found = hits(&store, "segmentation").await;
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].role, Role::Tool);
+    let pictures = hits(&store, "picturedata").await;
+    assert_eq!(pictures, [], "nobody searches for the bytes of a picture");
 }
 
 async fn a_search_can_stay_in_one_session<S: Store + Archive>(open: &impl AsyncFn(PathBuf) -> S) {

@@ -129,6 +129,7 @@ pub(super) fn result(call: &str, text: &str) -> ToolResult {
         tool: "zeta".into(),
         text: text.into(),
         status: ResultStatus::Ok,
+        images: Vec::new(),
     }
 }
 

@@ -1,0 +1,165 @@
+//! Settings that are known, kept and checked, and that nothing reads yet: files of Hermes Agent hold them, and whoever
+//! wrote one should hear that it changes nothing.
+
+use serde_json::Value;
+
+use crate::{
+    key::Key,
+    layer::Layer,
+    origin::Problem,
+    yaml::{Content, Node},
+};
+
+/// Settings without an effect, and sections of which no setting has one. Whoever gives one an effect takes it off.
+pub const UNUSED: &[&str] = &[
+    "model.ollama_num_ctx",
+    "model.persist_switch_by_default",
+    "openrouter",
+    "prompt_caching",
+    "auxiliary.transient_retries",
+    "auxiliary.vision",
+    "auxiliary.web_extract",
+    "auxiliary.compression",
+    "auxiliary.approval.extra_body",
+    "auxiliary.title_generation",
+    "auxiliary.background_review",
+    "agent.service_tier",
+    "agent.reasoning_overrides",
+    "agent.tool_use_enforcement",
+    "agent.intent_ack_continuation",
+    "agent.task_completion_guidance",
+    "agent.parallel_tool_call_guidance",
+    "agent.environment_probe",
+    "agent.environment_hint",
+    "agent.coding_context",
+    "agent.coding_instructions",
+    "agent.verify_guidance",
+    "agent.verify_on_stop",
+    "agent.max_verify_nudges",
+    "agent.image_input_mode",
+    "agent.local_stream_stale_timeout",
+    "agent.gateway_timeout",
+    "agent.gateway_timeout_warning",
+    "agent.gateway_notify_interval",
+    "agent.gateway_auto_continue_freshness",
+    "agent.restart_drain_timeout",
+    "max_concurrent_sessions",
+    "max_live_sessions",
+    "goals",
+    "compression",
+    "context",
+    "context_file_max_chars",
+    "memory",
+    "skills.inline_shell",
+    "skills.inline_shell_timeout",
+    "skills.guard_agent_created",
+    "skills.write_approval",
+    "skills.creation_nudge_interval",
+    "skills.platform_disabled",
+    "tool_loop_guardrails",
+    "terminal.home_mode",
+    "terminal.persistent_shell",
+    "web.backend",
+    "web.search_backend",
+    "web.extract_backend",
+    "approvals.cron_mode",
+    "approvals.mcp_reload_confirm",
+    "approvals.destructive_slash_confirm",
+    "hooks",
+    "hooks_auto_accept",
+    "security.allow_lazy_installs",
+    "privacy",
+    "display.interface",
+    "display.streaming",
+    "display.memory_notifications",
+    "display.final_response_markdown",
+    "display.skin",
+    "display.language",
+    "display.inline_diffs",
+    "display.file_mutation_verifier",
+    "display.turn_completion_explainer",
+    "display.resume_display",
+    "display.interim_assistant_messages",
+    "display.tool_progress_command",
+    "display.tool_progress_grouping",
+    "display.friendly_tool_labels",
+    "display.runtime_footer",
+    "display.platforms",
+    "timezone",
+    "sessions",
+    "logging.max_size_mb",
+    "logging.backup_count",
+    "network",
+    "browser",
+    "clarify",
+    "cron",
+    "curator",
+    "gateway",
+    "group_sessions_per_user",
+    "honcho",
+    "image_gen",
+    "kanban",
+    "lsp",
+    "multiplex_profiles",
+    "platform_hints",
+    "platforms",
+    "plugins",
+    "prefill_messages_file",
+    "profile_routes",
+    "reset_triggers",
+    "secrets",
+    "session_reset",
+    "streaming",
+    "stt",
+    "thread_sessions_per_user",
+    "tts",
+    "unauthorized_dm_behavior",
+    "updates",
+    "video_gen",
+    "voice",
+    "worktree",
+    "worktree_sync",
+];
+
+/// Tells whether a setting, or the section it stands in, has no effect.
+pub(crate) fn is_unused(key: &Key) -> bool {
+    let segments = key.segments();
+    (1..=segments.len()).any(|depth| UNUSED.contains(&segments[..depth].join(".").as_str()))
+}
+
+/// What the files say about settings without an effect. What they say of built-in values is no news: files that a
+/// program wrote hold many of those.
+pub(crate) fn unused(layers: &[Layer], defaults: &Node) -> Vec<Problem> {
+    let files = layers.iter().filter(|layer| layer.source.file().is_some());
+    let told = files.flat_map(|layer| UNUSED.iter().filter_map(|name| said(layer, name, defaults)));
+    told.collect()
+}
+
+fn said(layer: &Layer, name: &str, defaults: &Node) -> Option<Problem> {
+    let path: Vec<String> = name.split('.').map(str::to_owned).collect();
+    let node = layer.root.find(&path)?;
+    let default = defaults.find(&path).map(Node::to_value);
+    if says_nothing_new(&node.to_value(), &default.unwrap_or_default()) {
+        return None;
+    }
+    let message = match node.content {
+        Content::Map(_) => format!("the settings of `{name}` have no effect in this version"),
+        _ => format!("`{name}` has no effect in this version"),
+    };
+    Some(Problem {
+        message,
+        origin: layer.origin(node.at),
+        hint: None,
+    })
+}
+
+/// Whether a value repeats what is built in, as far as it goes.
+fn says_nothing_new(value: &Value, default: &Value) -> bool {
+    match (value, default) {
+        (Value::Null, _) => true,
+        (Value::Object(fields), Value::Object(known)) => fields
+            .iter()
+            .all(|(name, value)| says_nothing_new(value, known.get(name).unwrap_or(&Value::Null))),
+        (value, default) => value == default,
+    }
+}
