@@ -23,7 +23,7 @@ pub enum ReadError {
     NotText { path: PathBuf, offset: usize },
     #[error("`{}` is larger than {FILE_BYTES_MAX} bytes", path.display())]
     TooLarge { path: PathBuf },
-    #[error("cannot read `{}`", path.display())]
+    #[error("cannot read `{}`: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
@@ -41,7 +41,7 @@ impl ReadError {
 
 /// A file that cannot be written; what was there before is unchanged.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write `{}`; it is unchanged", path.display())]
+#[error("cannot write `{}`, which is unchanged: {source}", path.display())]
 pub struct WriteError {
     pub path: PathBuf,
     pub source: io::Error,

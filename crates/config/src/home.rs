@@ -76,7 +76,7 @@ pub enum HomeError {
     Write(#[from] WriteError),
     #[error("`{}` exists but is not a directory", path.display())]
     NotADirectory { path: PathBuf },
-    #[error("cannot create `{}`", path.display())]
+    #[error("cannot create `{}`: {source}", path.display())]
     Create { path: PathBuf, source: io::Error },
 }
 
@@ -107,8 +107,15 @@ impl HomeError {
             Self::NotADirectory { .. } => {
                 "move the file aside, or set `HERMES_HOME` to another folder".to_owned()
             }
-            Self::Create { .. } => {
-                "check that you may write there, or set `HERMES_HOME` to another folder".to_owned()
+            Self::Create { path, source } => {
+                let way = match source.kind() {
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                        "free some space there".to_owned()
+                    }
+                    io::ErrorKind::ReadOnlyFilesystem => "mount its disk for writing".to_owned(),
+                    _ => format!("make it yours to write: `ls -ld '{}'`", path.display()),
+                };
+                format!("{way}, or set `HERMES_HOME` to another folder")
             }
         }
     }

@@ -43,7 +43,9 @@ pub use checkpoints::{
 pub use daytona::{Daytona, DaytonaSettings};
 pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::{child_environment, is_secret_name, named_variables};
-pub use fence::{Fence, FenceMeans, FencePlaces, Network, NotFenced};
+pub use fence::{
+    Fence, FenceMeans, FencePlaces, Forbidden, Network, NoBubblewrap, NoLandlock, NotFenced,
+};
 pub use local::Local;
 pub use modal::{Modal, ModalSettings};
 pub use program::{ProgramOutput, interactive, launch, output};

@@ -115,7 +115,7 @@ fn backend(base: &Base, luggage: Luggage) -> Outcome<(Arc<dyn Terminal>, Process
         other => Err(Failure::usage(format!(
             "`terminal.backend` is `{other}`, which this version cannot run commands on"
         ))
-        .hint("known: local, docker, ssh, singularity, daytona, modal")),
+        .hint("`hermes config set terminal.backend local`; known: local, docker, ssh, singularity, daytona, modal")),
     }
 }
 
@@ -143,8 +143,10 @@ fn local(base: &Base) -> Outcome<Local> {
         .and_then(|fence| Local::new(environment, shells).fenced(fence))
         .map(|local| local.reading(start_files))
         .map_err(|error| {
-            Failure::usage(format!("`terminal.sandbox` is on, but {error}"))
-                .hint("`hermes doctor` shows what this machine has; `hermes config set terminal.sandbox off` does without")
+            Failure::usage(format!("`terminal.sandbox` is on, but {error}")).hint(format!(
+                "{}; or `hermes config set terminal.sandbox off` does without",
+                error.fix()
+            ))
         })
 }
 
@@ -163,7 +165,7 @@ pub fn sandbox(base: &Base) -> Outcome<Option<Network>> {
         other => Err(Failure::usage(format!(
             "`terminal.sandbox` is `{other}`, which is no sandbox"
         ))
-        .hint("known: off, project, offline")),
+        .hint("`hermes config set terminal.sandbox project`; known: off, project, offline")),
     }
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use super::missing::{Forbidden, NoBubblewrap};
 use super::places::DEVICES;
 use super::{Fence, Network};
 use crate::program::find;
@@ -35,8 +36,8 @@ impl Wrapper {
     clippy::disallowed_methods,
     reason = "hermes-exec owns child processes"
 )]
-pub(super) fn find_working(environment: &[(OsString, OsString)]) -> Result<PathBuf, String> {
-    let program = find("bwrap", environment).ok_or("`bwrap` is not on the PATH")?;
+pub(super) fn find_working(environment: &[(OsString, OsString)]) -> Result<PathBuf, NoBubblewrap> {
+    let program = find("bwrap", environment).ok_or(NoBubblewrap::Missing)?;
     let tried = std::process::Command::new(&program)
         .args(["--ro-bind", "/", "/", "--unshare-net", "--", "true"])
         .env_clear()
@@ -48,9 +49,14 @@ pub(super) fn find_working(environment: &[(OsString, OsString)]) -> Result<PathB
         Ok(output) if output.status.success() => Ok(program),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            Err(format!("`bwrap` does not work here: {}", said.trim()))
+            Err(NoBubblewrap::NoNamespaces {
+                said: said.trim().to_owned(),
+                why: Forbidden::here(),
+            })
         }
-        Err(error) => Err(format!("`bwrap` does not start: {error}")),
+        Err(error) => Err(NoBubblewrap::NotStarted {
+            detail: error.to_string(),
+        }),
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
 use super::Fence;
+use super::missing::NoLandlock;
 
 /// The thread that starts fenced commands. It ends with this.
 #[derive(Debug)]
@@ -40,7 +41,8 @@ impl FencedThread {
             .name("fenced".to_owned())
             .spawn(serve)
             .map_err(|error| error.to_string())?;
-        is_ready.recv().map_err(|_| gone().to_string())??;
+        let restricted = is_ready.recv().map_err(|_| gone().to_string())?;
+        restricted.map_err(|error| error.to_string())?;
         Ok(Self { orders })
     }
 
@@ -66,7 +68,7 @@ impl Order {
 }
 
 /// Returns the version of Landlock here, or why it cannot be used. Tried on a thread of its own.
-pub(super) fn version() -> Result<i32, String> {
+pub(super) fn version() -> Result<i32, NoLandlock> {
     let nothing = Fence {
         writable: Vec::new(),
         readable: Vec::new(),
@@ -74,7 +76,11 @@ pub(super) fn version() -> Result<i32, String> {
     };
     std::thread::spawn(move || kernel::restrict_this_thread(&nothing))
         .join()
-        .unwrap_or_else(|_| Err(gone().to_string()))
+        .unwrap_or_else(|_| {
+            Err(NoLandlock::Refused {
+                detail: gone().to_string(),
+            })
+        })
 }
 
 fn gone() -> io::Error {
@@ -91,23 +97,49 @@ mod kernel {
     };
 
     use super::super::Fence;
+    use super::super::missing::NoLandlock;
     use super::super::places::DEVICES;
 
     /// The first version that guards against truncation and lets files move between folders: Linux 6.2.
     const NEEDED: ABI = ABI::V3;
 
     /// Restricts the calling thread, and returns the version of Landlock that does it.
-    pub(super) fn restrict_this_thread(fence: &Fence) -> Result<i32, String> {
+    pub(super) fn restrict_this_thread(fence: &Fence) -> Result<i32, NoLandlock> {
         match try_restrict(fence) {
-            Ok(status) => match status.landlock {
-                LandlockStatus::Available {
-                    effective_abi,
-                    kernel_abi,
-                } => Ok(kernel_abi.unwrap_or(effective_abi as i32)),
-                LandlockStatus::NotEnabled => Err("Landlock is not enabled".to_owned()),
-                LandlockStatus::NotImplemented => Err("this kernel has no Landlock".to_owned()),
+            Ok(status) => version_in(&status.landlock),
+            Err(error) => Err(why_not(&error)),
+        }
+    }
+
+    fn version_in(status: &LandlockStatus) -> Result<i32, NoLandlock> {
+        match *status {
+            LandlockStatus::Available {
+                effective_abi,
+                kernel_abi,
+            } => Ok(kernel_abi.unwrap_or(effective_abi as i32)),
+            LandlockStatus::NotEnabled => Err(NoLandlock::NotEnabled),
+            LandlockStatus::NotImplemented => Err(NoLandlock::NotBuiltIn),
+        }
+    }
+
+    /// Asks for whatever the kernel has: how much that is tells why it was not enough. The calling thread is good for
+    /// nothing afterwards.
+    fn why_not(error: &RulesetError) -> NoLandlock {
+        let tried = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(NEEDED))
+            .and_then(Ruleset::create)
+            .and_then(|ruleset| ruleset.restrict_self());
+        let found = match tried {
+            Ok(status) => version_in(&status.landlock),
+            Err(_) => Ok(NEEDED as i32),
+        };
+        match found {
+            Ok(version) if version < NEEDED as i32 => NoLandlock::TooOld { version },
+            Ok(_) => NoLandlock::Refused {
+                detail: error.to_string(),
             },
-            Err(error) => Err(format!("Landlock of Linux 6.2 is needed: {error}")),
+            Err(missing) => missing,
         }
     }
 
@@ -129,8 +161,9 @@ mod kernel {
 #[cfg(not(target_os = "linux"))]
 mod kernel {
     use super::super::Fence;
+    use super::super::missing::NoLandlock;
 
-    pub(super) fn restrict_this_thread(_: &Fence) -> Result<i32, String> {
-        Err("only Linux has Landlock".to_owned())
+    pub(super) fn restrict_this_thread(_: &Fence) -> Result<i32, NoLandlock> {
+        Err(NoLandlock::NotLinux)
     }
 }

@@ -6,6 +6,7 @@
 
 mod bubblewrap;
 mod landlock;
+mod missing;
 mod places;
 
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::{Child, Command};
 
+pub use missing::{Forbidden, NoBubblewrap, NoLandlock};
 pub use places::{FencePlaces, NotFenced};
 
 /// What fenced commands may do. Everything that is not named is out of reach.
@@ -35,9 +37,9 @@ pub enum Network {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FenceMeans {
     /// The version of Landlock, or why there is none that is good enough.
-    pub landlock: Result<i32, String>,
+    pub landlock: Result<i32, NoLandlock>,
     /// Where `bwrap` is, or why it cannot be used.
-    pub bubblewrap: Result<PathBuf, String>,
+    pub bubblewrap: Result<PathBuf, NoBubblewrap>,
 }
 
 impl FenceMeans {
@@ -69,12 +71,12 @@ impl Standing {
         }
         match bubblewrap::find_working(environment) {
             Ok(program) => Ok(Self::Bubblewrap(bubblewrap::Wrapper::new(program, &fence))),
-            Err(bubblewrap) if fence.network == Network::Closed => {
-                Err(NotFenced::NetworkStaysOpen { bubblewrap })
-            }
-            Err(bubblewrap) => Err(NotFenced::NoMeans {
-                landlock: landlock::version().err().unwrap_or_default(),
-                bubblewrap,
+            Err(bubblewrap) => Err(match landlock::version() {
+                Err(landlock) if fence.network == Network::Open => NotFenced::NoMeans {
+                    landlock,
+                    bubblewrap,
+                },
+                _ => NotFenced::NetworkStaysOpen { bubblewrap },
             }),
         }
     }

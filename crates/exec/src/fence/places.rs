@@ -3,6 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::missing::{NoBubblewrap, NoLandlock};
 use super::{Fence, Network};
 
 /// Top-level folders that are nobody's programs: homes, and the sockets of services.
@@ -65,17 +66,34 @@ pub struct FencePlaces {
 /// Why there is no fence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotFenced {
-    #[error("a fence around `{}` would let commands into `{}`; start Hermes in the folder of a project", project.display(), private.display())]
+    #[error("a fence around `{}` would let commands into `{}`", project.display(), private.display())]
     TooWide { project: PathBuf, private: PathBuf },
     #[error("nothing here can fence commands in: {landlock}; {bubblewrap}")]
     NoMeans {
-        landlock: String,
-        bubblewrap: String,
+        landlock: NoLandlock,
+        bubblewrap: NoBubblewrap,
     },
     #[error("only bubblewrap can cut commands off from the network: {bubblewrap}")]
-    NetworkStaysOpen { bubblewrap: String },
+    NetworkStaysOpen { bubblewrap: NoBubblewrap },
     #[error("the kernel refused the fence: {detail}")]
     Refused { detail: String },
+}
+
+impl NotFenced {
+    /// What to do about it, besides doing without a fence.
+    pub fn fix(&self) -> String {
+        match self {
+            Self::TooWide { .. } => "start Hermes in the folder of a project".to_owned(),
+            Self::NoMeans {
+                landlock,
+                bubblewrap,
+            } => format!("{}; or {}", bubblewrap.fix(), landlock.fix()),
+            Self::NetworkStaysOpen { bubblewrap } => bubblewrap.fix(),
+            Self::Refused { .. } => {
+                "`hermes config set terminal.sandbox offline` uses bubblewrap instead".to_owned()
+            }
+        }
+    }
 }
 
 impl Fence {

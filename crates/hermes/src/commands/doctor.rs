@@ -13,7 +13,9 @@ mod terminal;
 
 use std::io;
 
-use hermes_config::{Environment, Home, Settings, Sources, UserConfig, load_environment};
+use hermes_config::{
+    Environment, Home, LoadError, Problem, Settings, Source, Sources, UserConfig, load_environment,
+};
 use serde_json::{Value, json};
 
 use super::already_told;
@@ -62,6 +64,8 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
         checks.extend(model::logins(&base));
         checks.extend(models);
         checks.extend(servers);
+    } else {
+        checks.push(not_looked_at());
     }
     report(&checks, args, &environment)
 }
@@ -159,25 +163,59 @@ fn load_settings(
         user_config,
     });
     match loaded {
-        Err(error) => (
-            None,
-            vec![Check::broken(NAME, error.to_string(), error.hint())],
-        ),
+        Err(error) => {
+            let fix = match &error {
+                LoadError::Read(error) => files::to_make_readable(error),
+                error => error.hint().to_owned(),
+            };
+            (None, vec![Check::broken(NAME, error.to_string(), fix)])
+        }
         Ok(settings) if settings.problems().is_empty() => {
-            let path = home.config_yaml();
-            (
-                Some(settings),
-                vec![Check::good(NAME, path.display().to_string())],
-            )
+            let found = Check::good(NAME, read_from(home, user_config));
+            (Some(settings), vec![found])
         }
         Ok(settings) => {
-            let problem = |problem: &hermes_config::Problem| {
-                Check::doubtful(NAME, problem.to_string(), "`hermes config edit`")
+            let problem = |problem: &Problem| {
+                Check::doubtful(NAME, problem.to_string(), to_mend(&problem.origin.source))
             };
             let found = settings.problems().iter().map(problem).collect();
             (Some(settings), found)
         }
     }
+}
+
+/// Which settings count: those of the file, where there is one.
+fn read_from(home: &Home, user_config: UserConfig) -> String {
+    let path = home.config_yaml();
+    let path = path.display();
+    match user_config {
+        UserConfig::Ignore => format!("`{path}` is ignored, as asked; built-in settings are used"),
+        UserConfig::Read if home.config_yaml().exists() => path.to_string(),
+        UserConfig::Read => format!(
+            "no `{path}` yet; built-in settings are used (`hermes setup`, or `hermes config set KEY VALUE`, makes one)"
+        ),
+    }
+}
+
+/// Where a wrong setting is put right.
+fn to_mend(source: &Source) -> String {
+    match source {
+        Source::Project(path) | Source::Managed(path) => {
+            format!("mend that line of `{}`", path.display())
+        }
+        Source::User(_) | Source::Variable(_) | Source::Defaults | Source::Flags => {
+            "`hermes config edit`".to_owned()
+        }
+    }
+}
+
+/// What needs settings is not to be passed over in silence.
+fn not_looked_at() -> Check {
+    Check::doubtful(
+        "model",
+        "not looked at, nor are commands and MCP servers, as the settings cannot be read",
+        "mend the settings, then `hermes doctor` again",
+    )
 }
 
 /// Settings that are there for nothing, in one line: `config check` lists them.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use hermes_core::{CancellationToken, CommandExit, Progress, SessionId, ShellCommand, Terminal};
+use hermes_core::{
+    CancellationToken, CommandExit, Progress, SessionId, ShellCommand, Terminal, TerminalError,
+};
 
 use super::layout::one_line;
 use crate::base::Base;
@@ -27,7 +29,7 @@ pub(super) async fn try_terminal(base: &Base, deadline: Duration) -> Outcome<Ans
     let terminals = Terminals::to_try(base)?;
     let (elapsed, system) = ask(base, terminals.terminal.as_ref(), WHO, deadline)
         .await
-        .map_err(|problem| Failure::new(problem).hint(advice(&backend)))?;
+        .map_err(|problem| Failure::new(problem).hint(advice(base, &backend)))?;
     Ok(Answered { elapsed, system })
 }
 
@@ -56,6 +58,8 @@ pub(super) async fn ask(
     let seconds = deadline.as_secs();
     let output = match ran {
         Ok(Ok(output)) => output,
+        // It is the way there that was lost: nothing has run yet that could be.
+        Ok(Err(TerminalError::Lost { detail })) => return Err(one_line(&detail)),
         Ok(Err(error)) => return Err(one_line(&error.to_string())),
         Err(_) => return Err(format!("nothing answered within {seconds} s")),
     };
@@ -69,17 +73,25 @@ pub(super) async fn ask(
 }
 
 /// What usually helps when a place cannot be reached.
-fn advice(backend: &str) -> &'static str {
+fn advice(base: &Base, backend: &str) -> String {
+    match backend {
+        "ssh" => format!(
+            "log in once by hand: `{} true` must work without a password (a key, or ssh-agent)",
+            login(base)
+        ),
+        backend => usual_advice(backend).to_owned(),
+    }
+}
+
+fn usual_advice(backend: &str) -> &'static str {
     match backend {
         "local" => {
             "try `time bash -lc true`: a start file such as ~/.bashrc may hang, and \
              `hermes config set terminal.auto_source_bashrc false` does without them"
         }
-        "ssh" => {
-            "log in once by hand: `ssh -p PORT USER@HOST true` must work without a password (a key, or ssh-agent)"
-        }
         "docker" => {
-            "check that the engine runs and is yours to use: `docker info`; DOCKER_HOST names another socket"
+            "`docker info` has to work for you: start the engine (`sudo systemctl start docker`, or Docker Desktop), \
+             join its group (`sudo usermod -aG docker $USER`, then log in anew), or name its socket in DOCKER_HOST"
         }
         "singularity" | "apptainer" => {
             "check the program and the image: `apptainer exec IMAGE true`"
@@ -90,4 +102,20 @@ fn advice(backend: &str) -> &'static str {
         }
         _ => "`hermes setup terminal` chooses another place",
     }
+}
+
+/// The command that leads to the host of the settings.
+fn login(base: &Base) -> String {
+    let text = |key: &str| base.settings.string(key).unwrap_or_default();
+    let port = base.settings.u64("terminal.ssh_port").unwrap_or(22);
+    let key = match text("terminal.ssh_key").as_str() {
+        "" => String::new(),
+        key => format!(" -i {key}"),
+    };
+    let user = match text("terminal.ssh_user").as_str() {
+        "" => String::new(),
+        user => format!("{user}@"),
+    };
+    let host = text("terminal.ssh_host");
+    one_line(&format!("ssh -p {port}{key} {user}{host}"))
 }

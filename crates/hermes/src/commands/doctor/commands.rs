@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use hermes_config::Source;
+
 use super::files::is_writable;
 use super::{Check, find_program};
 use crate::base::Base;
 use crate::commands::layout::one_line;
 use crate::commands::try_terminal::{ask, try_terminal};
-use crate::failure::Failure;
+use crate::failure::{Failure, code};
 use crate::terminals::Terminals;
 
 const FIX: &str = "`hermes setup terminal` asks what is needed and tries it";
@@ -33,7 +35,7 @@ pub(super) async fn checks(base: &Base, offline: bool) -> Vec<Check> {
                 NAME,
                 format!("run over {backend}; not tried, as asked"),
             )],
-            Err(failure) => vec![broken(NAME, failure)],
+            Err(failure) => vec![broken(base, NAME, failure)],
         };
     }
     // Shells keep what they are left with in the home, which is not ours to make.
@@ -58,30 +60,42 @@ pub(super) async fn checks(base: &Base, offline: bool) -> Vec<Check> {
             vec![ran, python(base, &backend).await]
         }
         Err(failure) => {
+            // A place that cannot even be named is told by its setting.
             let message = match backend.as_str() {
                 LOCAL => failure.message,
+                _ if failure.code == code::USAGE => failure.message,
                 backend => format!("over {backend}: {}", failure.message),
             };
-            vec![broken(NAME, Failure { message, ..failure })]
+            vec![broken(base, NAME, Failure { message, ..failure })]
         }
     }
 }
 
-fn broken(name: &'static str, failure: Failure) -> Check {
-    let fix = match failure.hint {
-        Some(hint) => format!("{hint}; or {FIX}"),
-        None => FIX.to_owned(),
-    };
+fn broken(base: &Base, name: &'static str, failure: Failure) -> Check {
+    // What the files say does not count as long as a variable says otherwise.
+    let variable = variable(base).filter(|_| failure.code == code::USAGE);
+    let unset = variable.map(|name| format!("`unset {name}`, or give it another value"));
+    let ways = [unset, failure.hint, Some(FIX.to_owned())];
+    let fix = ways.into_iter().flatten().collect::<Vec<_>>().join("; or ");
     Check::broken(name, failure.message, fix)
+}
+
+/// The variable that says where commands run, if one does.
+fn variable(base: &Base) -> Option<&'static str> {
+    match base.settings.origin("terminal.backend")?.source {
+        Source::Variable(name) => Some(name),
+        _ => None,
+    }
 }
 
 /// Asks the Python that `execute_code` would use for its version.
 async fn python(base: &Base, backend: &str) -> Check {
     const NAME: &str = "python3";
-    const INSTALL: &str = "install Python 3.8 or newer there, or do without execute_code";
+    const INSTALL: &str = "install Python 3.8 or newer there (`sudo apt install python3`), or do without: \
+                           `hermes tools disable code_execution`";
     let terminals = match Terminals::to_try(base) {
         Ok(terminals) => terminals,
-        Err(failure) => return broken(NAME, failure),
+        Err(failure) => return broken(base, NAME, failure),
     };
     let asked = ask(
         base,
@@ -105,7 +119,7 @@ async fn python(base: &Base, backend: &str) -> Check {
         ),
         Ok((None, _)) | Err(_) => Check::doubtful(
             NAME,
-            format!("does not run {place}, so execute_code does not work"),
+            format!("does not run ({place}), so execute_code does not work"),
             INSTALL,
         ),
     }

@@ -1,20 +1,24 @@
 //! What is on disk: the home, its permissions, `.env`, the database, the space left.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use hermes_config::{DotEnv, Home, PermissionProblem, check_permissions};
+use hermes_config::{DotEnv, Home, PermissionProblem, ReadError, check_permissions};
 use hermes_core::{Archive as _, Store as _, StoreError};
 use hermes_store::{Health, SqliteStore};
-use rustix::fs::Access;
+use rustix::fs::{Access, StatVfsMountFlags};
 
 use super::{Check, Repair};
 use crate::commands::layout::{count, size};
 
 /// Below this a long session may fill the disk.
 const FREE_BYTES_MIN: u64 = 200_000_000;
+/// Below this not even one turn with a few long results is sure to be recorded.
+const FREE_BYTES_NEEDED: u64 = 10_000_000;
 
 const WITH_FIX: &str = "`hermes doctor --fix`";
+const ELSEWHERE: &str = "set HERMES_HOME to a folder of your own";
 
 pub(super) fn home(home: &Home, repair: Repair) -> Vec<Check> {
     let mut checks = vec![folder(home, repair)];
@@ -45,11 +49,12 @@ fn folder(home: &Home, repair: Repair) -> Check {
         );
     }
     if repair == Repair::Nothing {
-        return Check::doubtful(
-            NAME,
-            format!("`{path}` is not complete yet"),
-            format!("{WITH_FIX}, or any other command, makes it"),
-        );
+        let text = match home.directory().exists() {
+            true => format!("`{path}` has not all its folders yet"),
+            false => format!("`{path}` does not exist yet"),
+        };
+        let fix = format!("{WITH_FIX} makes it, and so does the first conversation");
+        return Check::doubtful(NAME, text, fix);
     }
     match home.create() {
         Ok(()) => Check::good(NAME, format!("made `{path}` and its folders")),
@@ -63,18 +68,52 @@ pub(super) fn is_writable(path: &Path) -> bool {
 
 /// What to do about a file or folder that cannot be written to.
 fn make_writable(path: &Path) -> String {
-    let us = rustix::process::geteuid().as_raw();
-    let owner = path.metadata().map_or(us, |file| file.uid());
-    to_make_writable(path, owner, us)
+    let disk = rustix::fs::statvfs(path);
+    let is_read_only = disk.is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY));
+    match is_read_only {
+        true => format!("{}, or {ELSEWHERE}", to_remount(path)),
+        false => to_open(path),
+    }
 }
 
-fn to_make_writable(path: &Path, owner: u32, us: u32) -> String {
+/// What to do about a file that cannot be read.
+pub(super) fn to_make_readable(error: &ReadError) -> String {
+    match error {
+        ReadError::Io { path, source } if source.kind() == ErrorKind::PermissionDenied => {
+            to_open(path)
+        }
+        ReadError::Io { path, .. } => {
+            format!(
+                "`cat '{}'` has to work; the disk may be damaged",
+                path.display()
+            )
+        }
+        error => error.hint().to_owned(),
+    }
+}
+
+/// What lets us at a file or folder: depends on whose it is.
+fn to_open(path: &Path) -> String {
+    let us = rustix::process::geteuid().as_raw();
+    match path.metadata() {
+        Ok(file) => format!("{}, or {ELSEWHERE}", change_of(path, file.uid(), us)),
+        Err(_) => {
+            format!("its folder is closed to you: use the account it belongs to, or {ELSEWHERE}")
+        }
+    }
+}
+
+fn change_of(path: &Path, owner: u32, us: u32) -> String {
     let change = match owner == us {
         true => "chmod -R u+rwX".to_owned(),
         false => format!("sudo chown -R {us}"),
     };
+    format!("`{change} '{}'`", path.display())
+}
+
+fn to_remount(path: &Path) -> String {
     format!(
-        "`{change} '{}'`, or set HERMES_HOME to a folder of your own",
+        "its disk is mounted read-only: `sudo mount -o remount,rw \"$(findmnt -no TARGET -T '{}')\"`",
         path.display()
     )
 }
@@ -84,11 +123,13 @@ fn permission(problem: &PermissionProblem, repair: Repair) -> Check {
     if repair == Repair::Nothing {
         let path = problem.path.display();
         let wanted = problem.wanted;
-        return Check::broken(
-            NAME,
-            problem.to_string(),
-            format!("{WITH_FIX}, or `chmod {wanted:o} '{path}'`"),
-        );
+        let us = rustix::process::geteuid().as_raw();
+        let is_ours = problem.path.metadata().is_ok_and(|file| file.uid() == us);
+        let fix = match is_ours {
+            true => format!("{WITH_FIX}, or `chmod {wanted:o} '{path}'`"),
+            false => format!("`sudo chmod {wanted:o} '{path}'`, once it is yours"),
+        };
+        return Check::broken(NAME, problem.to_string(), fix);
     }
     match problem.fix() {
         Ok(()) => Check::good(
@@ -110,7 +151,10 @@ pub(super) fn variables(home: &Home) -> Vec<Check> {
     let path = home.dot_env();
     let file = match DotEnv::open(&path) {
         Ok(file) => file,
-        Err(error) => return vec![Check::broken(NAME, error.to_string(), error.hint())],
+        Err(error) => {
+            let fix = to_make_readable(&error);
+            return vec![Check::broken(NAME, error.to_string(), fix)];
+        }
     };
     if file.problems().is_empty() {
         let variables = count(file.pairs().count() as u64, "variable");
@@ -203,27 +247,72 @@ pub(super) fn disk_space(home: &Home) -> Check {
     let free = existing
         .and_then(|folder| rustix::fs::statvfs(folder).ok())
         .map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let path = home.directory().display();
     match free {
         None => Check::doubtful(
             NAME,
             "cannot tell how much space is left",
-            format!("look yourself: `df '{}'`", home.directory().display()),
+            format!("look yourself: `df -h '{path}'`"),
         ),
-        Some(free) if free < FREE_BYTES_MIN => {
-            Check::doubtful(NAME, format!("only {} left", size(free)), "free some space")
+        Some(free) => space(free, &path.to_string()),
+    }
+}
+
+fn space(free: u64, home: &str) -> Check {
+    const NAME: &str = "disk";
+    let fix = format!(
+        "free some space there (`df -h '{home}'`; `hermes checkpoints prune` drops old copies of projects), or move the \
+         home to another disk and set HERMES_HOME"
+    );
+    let left = size(free);
+    match free {
+        ..FREE_BYTES_NEEDED => Check::broken(
+            NAME,
+            format!("only {left} left: conversations cannot be recorded"),
+            fix,
+        ),
+        FREE_BYTES_NEEDED..FREE_BYTES_MIN => {
+            Check::doubtful(NAME, format!("only {left} left"), fix)
         }
-        Some(free) => Check::good(NAME, format!("{} left", size(free))),
+        _ => Check::good(NAME, format!("{left} left")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::State;
     use super::*;
 
     #[test]
     fn what_belongs_to_us_is_opened_and_what_does_not_is_made_ours() {
-        let fix = |owner| to_make_writable(Path::new("/a b"), owner, 1000);
-        assert!(fix(1000).starts_with("`chmod -R u+rwX '/a b'`"));
-        assert!(fix(0).starts_with("`sudo chown -R 1000 '/a b'`"));
+        let fix = |owner| change_of(Path::new("/a b"), owner, 1000);
+        assert_eq!(fix(1000), "`chmod -R u+rwX '/a b'`");
+        assert_eq!(fix(0), "`sudo chown -R 1000 '/a b'`");
+    }
+
+    #[test]
+    fn a_file_that_may_not_be_read_is_told_with_the_command_that_opens_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.yaml");
+        let denied = |path: &Path| {
+            to_make_readable(&ReadError::Io {
+                path: path.to_owned(),
+                source: ErrorKind::PermissionDenied.into(),
+            })
+        };
+        assert!(denied(&path).starts_with("its folder is closed to you"));
+        std::fs::write(&path, "").unwrap();
+        let command = format!("`chmod -R u+rwX '{}'`", path.display());
+        assert!(denied(&path).starts_with(&command));
+    }
+
+    #[test]
+    fn a_disk_is_told_before_it_is_full_and_broken_when_it_is() {
+        let state = |free| space(free, "/home").state;
+        assert_eq!(state(0), State::Broken);
+        assert_eq!(state(FREE_BYTES_NEEDED), State::Doubtful);
+        assert_eq!(state(FREE_BYTES_MIN), State::Good);
+        let fix = space(0, "/a b").fix.unwrap();
+        assert!(fix.contains("df -h '/a b'"), "{fix}");
     }
 }

@@ -1,5 +1,6 @@
 //! Whether there is a model that would answer.
 
+use std::error::Error;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -23,7 +24,12 @@ pub(super) async fn checks(base: &Base, is_offline: bool) -> Vec<Check> {
     let chosen = match ChosenModel::of(base) {
         Ok(chosen) => chosen,
         Err(failure) => {
-            let fix = failure.hint.unwrap_or_else(|| "`hermes model`".to_owned());
+            const ASK: &str = "`hermes setup model` asks for what is needed and tries it";
+            let fix = match failure.hint {
+                Some(hint) if hint.contains("hermes setup") => hint,
+                Some(hint) => format!("{ASK}; or {hint}"),
+                None => ASK.to_owned(),
+            };
             return vec![Check::broken("model", failure.message, fix)];
         }
     };
@@ -104,7 +110,7 @@ async fn provider(base: &Base, route: &Route) -> Check {
             NAME,
             format!("`{url}` answers, but lists no models (HTTP status {status})"),
         ),
-        Ok(Err(error)) => Check::broken(NAME, error.to_string(), reach(route)),
+        Ok(Err(error)) => Check::broken(NAME, with_cause(&error), reach(route)),
         Err(_) => Check::broken(
             NAME,
             format!(
@@ -125,17 +131,29 @@ fn listed(route: &Route, models: &[Offered]) -> Check {
         false => Check::doubtful(
             NAME,
             format!("`{}` answers, but does not list `{model}`", route.base_url),
-            "`hermes model list` shows what it has",
+            "`hermes model list` shows what it has, `hermes model set MODEL` chooses one",
         ),
     }
 }
 
+/// The error and what is at its bottom, which is what can be mended: a name, a port, a certificate.
+fn with_cause(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    match causes.last() {
+        Some(cause) => format!("{error}: {}", one_line(&cause.to_string())),
+        None => error.to_string(),
+    }
+}
+
 fn reach(route: &Route) -> String {
+    let url = &route.base_url;
     match route.local {
-        true => format!(
-            "start the server at {}, or correct `model.base_url`",
-            route.base_url
+        true => {
+            format!("start the server at {url}, or `hermes config set model.base_url ADDRESS`")
+        }
+        false => format!(
+            "`curl -sS {url}` has to reach it from here: look at the network, at the proxy (HTTPS_PROXY), and at \
+             `hermes config get model.base_url`"
         ),
-        false => "check the network connection, the proxy and `model.base_url`".to_owned(),
     }
 }

@@ -24,7 +24,8 @@ pub(super) fn checks(environment: &Environment) -> Vec<Check> {
 /// Commands run in bash, or else in `sh`.
 fn shell(environment: &Environment) -> Check {
     const NAME: &str = "bash";
-    const FIX: &str = "install bash with your system's package manager";
+    const FIX: &str =
+        "install the package `bash` (`sudo apt install bash`, or the same with dnf, pacman or apk)";
     if let Some(bash) = find_program(environment, "bash") {
         return Check::good(NAME, bash.display().to_string());
     }
@@ -51,7 +52,7 @@ fn git(environment: &Environment) -> Check {
         None => Check::doubtful(
             "git",
             "not found on PATH; --worktree and checkpoints do not work",
-            "install git with your system's package manager",
+            "install the package `git` (`sudo apt install git`, or the same with dnf, pacman or apk)",
         ),
     }
 }
@@ -68,17 +69,16 @@ pub(super) fn find_program(environment: &Environment, name: &str) -> Option<Path
 fn locale(environment: &Environment) -> Check {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
-        .filter_map(|name| environment.get(name))
-        .find(|value| !value.is_empty());
-    match set {
-        Some(locale) if is_utf8(locale) => Check::good("locale", locale),
-        other => Check::doubtful(
+        .filter_map(|name| Some((*name, environment.get(name)?)))
+        .find(|(_, value)| !value.is_empty());
+    let (name, locale) = set.unwrap_or(("LANG", "C"));
+    match is_utf8(locale) {
+        true => Check::good("locale", locale),
+        // The one that counts has to change: the others would not be looked at.
+        false => Check::doubtful(
             "locale",
-            format!(
-                "`{}` does not say UTF-8; signs may look wrong",
-                other.unwrap_or("C")
-            ),
-            "`export LANG=C.UTF-8`",
+            format!("`{locale}` does not say UTF-8; signs may look wrong"),
+            format!("`export {name}=C.UTF-8`, in ~/.profile to keep it"),
         ),
     }
 }
@@ -98,7 +98,7 @@ fn clock(now: Timestamp) -> Check {
                 "{} is in the past; secure connections will fail",
                 now.to_text()
             ),
-            "set the system's clock",
+            "`sudo timedatectl set-ntp true`, or `sudo date -s 'YEAR-MONTH-DAY HOUR:MINUTE'`",
         ),
     }
 }
@@ -131,6 +131,17 @@ mod tests {
             State::Good
         );
         assert_eq!(state(&[]), State::Doubtful);
+    }
+
+    #[test]
+    fn the_fix_of_a_locale_changes_the_variable_that_counts() {
+        let fix = |pairs: &[(&str, &str)]| {
+            let check = locale(&Environment::from_pairs(pairs.iter().copied()));
+            check.fix.unwrap()
+        };
+        assert!(fix(&[]).starts_with("`export LANG=C.UTF-8`"));
+        let all = [("LC_ALL", "POSIX"), ("LANG", "C.UTF-8")];
+        assert!(fix(&all).starts_with("`export LC_ALL=C.UTF-8`"));
     }
 
     #[test]

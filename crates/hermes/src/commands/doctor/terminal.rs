@@ -49,7 +49,7 @@ fn judge(abilities: &Abilities) -> Check {
             return Check::doubtful(
                 NAME,
                 "TERM is `dumb`, so conversations are in plain lines",
-                "use a terminal that can move its cursor, and set TERM to its name",
+                "`export TERM=xterm-256color` if it can move its cursor; if not, plain lines are right",
             );
         }
         _ => {}

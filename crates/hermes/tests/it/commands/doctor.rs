@@ -148,6 +148,59 @@ fn a_backend_that_cannot_work_is_told_with_what_to_do() {
     );
 }
 
+#[test]
+fn a_host_that_cannot_be_reached_is_told_with_the_login_to_try() {
+    let hermes = bare();
+    let ssh = "terminal: {backend: ssh, ssh_host: 127.0.0.1, ssh_port: 9, ssh_user: me}\n";
+    write_config(&hermes, "http://127.0.0.1:9/v1", ssh);
+    make_private(&hermes.home());
+    let output = run(&hermes, &["doctor"]);
+    let login = "`ssh -p 9 me@127.0.0.1 true` must work";
+    broken(&output, &["✗ commands: over ssh: ", login]);
+    assert!(!output.stdout.contains("lost the command"), "{output:?}");
+}
+
+#[test]
+fn a_fence_that_cannot_be_put_up_is_told_with_what_is_missing() {
+    let hermes = bare();
+    let programs = hermes.work_folder().join("programs");
+    fs::create_dir(&programs).unwrap();
+    let hermes = hermes.env("PATH", &programs);
+    write_config(
+        &hermes,
+        "http://127.0.0.1:9/v1",
+        "terminal:\n  sandbox: offline\n",
+    );
+    make_private(&hermes.home());
+    broken(
+        &run(&hermes, &["doctor", "--offline"]),
+        &[
+            "✗ sandbox: `offline` needs bubblewrap: `bwrap` is not on the PATH",
+            "fix: install the package `bubblewrap`",
+            "hermes config set terminal.sandbox off",
+        ],
+    );
+    let bwrap = programs.join("bwrap");
+    fs::write(&bwrap, "#!/bin/sh\necho no namespaces >&2\nexit 1\n").unwrap();
+    set_mode(&bwrap, 0o755);
+    broken(
+        &run(&hermes, &["doctor", "--offline"]),
+        &["✗ sandbox: `offline` needs bubblewrap: `bwrap` does not work here: no namespaces"],
+    );
+}
+
+#[test]
+fn a_place_that_a_variable_chooses_is_mended_there() {
+    let hermes = bare().env("TERMINAL_ENV", "nowhere");
+    broken(
+        &run(&hermes, &["doctor", "--offline"]),
+        &[
+            "✗ commands: `terminal.backend` is `nowhere`",
+            "fix: `unset TERMINAL_ENV`",
+        ],
+    );
+}
+
 #[tokio::test]
 async fn permissions_are_told_and_repaired_only_when_asked() {
     let setting = talked(&["hi"]).await;
@@ -176,7 +229,14 @@ fn a_missing_home_is_made_only_when_asked() {
     let hermes = hermes.env("HERMES_HOME", &home);
     contains(
         &run(&hermes, &["doctor", "--offline"]).stdout,
-        &["! home", "doctor --fix"],
+        &[
+            "! home: ",
+            "does not exist yet",
+            "doctor --fix",
+            "✓ settings: no `",
+            "config.yaml` yet; built-in settings are used",
+            "hermes config set KEY VALUE",
+        ],
     );
     assert!(!home.exists());
     contains(
@@ -198,6 +258,7 @@ fn broken_settings_do_not_keep_it_from_looking_at_the_rest() {
             "hermes config edit",
             "✓ disk",
             "✓ bash",
+            "! model: not looked at",
         ],
     );
     fs::write(hermes.home().join("config.yaml"), "agent:\n  max_trns: 5\n").unwrap();
@@ -345,7 +406,8 @@ async fn mcp_servers_and_fallbacks_are_asked_too() {
             "✓ provider",
             "✗ provider: ",
             closed,
-            "✗ MCP server: `gone` does not work",
+            "✗ MCP server: `gone` does not work: there is no program `/nonexistent/server`",
+            "fix: install it, or write its full path",
             "`hermes mcp doctor gone`",
             "✓ MCP server: `off` is switched off",
         ],
