@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    Ask, BoxFuture, Consent, Effect, Media, Parallel, SessionId, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec,
+    Agreement, Ask, BoxFuture, Consent, Effect, Media, Parallel, Preview, PreviewContext,
+    SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 

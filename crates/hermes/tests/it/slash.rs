@@ -187,7 +187,7 @@ async fn how_much_it_thinks_can_be_changed_and_kept() {
         .hermes
         .clone()
         .env("OPENROUTER_API_KEY", "sk-or-0123456789abcdef0123");
-    let hermes = hermes.env("OPENROUTER_BASE_URL", &setting.server.url());
+    let hermes = hermes.env("OPENROUTER_BASE_URL", setting.server.url());
     let talk = hermes.args(["--plain", "-m", "openrouter:some/model"]);
     let mut terminal = talk.spawn_in_terminal();
     terminal.expect("›", SOON);
