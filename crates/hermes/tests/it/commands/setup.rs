@@ -126,7 +126,7 @@ async fn a_server_of_ones_own_is_reached_by_its_address() {
     terminal.expect("choose", SOON);
     terminal.send("2\n");
     terminal.expect("address", SOON);
-    terminal.send("localhost\n");
+    terminal.send("models.example:8000\n");
     terminal.expect("begins with http", SOON);
     terminal.send(&format!("{}\n", server.url()));
     terminal.expect("Enter for none", SOON);
@@ -216,8 +216,8 @@ async fn enter_keeps_what_is_set_already() {
     terminal.expect("keep the one that answers now: custom:test-model", SOON);
     terminal.expect("choose", SOON);
     terminal.send("\n");
-    for _ in 0..2 {
-        terminal.expect("should", SOON);
+    for question in ["dangerous command", "changes a file", "while it works"] {
+        terminal.expect(question, SOON);
         terminal.expect("choose", SOON);
         terminal.send("\n");
     }
