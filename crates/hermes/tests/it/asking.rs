@@ -45,7 +45,8 @@ fn form() -> Answer {
 fn told(setting: &Setting) -> String {
     let requests = setting.server.requests();
     let messages = requests.last().unwrap().json["messages"].clone();
-    messages.as_array().unwrap().last().unwrap()["content"].to_string()
+    let mut latest = messages.as_array().unwrap().iter().rev();
+    latest.find(|message| message["role"] == "tool").unwrap()["content"].to_string()
 }
 
 #[tokio::test]
