@@ -64,8 +64,8 @@ impl ResolveError {
     pub fn hint(&self) -> String {
         match self {
             Self::NoProvider => {
-                "`hermes setup` finds or asks for one; or set OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, \
-                 or start a local server such as Ollama; `hermes model list` shows every provider"
+                "run `hermes setup`, set OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a server \
+                 such as Ollama; `hermes model list` shows every provider"
                     .into()
             }
             Self::UnknownProvider { near, .. } if near.is_empty() => {
