@@ -91,11 +91,16 @@ impl Askable {
         let fallbacks = settings.fallbacks.iter().filter_map(of_choice);
         let own = settings.endpoints.iter();
         let own = own.filter_map(|(id, one)| Some(model_name(id, one.default_model.as_ref()?)));
+        let listed = settings.provider_options.iter();
+        let listed = listed.flat_map(|(id, options)| {
+            let models = options.models.keys();
+            models.map(|model| model_name(id, model))
+        });
         let usual = PROVIDERS
             .iter()
             .filter(|known| !known.default_model.is_empty());
         let usual = usual.map(|known| model_name(known.id, known.default_model));
-        let named = fallbacks.chain(own).chain(usual);
+        let named = fallbacks.chain(own).chain(listed).chain(usual);
         let named = named.filter(|name| self.can_ask(name));
         named.chain(self.mixtures()).collect()
     }
