@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
+use crate::stated_windows;
 use own_providers::OwnProviders;
 
 /// Reads everything about models.
@@ -51,6 +52,7 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
         reasoning_effort: text("agent.reasoning_effort")?,
         endpoints,
         provider_options: options,
+        stated_windows: stated_windows::read(&base.home),
         fallbacks: fallbacks(base),
         stored_keys: hermes_config::stored_keys(&base.home)?.unwrap_or_default(),
         logins: open_logins(base),

@@ -44,5 +44,5 @@ pub use providers::{PROVIDERS, Protocol, Provider};
 pub use resolve::{ResolveError, Resolved, resolve};
 pub use settings::{
     DeadlineSettings, Effort, Endpoint, ModelChoice, ModelOptions, ModelSettings, ProviderOptions,
-    Route,
+    Route, StatedWindows,
 };

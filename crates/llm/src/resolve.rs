@@ -106,7 +106,7 @@ pub fn resolve(settings: &ModelSettings, env: Env<'_>) -> Result<Resolved, Resol
     let resolver = Resolver { settings, env };
     let mut primary = resolver.route(&settings.choice)?;
     if let Some(tokens) = settings.context_length {
-        primary.context_window = tokens;
+        primary.context_window = Some(tokens);
     }
     let (mut fallbacks, mut warnings) = (Vec::new(), Vec::new());
     for choice in &settings.fallbacks {
@@ -348,7 +348,7 @@ impl<'a> Resolver<'a> {
         let context_window = of_model
             .context_length
             .or(options.context_length)
-            .unwrap_or_else(|| context::window_of(&model));
+            .or_else(|| self.window(&base_url, &model));
         let deadlines = of_model.deadlines.or(options.deadlines);
         Ok(Route {
             name: ModelName { provider, model },
@@ -365,6 +365,17 @@ impl<'a> Resolver<'a> {
             extra_body: options.extra_body,
             deadlines: deadlines.or(self.settings.deadlines).resolve(draft.local),
             key_hint: draft.key_hint,
+        })
+    }
+
+    /// What fits into a model, as its server stated it. How a server nearby was started nobody can tell from the names of
+    /// its models.
+    fn window(&self, base_url: &str, model: &str) -> Option<u64> {
+        let stated = self.settings.stated_windows.get(base_url);
+        let stated = stated.and_then(|models| models.get(model)).copied();
+        stated.or_else(|| match is_local(base_url) {
+            true => None,
+            false => context::known_window(model),
         })
     }
 
@@ -637,7 +648,7 @@ mod tests {
         assert_eq!(route.name.to_string(), "lab:qwen3");
         assert_eq!(
             (route.context_window, route.local, route.keys.len()),
-            (32_768, true, 1)
+            (Some(32_768), true, 1)
         );
         assert_eq!(route.deadlines.idle, Duration::from_secs(900));
     }
@@ -670,7 +681,10 @@ mod tests {
                 .provider_options
                 .insert("lab".into(), options.clone());
             let route = route(&settings, &[]);
-            (route.context_window, route.deadlines.total.as_secs())
+            (
+                route.context_window.unwrap_or_default(),
+                route.deadlines.total.as_secs(),
+            )
         };
         assert_eq!(found("lab", "small", None), (4_096, 5));
         assert_eq!(found("lab", "big", None), (32_768, 60));
@@ -678,6 +692,27 @@ mod tests {
         assert_eq!(found("custom", "small", address), (4_096, 5));
         let elsewhere = Some("http://10.0.0.8:8000/v1");
         assert_eq!(found("custom", "small", elsewhere).1, 1_800);
+    }
+
+    #[test]
+    fn a_window_is_what_is_set_or_stated_or_known_and_never_a_guess() {
+        let window = |url: &str, model: &str, stated: Option<u64>| {
+            let mut settings = choosing("custom", model);
+            settings.choice.base_url = Some(format!("{url}/"));
+            let models = stated.map(|tokens| (model.to_owned(), tokens));
+            let models = models.into_iter().collect();
+            settings.stated_windows.insert(url.to_owned(), models);
+            route(&settings, &[]).context_window
+        };
+        let (near, far) = ("http://127.0.0.1:8080/v1", "https://models.example/v1");
+        assert_eq!(window(near, "qwen3:8b", None), None);
+        assert_eq!(window(near, "qwen3:8b", Some(4_096)), Some(4_096));
+        assert_eq!(window(far, "claude-haiku-4.5", None), Some(200_000));
+        assert_eq!(
+            window(far, "claude-haiku-4.5", Some(100_000)),
+            Some(100_000)
+        );
+        assert_eq!(window(far, "who-knows", None), None);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct ModelSettings {
     pub endpoints: BTreeMap<String, Endpoint>,
     /// What the user set for single providers, by the name of an endpoint or the id of a provider.
     pub provider_options: BTreeMap<String, ProviderOptions>,
+    /// What servers said of their models when they were asked for a list.
+    pub stated_windows: StatedWindows,
     /// Whom to ask when the first choice fails, in order.
     pub fallbacks: Vec<ModelChoice>,
     /// Keys that were stored rather than set in the environment, by provider id.
@@ -74,6 +76,9 @@ pub struct ProviderOptions {
     pub models: BTreeMap<String, ModelOptions>,
 }
 
+/// Tokens that fit into models, by the address of their server and their names.
+pub type StatedWindows = BTreeMap<String, BTreeMap<String, u64>>;
+
 /// What differs for one model of a provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelOptions {
@@ -102,7 +107,8 @@ pub struct Route {
     /// Where the token comes from when there is no key.
     pub login: Option<LoginServer>,
     pub local: bool,
-    pub context_window: u64,
+    /// Tokens that fit into one request and its answer; none when nobody said.
+    pub context_window: Option<u64>,
     pub max_tokens: Option<u32>,
     pub effort: Option<Effort>,
     /// Of the user's own; many hold a key.

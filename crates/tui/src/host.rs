@@ -90,8 +90,8 @@ pub struct Opened {
     pub id: SessionId,
     pub title: Option<String>,
     pub model: String,
-    /// Tokens that fit into one request and its answer.
-    pub context_window: u64,
+    /// Tokens that fit into one request and its answer, as far as that is known.
+    pub context_window: Option<u64>,
     pub cwd: PathBuf,
     /// What was said last, when it goes on.
     pub past: Vec<Message>,

@@ -88,6 +88,34 @@ async fn what_is_set_for_a_provider_goes_along_and_its_headers_are_never_shown()
 }
 
 #[tokio::test]
+async fn what_a_server_states_of_its_model_is_remembered_and_nothing_is_guessed() {
+    let script = Script::always(Answer::text("x")).model("test-model");
+    let setting = Setting::new(script.context_length(4_096)).await;
+    let shown = stdout(&setting.hermes, &["model"]);
+    assert!(!shown.contains("tokens"), "{shown}");
+    contains(
+        &stdout(&setting.hermes, &["model", "list"]),
+        &["test-model (4096 tokens)"],
+    );
+    let asked = setting.server.requests().len();
+    contains(&stdout(&setting.hermes, &["model"]), &["4096 tokens"]);
+    assert_eq!(setting.server.requests().len(), asked);
+    stdout(
+        &setting.hermes,
+        &["config", "set", "model.context_length", "2048"],
+    );
+    contains(&stdout(&setting.hermes, &["model"]), &["2048 tokens"]);
+    let cache = setting.hermes.home().join("cache/context_lengths.json");
+    fs::write(cache, "{broken").unwrap();
+    stdout(
+        &setting.hermes,
+        &["config", "unset", "model.context_length"],
+    );
+    let shown = stdout(&setting.hermes, &["model"]);
+    assert!(!shown.contains("tokens"), "{shown}");
+}
+
+#[tokio::test]
 async fn a_provider_that_is_known_takes_options_and_its_requests_end_in_time() {
     let late = Answer::text("x").headers_delay(Duration::from_secs(20));
     let more =
