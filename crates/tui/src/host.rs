@@ -20,6 +20,8 @@ pub enum FromHost {
     Reported(String),
     /// Something the person should know.
     Warned(String),
+    /// A control sequence for the terminal itself, which shows nothing: one that fills its clipboard.
+    Signal(String),
     /// Text for the input line, such as a message that was taken back. It goes before what is typed there.
     Fill(String),
     /// A list to choose from; the choice comes back as the arguments of its command.
