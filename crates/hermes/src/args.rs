@@ -24,7 +24,7 @@ pub use approvals::{ApprovalsArgs, ApprovalsCommand};
 pub use auth::{AuthAddArgs, AuthArgs, AuthCommand, AuthKind, LoginArgs, LoginPlace};
 pub use checkpoints::{CheckpointsArgs, CheckpointsCommand};
 pub use config::{ConfigArgs, ConfigCommand};
-pub use mcp::{McpArgs, McpCommand, McpLoginArgs, WaitFlag};
+pub use mcp::{McpArgs, McpCommand, McpLoginArgs, McpReauthArgs, WaitFlag};
 pub use model::{ModelArgs, ModelCommand};
 pub use run::{ChatArgs, RunFlags};
 pub use sessions::{SessionsArgs, SessionsCommand};
