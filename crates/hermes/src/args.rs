@@ -192,6 +192,9 @@ pub struct PromptSizeArgs {
 
 #[derive(Debug, Args)]
 pub struct LogsArgs {
+    /// `agent` for the whole log, `errors` for what went wrong
+    #[arg(value_name = "LOG", value_parser = ["agent", "errors"], default_value = "agent", hide_default_value = true)]
+    pub log: String,
     /// Lines from the end
     #[arg(short = 'n', long, default_value_t = 50)]
     pub lines: usize,
