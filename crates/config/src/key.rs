@@ -51,6 +51,11 @@ impl FromStr for Key {
             if segment.is_empty() {
                 return Err(fail("a part of it is empty"));
             }
+            if !rest.starts_with('"') && is_indexed(segment) {
+                return Err(fail(
+                    "an item of a list is written with a dot, as in `toolsets.0`",
+                ));
+            }
             segments.push(segment.to_owned());
             if behind.is_empty() {
                 return Ok(Self(segments));
@@ -60,6 +65,14 @@ impl FromStr for Key {
                 .ok_or_else(|| fail("a dot is missing behind a quote"))?;
         }
     }
+}
+
+/// Whether a name ends as an item of a list does in other places: `toolsets[0]`.
+fn is_indexed(segment: &str) -> bool {
+    let index = segment
+        .strip_suffix(']')
+        .and_then(|rest| rest.rsplit_once('['));
+    index.is_some_and(|(_, index)| !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()))
 }
 
 impl fmt::Display for Key {
@@ -91,6 +104,16 @@ mod tests {
             "agent.reasoning_overrides.\"gpt-5.5\"",
         ] {
             assert_eq!(text.parse::<Key>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_item_of_a_list_is_not_written_in_brackets() {
+        let error = "toolsets[0]".parse::<Key>().unwrap_err().to_string();
+        assert!(error.contains("`toolsets.0`"), "{error}");
+        assert!("a[1].b".parse::<Key>().is_err());
+        for text in ["a.\"b[0]\"", "a[b]", "a[]"] {
+            assert!(text.parse::<Key>().is_ok(), "{text}");
         }
     }
 

@@ -121,9 +121,25 @@ pub const UNUSED: &[&str] = &[
     "worktree_sync",
 ];
 
+/// The same within every entry of [`PROVIDERS`].
+const UNUSED_OF_PROVIDERS: &[&str] = &[
+    "rate_limit_delay",
+    "discover_models",
+    "ssl_ca_cert",
+    "ssl_verify",
+];
+
+/// Where providers of the user's own stand: by name, and as a list.
+const PROVIDERS: [&str; 2] = ["providers", "custom_providers"];
+
 /// Tells whether a setting, or the section it stands in, has no effect.
 pub(crate) fn is_unused(key: &Key) -> bool {
     let segments = key.segments();
+    if let [section, _, name, ..] = segments
+        && PROVIDERS.contains(&section.as_str())
+    {
+        return UNUSED_OF_PROVIDERS.contains(&name.as_str());
+    }
     (1..=segments.len()).any(|depth| UNUSED.contains(&segments[..depth].join(".").as_str()))
 }
 
@@ -135,6 +151,7 @@ pub(crate) fn unused(layers: &[Layer], defaults: &Node) -> Vec<Problem> {
         let mut told: Vec<_> = UNUSED
             .iter()
             .filter_map(|name| said(layer, name, defaults))
+            .chain(said_of_providers(layer))
             .collect();
         told.sort_by_key(|problem: &Problem| problem.origin.position);
         told
@@ -158,6 +175,50 @@ fn said(layer: &Layer, name: &str, defaults: &Node) -> Option<Problem> {
         origin: layer.origin(node.at),
         hint: None,
     })
+}
+
+fn said_of_providers(layer: &Layer) -> Vec<Problem> {
+    let mut told = Vec::new();
+    for section in PROVIDERS {
+        let Some(all) = layer.root.child(section) else {
+            continue;
+        };
+        for (provider, entry) in entries(all) {
+            let unused = UNUSED_OF_PROVIDERS.iter();
+            told.extend(unused.filter_map(|name| {
+                let node = entry.child(name).filter(|node| !node.is_null())?;
+                Some(Problem {
+                    message: format!("`{section}.{provider}.{name}` has no effect in this version"),
+                    origin: layer.origin(node.at),
+                    hint: hint(name).map(str::to_owned),
+                })
+            }));
+        }
+    }
+    told
+}
+
+/// The entries of a section or a list, with their names or places.
+fn entries(node: &Node) -> Vec<(String, &Node)> {
+    match &node.content {
+        Content::List(items) => {
+            let items = items.iter().enumerate();
+            items.map(|(at, item)| (at.to_string(), item)).collect()
+        }
+        _ => {
+            let entries = node.entries();
+            entries
+                .map(|entry| (entry.key.clone(), &entry.value))
+                .collect()
+        }
+    }
+}
+
+/// What does the same here.
+fn hint(name: &str) -> Option<&'static str> {
+    matches!(name, "ssl_ca_cert" | "ssl_verify").then_some(
+        "the file that the variable SSL_CERT_FILE names says which certificates are trusted",
+    )
 }
 
 /// Whether a value repeats what is built in, as far as it goes.

@@ -19,8 +19,8 @@ use crate::tool::ToolSpec;
 pub trait Model: Send + Sync {
     fn name(&self) -> ModelName;
 
-    /// Tokens that fit into one request and its answer.
-    fn context_window(&self) -> u64;
+    /// Tokens that fit into one request and its answer, as far as that is known.
+    fn context_window(&self) -> Option<u64>;
 
     fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>>;
 }

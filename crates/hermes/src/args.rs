@@ -24,7 +24,7 @@ pub use approvals::{ApprovalsArgs, ApprovalsCommand};
 pub use auth::{AuthAddArgs, AuthArgs, AuthCommand, AuthKind, LoginArgs, LoginPlace};
 pub use checkpoints::{CheckpointsArgs, CheckpointsCommand};
 pub use config::{ConfigArgs, ConfigCommand};
-pub use mcp::{McpArgs, McpCommand, McpLoginArgs, WaitFlag};
+pub use mcp::{McpArgs, McpCommand, McpLoginArgs, McpReauthArgs, WaitFlag};
 pub use model::{ModelArgs, ModelCommand};
 pub use run::{ChatArgs, RunFlags};
 pub use sessions::{SessionsArgs, SessionsCommand};
@@ -192,6 +192,9 @@ pub struct PromptSizeArgs {
 
 #[derive(Debug, Args)]
 pub struct LogsArgs {
+    /// `agent` for the whole log, `errors` for what went wrong
+    #[arg(value_name = "LOG", value_parser = ["agent", "errors"], default_value = "agent", hide_default_value = true)]
+    pub log: String,
     /// Lines from the end
     #[arg(short = 'n', long, default_value_t = 50)]
     pub lines: usize,

@@ -6,6 +6,7 @@
 mod arguments;
 mod attach;
 mod conversations;
+mod copy;
 mod describe;
 mod model;
 mod reasoning;
@@ -75,6 +76,8 @@ pub enum Then {
         image: PathBuf,
         words: String,
     },
+    /// Write this to the terminal as it is: a control sequence that shows nothing.
+    Signal(String),
     ShowReasoning(bool),
     WhenBusy(WhenBusy),
 }
@@ -123,6 +126,7 @@ impl<'a> Host<'a> {
             Verb::Resume => self.resume(arguments).await?,
             Verb::Sessions => Done::told(self.sessions(arguments).await?),
             Verb::History => Done::told(self.history(here).await?),
+            Verb::Copy => self.copy(arguments, here).await?,
             Verb::Title => Done::told(self.title(arguments, here).await?),
             Verb::Branch => self.branch(arguments, here).await?,
             Verb::Retry => Done::send(Op::Retry),

@@ -91,11 +91,16 @@ impl Askable {
         let fallbacks = settings.fallbacks.iter().filter_map(of_choice);
         let own = settings.endpoints.iter();
         let own = own.filter_map(|(id, one)| Some(model_name(id, one.default_model.as_ref()?)));
+        let listed = settings.provider_options.iter();
+        let listed = listed.flat_map(|(id, options)| {
+            let models = options.models.keys();
+            models.map(|model| model_name(id, model))
+        });
         let usual = PROVIDERS
             .iter()
             .filter(|known| !known.default_model.is_empty());
         let usual = usual.map(|known| model_name(known.id, known.default_model));
-        let named = fallbacks.chain(own).chain(usual);
+        let named = fallbacks.chain(own).chain(listed).chain(usual);
         let named = named.filter(|name| self.can_ask(name));
         named.chain(self.mixtures()).collect()
     }
@@ -123,8 +128,10 @@ impl Askable {
         let mut details: Vec<String> = Vec::new();
         details.extend(is_current.then(|| "in use".to_owned()));
         details.push(self.whose(&model.name));
-        let context = model.context_length.or(known_window(&model.name.model));
-        details.extend(context.map(|tokens| format!("{} context", tokens_text(tokens))));
+        details.extend(
+            self.context(model)
+                .map(|tokens| format!("{} context", tokens_text(tokens))),
+        );
         let is_local = self.route_to(&model.name).is_some_and(|route| route.local);
         details.extend(price(&model.name.model).filter(|_| !is_local));
         Item {
@@ -132,6 +139,18 @@ impl Askable {
             label: name,
             detail: details.join(" · "),
         }
+    }
+
+    /// Tokens that fit into a model: what it is said to hold now, what its server said before, what is known of its name.
+    fn context(&self, model: &OfferedModel) -> Option<u64> {
+        let route = self.route_to(&model.name);
+        let before = route.and_then(|route| {
+            let models = self.settings.stated_windows.get(&route.base_url)?;
+            models.get(&model.name.model).copied()
+        });
+        let is_local = route.is_some_and(|route| route.local);
+        let known = || known_window(&model.name.model).filter(|_| !is_local);
+        model.context_length.or(before).or_else(known)
     }
 
     fn whose(&self, name: &ModelName) -> String {

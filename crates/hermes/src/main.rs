@@ -38,6 +38,7 @@ mod safety;
 mod seclusion;
 mod signals;
 mod skills;
+mod stated_windows;
 mod style;
 mod terminals;
 mod tirith;

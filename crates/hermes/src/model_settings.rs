@@ -1,15 +1,19 @@
 //! From `config.yaml` to the plain settings the model crate takes.
 
+mod own_providers;
+
 use std::collections::BTreeMap;
 
 use hermes_config::{Settings, Source, StoredLogin, used_logins};
 use hermes_core::Secret;
 use hermes_llm::settings::{DeadlineSettings, Endpoint, ModelChoice, ModelSettings};
 use hermes_llm::{Strategy, providers};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
+use crate::stated_windows;
+use own_providers::OwnProviders;
 
 /// Reads everything about models.
 pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
@@ -22,7 +26,7 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
         api_key: text("model.api_key")?.map(Secret::new),
         api_mode: text("model.api_mode")?,
     };
-    let endpoints = endpoints(settings);
+    let OwnProviders { endpoints, options } = own_providers::read(settings)?;
     if let Some((endpoint, model)) = endpoint_named(settings, &choice, &endpoints) {
         choice = ModelChoice {
             provider: Some(endpoint),
@@ -46,9 +50,9 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
             .optional_u64("model.max_tokens")?
             .map(|tokens| tokens.min(u64::from(u32::MAX)) as u32),
         reasoning_effort: text("agent.reasoning_effort")?,
-        headers: Vec::new(),
-        extra_body: Map::new(),
         endpoints,
+        provider_options: options,
+        stated_windows: stated_windows::read(&base.home),
         fallbacks: fallbacks(base),
         stored_keys: hermes_config::stored_keys(&base.home)?.unwrap_or_default(),
         logins: open_logins(base),
@@ -123,39 +127,6 @@ fn is_same_as_in_file(settings: &Settings) -> bool {
     };
     let chosen = settings.get("model.provider").and_then(id);
     chosen.is_some() && in_file.and_then(|said| id(&said.value)) == chosen
-}
-
-/// Endpoints of the user's own: `providers:` by name, `custom_providers:` as a list.
-fn endpoints(settings: &Settings) -> BTreeMap<String, Endpoint> {
-    let mut endpoints = BTreeMap::new();
-    if let Some(Value::Array(list)) = settings.get("custom_providers") {
-        endpoints.extend(
-            list.iter()
-                .filter_map(|entry| Some((string(entry, &["name"])?, endpoint(entry)?))),
-        );
-    }
-    if let Some(Value::Object(named)) = settings.get("providers") {
-        endpoints.extend(
-            named
-                .iter()
-                .filter_map(|(name, entry)| Some((name.clone(), endpoint(entry)?))),
-        );
-    }
-    endpoints
-}
-
-fn endpoint(entry: &Value) -> Option<Endpoint> {
-    if entry.get("enabled") == Some(&Value::Bool(false)) {
-        return None;
-    }
-    Some(Endpoint {
-        base_url: string(entry, &["base_url", "api", "url"])?,
-        api_key: string(entry, &["api_key"]).map(Secret::new),
-        key_env: string(entry, &["key_env"]),
-        api_mode: string(entry, &["api_mode", "transport"]),
-        default_model: string(entry, &["default_model", "model"]),
-        context_length: entry.get("context_length").and_then(Value::as_u64),
-    })
 }
 
 fn fallbacks(base: &Base) -> Vec<ModelChoice> {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use hermes_core::Tool;
+use hermes_llm::context::WINDOW_DEFAULT;
 use hermes_tools::{SearchLimits, tool_search};
 use serde_json::{Value, json};
 
@@ -48,8 +49,9 @@ impl Offer {
         self.of_servers = tools;
     }
 
-    /// What a session with a model of this many tokens of context works with.
-    pub fn tools(&self, context_window: u64) -> Tools {
+    /// What a session with a model of this many tokens of context works with, or with one that nobody knows.
+    pub fn tools(&self, context_window: Option<u64>) -> Tools {
+        let context_window = context_window.unwrap_or(WINDOW_DEFAULT);
         let mut tools = Tools {
             listed: self.chosen.of(&self.built_in),
             unlisted: Vec::new(),

@@ -112,13 +112,15 @@ fn apart(base: &Base, names: impl Iterator<Item = String>) -> (Vec<String>, Vec<
 
 fn select(names: &[String]) -> Outcome<Vec<&'static str>> {
     hermes_tools::select(names).map_err(|error| {
-        let known: Vec<_> = hermes_tools::TOOLSETS
-            .iter()
-            .map(|toolset| toolset.name)
-            .collect();
-        let known = known.join(", ");
-        Failure::usage(error.to_string()).hint(format!(
-            "toolsets are: {known}, all, none, and the names of MCP servers"
-        ))
+        let known = hermes_tools::TOOLSETS.iter();
+        let known: Vec<_> = known.map(|toolset| toolset.name).collect();
+        let hint = match error.near.is_empty() {
+            false => format!("did you mean {}?", error.near.join(" or ")),
+            true => format!(
+                "toolsets are: {}, all, none, and the names of MCP servers",
+                known.join(", ")
+            ),
+        };
+        Failure::usage(format!("there is no toolset `{}`", error.name)).hint(hint)
     })
 }

@@ -25,6 +25,7 @@ use crate::mixture;
 use crate::model_settings::model_settings;
 use crate::offer::{Disclosure, Offer};
 use crate::safety;
+use crate::stated_windows;
 use crate::terminals::{self, Terminals};
 use crate::token_store::AuthTokens;
 use crate::toolsets::Toolsets;
@@ -216,8 +217,9 @@ pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<Str
     let environment = |name: &str| base.variable(name);
     let resolved = match hermes_llm::resolve(&settings, &environment) {
         Err(ResolveError::NoProvider) => {
-            let (choice, warning) = local_model().await.ok_or(ResolveError::NoProvider)?;
+            let (choice, warning) = local_model(base).await.ok_or(ResolveError::NoProvider)?;
             settings.choice = choice;
+            settings.stated_windows = stated_windows::read(&base.home);
             let mut resolved = hermes_llm::resolve(&settings, &environment)?;
             resolved.warnings.push(warning);
             resolved
@@ -266,8 +268,11 @@ pub async fn with_token(base: &Base, mut route: Route) -> Result<Route, LoginErr
 }
 
 /// With nothing configured, a model server that runs on this machine will do.
-async fn local_model() -> Option<(ModelChoice, String)> {
+async fn local_model(base: &Base) -> Option<(ModelChoice, String)> {
     let servers = hermes_llm::discover::local_servers().await;
+    for server in &servers {
+        stated_windows::remember(&base.home, server.provider.base_url, &server.models);
+    }
     let (server, model) = servers
         .iter()
         .find_map(|server| Some((server, server.models.first()?)))?;

@@ -158,7 +158,7 @@ impl Model for Client {
         self.routes[0].name.clone()
     }
 
-    fn context_window(&self) -> u64 {
+    fn context_window(&self) -> Option<u64> {
         self.routes[0].context_window
     }
 

@@ -1,6 +1,6 @@
 //! How much fits into a model, by its name. The user's setting and what the endpoint says go before this table.
 
-/// For models nobody knows: what most current ones have at least.
+/// For models nobody knows, where a number is needed and none is shown: what most current ones have at least.
 pub const WINDOW_DEFAULT: u64 = 256_000;
 
 /// Parts of lower-case names and the tokens that fit, the first match counting: special before general.
@@ -40,12 +40,7 @@ const WINDOWS: &[(&str, u64)] = &[
     ("nemotron", 131_072),
 ];
 
-/// Returns the tokens that fit into one request and its answer.
-pub fn window_of(model: &str) -> u64 {
-    known_window(model).unwrap_or(WINDOW_DEFAULT)
-}
-
-/// The same, without a guess for models nobody knows.
+/// Returns the tokens that fit into one request and its answer; none for models nobody knows.
 pub fn known_window(model: &str) -> Option<u64> {
     let model = model.to_lowercase();
     let known = WINDOWS.iter().find(|(part, _)| model.contains(part));
@@ -58,13 +53,13 @@ mod tests {
 
     #[test]
     fn windows_are_found_by_part_of_the_name() {
-        let check = |model, tokens| assert_eq!(window_of(model), tokens, "{model}");
-        check("anthropic/claude-haiku-4.5", 200_000);
-        check("claude-opus-4-6", 1_000_000);
-        check("openai/gpt-5.1", 400_000);
-        check("Qwen/Qwen3-32B", 131_072);
-        check("moonshotai/kimi-k2.5", 262_144);
-        check("grok-4", 256_000);
-        check("something-new", WINDOW_DEFAULT);
+        let check = |model, tokens| assert_eq!(known_window(model), tokens, "{model}");
+        check("anthropic/claude-haiku-4.5", Some(200_000));
+        check("claude-opus-4-6", Some(1_000_000));
+        check("openai/gpt-5.1", Some(400_000));
+        check("Qwen/Qwen3-32B", Some(131_072));
+        check("moonshotai/kimi-k2.5", Some(262_144));
+        check("grok-4", Some(256_000));
+        check("something-new", None);
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::http::Http;
 use crate::providers::{PROVIDERS, Protocol, Provider};
-use crate::request::auth_headers;
+use crate::request::{BadHeader, identity};
 use crate::settings::Route;
 
 /// A list is asked for while somebody waits at a prompt.
@@ -42,6 +42,8 @@ pub enum DiscoverError {
     Refused { url: String, status: u16 },
     #[error("`{url}` did not answer with a list of models")]
     NotAList { url: String },
+    #[error(transparent)]
+    BadHeader(#[from] BadHeader),
 }
 
 /// Lists the models of a route's endpoint.
@@ -78,7 +80,7 @@ struct Place<'a> {
     base_url: &'a str,
     protocol: Protocol,
     key: Option<&'a Secret>,
-    headers: &'a [(String, String)],
+    headers: &'a [(String, Secret)],
 }
 
 async fn list(place: &Place<'_>, deadline: Duration) -> Result<Vec<Offered>, DiscoverError> {
@@ -112,13 +114,9 @@ async fn fetch(
         url: url.to_owned(),
     };
     let http = Http::new(deadline);
-    let mut request = http.client(url).map_err(unreachable)?.get(url);
-    for (name, value) in auth_headers(place.protocol, place.key) {
-        request = request.header(name, value);
-    }
-    for (name, value) in place.headers {
-        request = request.header(name, value);
-    }
+    let headers = identity(place.protocol, place.key, place.headers)?;
+    let client = http.client(url).map_err(unreachable)?;
+    let request = client.get(url).headers(headers);
     let mut response = request.send().await.map_err(unreachable)?;
     if !response.status().is_success() {
         return Err(DiscoverError::Refused {

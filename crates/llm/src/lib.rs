@@ -42,4 +42,7 @@ pub use pool::{KeyLedger, KeyRefusal, Strategy};
 pub use prices::{ListPrice, list_price};
 pub use providers::{PROVIDERS, Protocol, Provider};
 pub use resolve::{ResolveError, Resolved, resolve};
-pub use settings::{DeadlineSettings, Effort, Endpoint, ModelChoice, ModelSettings, Route};
+pub use settings::{
+    DeadlineSettings, Effort, Endpoint, ModelChoice, ModelOptions, ModelSettings, ProviderOptions,
+    Route, StatedWindows,
+};

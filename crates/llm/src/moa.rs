@@ -20,6 +20,7 @@ use hermes_core::{
 use tokio::sync::mpsc;
 
 use self::memory::{Bill, Memory};
+use crate::context::WINDOW_DEFAULT;
 
 /// The provider whose models are mixtures.
 pub const MOA: &str = "moa";
@@ -190,7 +191,7 @@ impl Model for Mixture {
         self.name.clone()
     }
 
-    fn context_window(&self) -> u64 {
+    fn context_window(&self) -> Option<u64> {
         self.aggregator.context_window()
     }
 
@@ -214,7 +215,8 @@ async fn ask_reference(
     request: ModelRequest<'_>,
     transcript: &str,
 ) -> Result<Advice, ModelError> {
-    let transcript = transcript::fitting(transcript, reference.context_window());
+    let window = reference.context_window().unwrap_or(WINDOW_DEFAULT);
+    let transcript = transcript::fitting(transcript, window);
     let messages = [Message::user(format!("{transcript}\n\n{REQUEST}"))];
     let stream = reference.ask(ModelRequest {
         system: ADVISER,

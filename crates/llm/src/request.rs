@@ -16,7 +16,7 @@ const ANTHROPIC_SUBSCRIPTION_BETA: &str = "oauth-2025-04-20";
 #[error(
     "the header `{name}` cannot be sent: its name or value has characters that HTTP does not allow"
 )]
-pub(crate) struct BadHeader {
+pub struct BadHeader {
     name: String,
 }
 
@@ -40,20 +40,29 @@ pub(crate) fn headers(route: &Route, key: Option<&Secret>) -> Result<HeaderMap, 
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let auth = auth_headers(route.protocol, key);
-    for (name, value) in auth.iter().chain(&route.headers) {
+    headers.extend(identity(route.protocol, key, &route.headers)?);
+    Ok(headers)
+}
+
+/// The headers that say who asks, and those of the user's own.
+pub(crate) fn identity(
+    protocol: Protocol,
+    key: Option<&Secret>,
+    own: &[(String, Secret)],
+) -> Result<HeaderMap, BadHeader> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in auth_headers(protocol, key).iter().chain(own) {
         let bad = || BadHeader { name: name.clone() };
         let field: HeaderName = name.parse().map_err(|_| bad())?;
-        let mut value: HeaderValue = value.parse().map_err(|_| bad())?;
+        let mut value: HeaderValue = value.expose().parse().map_err(|_| bad())?;
         value.set_sensitive(true);
         headers.insert(field, value);
     }
     Ok(headers)
 }
 
-/// The headers that say who asks.
-pub(crate) fn auth_headers(protocol: Protocol, key: Option<&Secret>) -> Vec<(String, String)> {
-    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+fn auth_headers(protocol: Protocol, key: Option<&Secret>) -> Vec<(String, Secret)> {
+    let header = |name: &str, value: &str| (name.to_owned(), Secret::new(value));
     let bearer = |key: &str| header("authorization", &format!("Bearer {key}"));
     let mut headers = Vec::new();
     if protocol == Protocol::Anthropic {
@@ -77,9 +86,16 @@ pub(crate) fn auth_headers(protocol: Protocol, key: Option<&Secret>) -> Vec<(Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{ModelChoice, ModelSettings};
+    use crate::settings::{ModelChoice, ModelSettings, ProviderOptions};
 
     fn route(headers: &[(&str, &str)]) -> Route {
+        let options = ProviderOptions {
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).into(), Secret::new(*value)))
+                .collect(),
+            ..ProviderOptions::default()
+        };
         let settings = ModelSettings {
             choice: ModelChoice {
                 provider: Some("openrouter".into()),
@@ -87,10 +103,7 @@ mod tests {
                 api_key: Some(Secret::new("k")),
                 ..ModelChoice::default()
             },
-            headers: headers
-                .iter()
-                .map(|(name, value)| ((*name).into(), (*value).into()))
-                .collect(),
+            provider_options: [("openrouter".to_owned(), options)].into(),
             ..ModelSettings::default()
         };
         crate::resolve(&settings, &|_| None).unwrap().primary
@@ -102,7 +115,7 @@ mod tests {
         let headers = headers(&route, route.keys.first()).unwrap();
         assert_eq!(headers["authorization"], "mine");
         assert_eq!(headers["x-title"], "t");
-        assert!(!format!("{headers:?}").contains("mine"));
+        assert!(!format!("{headers:?} {route:?}").contains("mine"));
     }
 
     #[test]

@@ -8,7 +8,9 @@ use crate::context;
 use crate::login::{InsecureServer, LoginServer};
 use crate::pool::Strategy;
 use crate::providers::{self, CUSTOM, PROVIDERS, Protocol, Provider, Quirks};
-use crate::settings::{ATTEMPTS_MAX, Effort, Endpoint, ModelChoice, ModelSettings, Route};
+use crate::settings::{
+    ATTEMPTS_MAX, Effort, Endpoint, ModelChoice, ModelSettings, ProviderOptions, Route,
+};
 
 /// Looks a variable up.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<Secret>;
@@ -104,7 +106,7 @@ pub fn resolve(settings: &ModelSettings, env: Env<'_>) -> Result<Resolved, Resol
     let resolver = Resolver { settings, env };
     let mut primary = resolver.route(&settings.choice)?;
     if let Some(tokens) = settings.context_length {
-        primary.context_window = tokens;
+        primary.context_window = Some(tokens);
     }
     let (mut fallbacks, mut warnings) = (Vec::new(), Vec::new());
     for choice in &settings.fallbacks {
@@ -247,7 +249,6 @@ impl<'a> Resolver<'a> {
             quirks: provider.quirks,
             keys,
             local: provider.local,
-            context_length: None,
             key_hint: match provider.key_envs {
                 _ if login.is_some() => {
                     format!("log in again with `hermes auth add {}`", provider.id)
@@ -320,7 +321,6 @@ impl<'a> Resolver<'a> {
             quirks: Quirks::default(),
             keys,
             local,
-            context_length: endpoint.context_length,
             key_hint: format!("check the key of `{name}` under `providers:`"),
             login: None,
         })
@@ -342,12 +342,17 @@ impl<'a> Resolver<'a> {
         let Some(model) = draft.model else {
             return Err(ResolveError::NoModel { provider });
         };
-        let context_window = draft
+        let base_url = draft.base_url.trim_end_matches('/').to_owned();
+        let options = self.options(&provider, &base_url);
+        let of_model = options.models.get(&model).copied().unwrap_or_default();
+        let context_window = of_model
             .context_length
-            .unwrap_or_else(|| context::window_of(&model));
+            .or(options.context_length)
+            .or_else(|| self.window(&base_url, &model));
+        let deadlines = of_model.deadlines.or(options.deadlines);
         Ok(Route {
             name: ModelName { provider, model },
-            base_url: draft.base_url.trim_end_matches('/').to_owned(),
+            base_url,
             protocol: draft.protocol,
             quirks: draft.quirks,
             keys: draft.keys,
@@ -356,11 +361,35 @@ impl<'a> Resolver<'a> {
             context_window,
             max_tokens: self.settings.max_tokens,
             effort: self.effort()?,
-            headers: self.settings.headers.clone(),
-            extra_body: self.settings.extra_body.clone(),
-            deadlines: self.settings.deadlines.resolve(draft.local),
+            headers: options.headers,
+            extra_body: options.extra_body,
+            deadlines: deadlines.or(self.settings.deadlines).resolve(draft.local),
             key_hint: draft.key_hint,
         })
+    }
+
+    /// What fits into a model, as its server stated it. How a server nearby was started nobody can tell from the names of
+    /// its models.
+    fn window(&self, base_url: &str, model: &str) -> Option<u64> {
+        let stated = self.settings.stated_windows.get(base_url);
+        let stated = stated.and_then(|models| models.get(model)).copied();
+        stated.or_else(|| match is_local(base_url) {
+            true => None,
+            false => context::known_window(model),
+        })
+    }
+
+    /// What the user set for a provider. One that is known by its address alone may be defined under a name as well.
+    fn options(&self, provider: &str, base_url: &str) -> ProviderOptions {
+        let is_there = |endpoint: &Endpoint| endpoint.base_url.trim_end_matches('/') == base_url;
+        let named_there = || {
+            let mut endpoints = self.settings.endpoints.iter();
+            let (name, _) = endpoints.find(|(_, endpoint)| is_there(endpoint))?;
+            Some(name).filter(|_| provider == CUSTOM)
+        };
+        let all = &self.settings.provider_options;
+        let found = all.get(provider).or_else(|| all.get(named_there()?));
+        found.cloned().unwrap_or_default()
     }
 
     /// Every key there is for a provider: those in the environment, then those that were stored.
@@ -404,7 +433,6 @@ struct Draft<'a> {
     quirks: Quirks,
     keys: Vec<Secret>,
     local: bool,
-    context_length: Option<u64>,
     key_hint: String,
     login: Option<LoginServer>,
 }
@@ -472,6 +500,7 @@ fn protocol_at(base_url: &str, otherwise: Protocol) -> Protocol {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{DeadlineSettings, ModelOptions};
     use std::time::Duration;
 
     fn resolve_with(
@@ -607,17 +636,83 @@ mod tests {
             base_url: "http://10.0.0.7:8000/v1".into(),
             key_env: Some("LAB_KEY".into()),
             default_model: Some("qwen3".into()),
-            context_length: Some(32_768),
             ..Endpoint::default()
         };
         settings.endpoints.insert("lab".into(), endpoint);
+        let options = ProviderOptions {
+            context_length: Some(32_768),
+            ..ProviderOptions::default()
+        };
+        settings.provider_options.insert("lab".into(), options);
         let route = route(&settings, &[("LAB_KEY", "k")]);
         assert_eq!(route.name.to_string(), "lab:qwen3");
         assert_eq!(
             (route.context_window, route.local, route.keys.len()),
-            (32_768, true, 1)
+            (Some(32_768), true, 1)
         );
         assert_eq!(route.deadlines.idle, Duration::from_secs(900));
+    }
+
+    #[test]
+    fn options_are_those_of_the_model_then_of_the_provider_by_name_or_address() {
+        let seconds = |total| DeadlineSettings {
+            total: Some(Duration::from_secs(total)),
+            ..DeadlineSettings::default()
+        };
+        let small = ModelOptions {
+            context_length: Some(4_096),
+            deadlines: seconds(5),
+        };
+        let options = ProviderOptions {
+            context_length: Some(32_768),
+            deadlines: seconds(60),
+            models: [("small".to_owned(), small)].into(),
+            ..ProviderOptions::default()
+        };
+        let endpoint = Endpoint {
+            base_url: "http://10.0.0.7:8000/v1/".into(),
+            ..Endpoint::default()
+        };
+        let found = |provider: &str, model: &str, url: Option<&str>| {
+            let mut settings = choosing(provider, model);
+            settings.choice.base_url = url.map(str::to_owned);
+            settings.endpoints.insert("lab".into(), endpoint.clone());
+            settings
+                .provider_options
+                .insert("lab".into(), options.clone());
+            let route = route(&settings, &[]);
+            (
+                route.context_window.unwrap_or_default(),
+                route.deadlines.total.as_secs(),
+            )
+        };
+        assert_eq!(found("lab", "small", None), (4_096, 5));
+        assert_eq!(found("lab", "big", None), (32_768, 60));
+        let address = Some("http://10.0.0.7:8000/v1");
+        assert_eq!(found("custom", "small", address), (4_096, 5));
+        let elsewhere = Some("http://10.0.0.8:8000/v1");
+        assert_eq!(found("custom", "small", elsewhere).1, 1_800);
+    }
+
+    #[test]
+    fn a_window_is_what_is_set_or_stated_or_known_and_never_a_guess() {
+        let window = |url: &str, model: &str, stated: Option<u64>| {
+            let mut settings = choosing("custom", model);
+            settings.choice.base_url = Some(format!("{url}/"));
+            let models = stated.map(|tokens| (model.to_owned(), tokens));
+            let models = models.into_iter().collect();
+            settings.stated_windows.insert(url.to_owned(), models);
+            route(&settings, &[]).context_window
+        };
+        let (near, far) = ("http://127.0.0.1:8080/v1", "https://models.example/v1");
+        assert_eq!(window(near, "qwen3:8b", None), None);
+        assert_eq!(window(near, "qwen3:8b", Some(4_096)), Some(4_096));
+        assert_eq!(window(far, "claude-haiku-4.5", None), Some(200_000));
+        assert_eq!(
+            window(far, "claude-haiku-4.5", Some(100_000)),
+            Some(100_000)
+        );
+        assert_eq!(window(far, "who-knows", None), None);
     }
 
     #[test]

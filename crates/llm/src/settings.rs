@@ -22,12 +22,12 @@ pub struct ModelSettings {
     pub max_tokens: Option<u32>,
     /// `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max` or `ultra`. Unset leaves it to the provider.
     pub reasoning_effort: Option<String>,
-    /// Added to every request.
-    pub headers: Vec<(String, String)>,
-    /// Merged into every request body, last.
-    pub extra_body: Map<String, Value>,
     /// Endpoints the user defined, by name.
     pub endpoints: BTreeMap<String, Endpoint>,
+    /// What the user set for single providers, by the name of an endpoint or the id of a provider.
+    pub provider_options: BTreeMap<String, ProviderOptions>,
+    /// What servers said of their models when they were asked for a list.
+    pub stated_windows: StatedWindows,
     /// Whom to ask when the first choice fails, in order.
     pub fallbacks: Vec<ModelChoice>,
     /// Keys that were stored rather than set in the environment, by provider id.
@@ -61,7 +61,29 @@ pub struct Endpoint {
     pub key_env: Option<String>,
     pub api_mode: Option<String>,
     pub default_model: Option<String>,
+}
+
+/// How requests to one provider differ from the usual ones.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProviderOptions {
+    /// Added to every request, in place of ours of the same name. Many hold a key.
+    pub headers: Vec<(String, Secret)>,
+    /// Merged into every request body, last.
+    pub extra_body: Map<String, Value>,
     pub context_length: Option<u64>,
+    pub deadlines: DeadlineSettings,
+    /// What the user set for single models, by their names.
+    pub models: BTreeMap<String, ModelOptions>,
+}
+
+/// Tokens that fit into models, by the address of their server and their names.
+pub type StatedWindows = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// What differs for one model of a provider.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ModelOptions {
+    pub context_length: Option<u64>,
+    pub deadlines: DeadlineSettings,
 }
 
 /// Deadlines the user changed.
@@ -85,10 +107,12 @@ pub struct Route {
     /// Where the token comes from when there is no key.
     pub login: Option<LoginServer>,
     pub local: bool,
-    pub context_window: u64,
+    /// Tokens that fit into one request and its answer; none when nobody said.
+    pub context_window: Option<u64>,
     pub max_tokens: Option<u32>,
     pub effort: Option<Effort>,
-    pub headers: Vec<(String, String)>,
+    /// Of the user's own; many hold a key.
+    pub headers: Vec<(String, Secret)>,
     pub extra_body: Map<String, Value>,
     pub deadlines: ModelDeadlines,
     /// What a person does when the key is missing or refused.
@@ -123,6 +147,16 @@ impl Effort {
 }
 
 impl DeadlineSettings {
+    /// These, and where they say nothing, `others`.
+    pub(crate) fn or(self, others: Self) -> Self {
+        Self {
+            connect: self.connect.or(others.connect),
+            first_byte: self.first_byte.or(others.first_byte),
+            idle: self.idle.or(others.idle),
+            total: self.total.or(others.total),
+        }
+    }
+
     pub(crate) fn resolve(self, local: bool) -> ModelDeadlines {
         let default = if local { LOCAL_DEADLINES } else { DEADLINES };
         ModelDeadlines {

@@ -157,8 +157,8 @@ impl Model for ScriptedModel {
         name()
     }
 
-    fn context_window(&self) -> u64 {
-        128_000
+    fn context_window(&self) -> Option<u64> {
+        Some(128_000)
     }
 
     fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {

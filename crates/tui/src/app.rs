@@ -56,6 +56,8 @@ pub(crate) enum Effect {
     Remember(String),
     ListFiles(PathBuf),
     Ring,
+    /// Write this to the terminal as it is.
+    Signal(String),
     ClearScreen,
     Suspend,
     /// Give the terminal back and end, whatever the program still does.
@@ -190,6 +192,7 @@ impl App {
                 let note = Item::note(theme::WARNING, text);
                 self.conversation.print(note);
             }
+            FromHost::Signal(sequence) => return vec![Effect::Signal(sequence)],
             FromHost::Fill(text) => self.composer.give_back(&text),
             FromHost::Choose(choice) => {
                 self.picker = Some(Picker::new(choice));

@@ -20,6 +20,8 @@ pub enum FromHost {
     Reported(String),
     /// Something the person should know.
     Warned(String),
+    /// A control sequence for the terminal itself, which shows nothing: one that fills its clipboard.
+    Signal(String),
     /// Text for the input line, such as a message that was taken back. It goes before what is typed there.
     Fill(String),
     /// A list to choose from; the choice comes back as the arguments of its command.
@@ -90,8 +92,8 @@ pub struct Opened {
     pub id: SessionId,
     pub title: Option<String>,
     pub model: String,
-    /// Tokens that fit into one request and its answer.
-    pub context_window: u64,
+    /// Tokens that fit into one request and its answer, as far as that is known.
+    pub context_window: Option<u64>,
     pub cwd: PathBuf,
     /// What was said last, when it goes on.
     pub past: Vec<Message>,

@@ -200,6 +200,7 @@ impl Rim {
                 self.listing.spawn_blocking(move || files::list(&folder));
             }
             Effect::Ring => self.write("\x07"),
+            Effect::Signal(sequence) => self.write(&sequence),
             Effect::ClearScreen => {
                 let clear = self.screen.clear();
                 self.write(&clear);

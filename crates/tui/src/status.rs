@@ -62,12 +62,13 @@ impl Status<'_> {
         })
     }
 
-    fn context(&self, window: u64) -> Option<Span<'static>> {
+    fn context(&self, window: Option<u64>) -> Option<Span<'static>> {
         let used = self.conversation.spent.context_tokens;
         if used == 0 {
             return None;
         }
-        let Some(percent) = used.saturating_mul(100).checked_div(window) else {
+        let percent_of = |window| used.saturating_mul(100).checked_div(window);
+        let Some((window, percent)) = window.and_then(|all| Some((all, percent_of(all)?))) else {
             return Some(Span::styled(
                 format!("{} tokens", thousands(used)),
                 theme::DIM,

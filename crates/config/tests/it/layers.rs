@@ -308,3 +308,19 @@ fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
     assert!(explained.to_string().contains("no effect in this version"));
     assert_eq!(world.set("agent.max_turns", "6").unwrap().warning, None);
 }
+
+#[test]
+fn what_has_no_effect_in_a_provider_is_told_for_each() {
+    let world = World::with_config(
+        "providers:\n  lab: {base_url: u, ssl_verify: false, extra_body: {a: 1}}\n\
+         custom_providers:\n- {name: old, base_url: u, rate_limit_delay: 2}\n",
+    );
+    let told = world.load().unwrap().unused();
+    let told: Vec<_> = told.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("`providers.lab.ssl_verify` has no effect"));
+    assert!(told[0].contains("SSL_CERT_FILE"), "{told:?}");
+    assert!(told[1].contains("`custom_providers.0.rate_limit_delay` has no effect"));
+    let changed = world.set("providers.lab.ssl_ca_cert", "x").unwrap();
+    assert!(changed.warning.unwrap().contains("no effect"));
+}

@@ -15,7 +15,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("bundles", "name several skills one after the other: /ONE /OTHER TEXT"),
     ("codex-runtime", BY_ITSELF),
     ("compose", "Ctrl-G opens your editor"),
-    ("copy", "select the text in your terminal, or `hermes sessions show` prints it all"),
     ("cron", "schedules are not in this version yet"),
     ("curator", NOTES),
     ("debug", "`hermes doctor` and `hermes logs` show what is wrong"),
@@ -66,6 +65,6 @@ mod tests {
             assert!(!is_name(name, Surface::Terminal), "{name}");
             assert_eq!(ABSENT.iter().position(|(other, _)| other == name), Some(at));
         }
-        assert!(instead_of("Copy").is_some() && instead_of("cpoy").is_none());
+        assert!(instead_of("Save").is_some() && instead_of("svae").is_none());
     }
 }

@@ -90,13 +90,13 @@ pub enum McpCommand {
         /// What you call it
         name: String,
         /// Where it answers, over HTTP
-        #[arg(long, conflicts_with = "command", required_unless_present = "command")]
+        #[arg(long, conflicts_with = "command")]
         url: Option<String>,
         /// The program to start and talk to over its standard input and output
         #[arg(long)]
         command: Option<String>,
-        /// A variable the server gets, as NAME=VALUE
-        #[arg(long, value_name = "NAME=VALUE", requires = "command")]
+        /// Variables the server gets, each as NAME=VALUE
+        #[arg(long, value_name = "NAME=VALUE", requires = "command", num_args = 1..)]
         env: Vec<String>,
         /// How the server knows us: `oauth` for a login in the browser, see `hermes mcp login`
         #[arg(long, value_name = "KIND", requires = "url", value_parser = ["oauth"])]
@@ -128,7 +128,7 @@ pub enum McpCommand {
     /// Log in at a server with `auth: oauth`, in a browser
     Login(McpLoginArgs),
     /// Forget the login at a server, and log in anew
-    Reauth(McpLoginArgs),
+    Reauth(McpReauthArgs),
     /// Be an MCP server: other programs look at the conversations of this home and follow them
     #[command(after_help = SERVE_HELP)]
     Serve {
@@ -146,6 +146,22 @@ pub struct WaitFlag {
     /// Wait this many seconds for an answer, at most
     #[arg(long = "wait", value_name = "SECONDS", default_value_t = 15)]
     pub seconds: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct McpReauthArgs {
+    /// `hermes mcp list` shows the names
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pub name: Option<String>,
+    /// All servers that one logs in at, one after the other
+    #[arg(long)]
+    pub all: bool,
+    /// Ask for this right too, beside those granted before; may be repeated
+    #[arg(long, value_name = "SCOPE", conflicts_with = "all")]
+    pub scope: Vec<String>,
+    /// Only print the address; do not open a browser
+    #[arg(long)]
+    pub no_browser: bool,
 }
 
 #[derive(Debug, Args)]

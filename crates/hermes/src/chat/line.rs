@@ -12,7 +12,7 @@ use super::{Chat, Next};
 use crate::failure::Outcome;
 use crate::host::{Here, Then, WhenBusy};
 use crate::image;
-use crate::output::note;
+use crate::output::{note, print};
 use crate::render::Renderer;
 
 impl Chat<'_, '_> {
@@ -52,6 +52,11 @@ impl Chat<'_, '_> {
             Then::Open(start) => Some(Next::Open(start)),
             Then::Leave => Some(Next::Leave),
             Then::Attach { image, words } => self.with_image(&image, &words, here.is_busy),
+            Then::Signal(sequence) => {
+                // Whoever reads the output finds out that it cannot be written by the next answer.
+                let _ = print(&sequence);
+                None
+            }
             Then::ShowReasoning(shows) => {
                 if let Renderer::Live(live) = &mut self.renderer {
                     live.show_reasoning(shows);

@@ -143,7 +143,12 @@ struct Filter {
 
 impl Filter {
     fn new(args: &LogsArgs) -> Self {
-        let level = args.level.as_deref().unwrap_or("trace");
+        let usual = match args.log.as_str() {
+            // There is one log, and what went wrong is in it: warnings and worse.
+            "errors" => "warn",
+            _ => "trace",
+        };
+        let level = args.level.as_deref().unwrap_or(usual);
         let index = LEVELS.iter().position(|l| l.eq_ignore_ascii_case(level));
         Self {
             level_max: index.unwrap_or(LEVELS.len()),
@@ -190,6 +195,7 @@ mod tests {
         lines: &[&'static str],
     ) -> Vec<&'static str> {
         let mut filter = Filter::new(&LogsArgs {
+            log: "agent".to_owned(),
             lines: 50,
             follow: false,
             level: level.map(str::to_owned),

@@ -68,6 +68,9 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             args,
             last_words,
         } => {
+            if url.is_none() && command.is_none() {
+                return Err(nowhere(&name));
+            }
             let args = [args, last_words].concat();
             let mut section = edit::section(url, command, args, &env, &header)?;
             if let Some(auth) = auth {
@@ -77,10 +80,18 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
         }
         McpCommand::Remove { name } => edit::remove(base, &name),
         McpCommand::Login(args) => login::login(base, &args, login::Before::Keep).await,
-        McpCommand::Reauth(args) => login::login(base, &args, login::Before::Forget).await,
+        McpCommand::Reauth(args) => login::reauth(base, args).await,
         McpCommand::ConformanceClient { url } => conformance::run(base, &url).await,
         McpCommand::Serve { http } => serve::run(base, http.as_deref()).await,
     }
+}
+
+/// A server is somewhere else, or started here.
+fn nowhere(name: &str) -> Failure {
+    Failure::usage(format!("where is the MCP server `{name}`?")).hint(format!(
+        "`hermes mcp add {name} --url URL` for one that answers over HTTP, or \
+         `hermes mcp add {name} --command PROGRAM -- ARGUMENTS` for one that is started here"
+    ))
 }
 
 /// The servers as `/mcp` shows them in a chat.

@@ -75,7 +75,9 @@ fn print_chosen(chosen: &ChosenModel) -> Outcome<()> {
     row("endpoint", route.base_url.clone());
     row("set in", origin);
     row("key", chosen.key.to_string());
-    row("context", format!("{} tokens", route.context_window));
+    if let Some(tokens) = route.context_window {
+        row("context", format!("{tokens} tokens"));
+    }
     table.print(Style::PLAIN)
 }
 

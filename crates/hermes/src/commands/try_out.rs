@@ -13,7 +13,7 @@ use hermes_llm::{Client, resolve};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::model_settings::model_settings;
-use crate::wiring;
+use crate::{stated_windows, wiring};
 
 /// Stands for the model while only its provider matters.
 pub(super) const ANY_MODEL: &str = "any";
@@ -53,6 +53,7 @@ pub(super) async fn listed(base: &Base, candidate: &Candidate) -> Vec<String> {
         return Vec::new();
     };
     let offered = list_models(&resolved.primary).await.unwrap_or_default();
+    stated_windows::remember(&base.home, &resolved.primary.base_url, &offered);
     offered.into_iter().map(|offered| offered.model).collect()
 }
 

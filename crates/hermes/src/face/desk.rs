@@ -353,6 +353,7 @@ impl<'a, 'b> Desk<'a, 'b> {
                 }
                 self.tell(FromHost::Image(Ok(image))).await;
             }
+            Then::Signal(sequence) => self.tell(FromHost::Signal(sequence)).await,
             Then::ShowReasoning(is_shown) => {
                 let reasoning = settings::reasoning(self.base, is_shown).unwrap_or_default();
                 self.tell(FromHost::Reasoning(reasoning)).await;

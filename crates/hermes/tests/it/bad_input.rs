@@ -75,6 +75,9 @@ async fn an_unknown_provider_or_toolset_gets_near_matches() {
         2,
         &["`terminl`", "terminal"],
     );
+    let output = setting.run(&["-z", "hi", "-t", "nope"]);
+    check(&output, 2, &["`nope`", "names of MCP servers"]);
+    assert_eq!(output.stderr.matches("debugging").count(), 1, "{output:?}");
     check(
         &setting.run(&["-z", "hi", "--provider", "anthropic"]),
         2,

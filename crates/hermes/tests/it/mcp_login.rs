@@ -25,7 +25,11 @@ async fn protected() -> (AuthServer, FaultyMcp, Hermes) {
 
 /// Starts a command that logs in, and returns the address it shows.
 fn begin(hermes: &Hermes, command: &str) -> (Terminal, String) {
-    let args = ["mcp", command, "tickets", "--no-browser"];
+    begin_with(hermes, &["mcp", command, "tickets", "--no-browser"])
+}
+
+fn begin_with(hermes: &Hermes, args: &[&str]) -> (Terminal, String) {
+    let args = args.iter().copied();
     let mut terminal = hermes.clone().args(args).spawn_in_terminal();
     terminal.expect("paste the address", PATIENCE);
     let output = terminal.output();
@@ -63,6 +67,22 @@ async fn an_address_pasted_from_another_machine_completes_the_login() {
     terminal.send(&format!("{}\r", back.leads_to()));
     terminal.expect("ready", PATIENCE);
     assert_eq!(auth.registrations(), 2, "everything was forgotten before");
+}
+
+#[tokio::test]
+async fn all_logins_can_be_made_anew_and_servers_without_one_are_left_alone() {
+    let (auth, _server, hermes) = protected().await;
+    let plain = ["mcp", "add", "plain", "--command", "cat"];
+    assert_eq!(hermes.clone().args(plain).run().code, Some(0));
+    let (mut terminal, url) = begin_with(&hermes, &["mcp", "reauth", "--all", "--no-browser"]);
+    let back = Browser::default().get(&url).await;
+    terminal.send(&format!("{}\r", back.leads_to()));
+    terminal.expect("logged in at `tickets`", PATIENCE);
+    assert_eq!(terminal.wait(PATIENCE), Some(0));
+    assert_eq!(auth.registrations(), 1);
+    let output = bare().args(["mcp", "reauth", "--all"]).run();
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.stderr.contains("--auth oauth"), "{output:?}");
 }
 
 #[tokio::test]

@@ -89,6 +89,24 @@ async fn an_undo_takes_the_last_message_back_and_a_retry_asks_again() {
 }
 
 #[tokio::test]
+async fn an_answer_is_given_to_the_clipboard_of_the_terminal() {
+    let mut setting = Setting::new(answers(["one", "two"])).await;
+    setting.hermes = setting.hermes.env("TERM", "xterm-kitty");
+    let mut terminal = talk(&setting, &[]);
+    say(&mut terminal, "/copy", "there is no such answer");
+    say(&mut terminal, "a", "one");
+    say(&mut terminal, "b", "two");
+    terminal.send("/copy\n");
+    terminal.expect("\x1b]52;c;dHdv\x07", SOON);
+    terminal.expect("›", SOON);
+    terminal.send("/copy 2\n");
+    terminal.expect("copied 3 characters", SOON);
+    terminal.expect("\x1b]52;c;b25l\x07", SOON);
+    say(&mut terminal, "/copy 3", "there is no such answer");
+    say(&mut terminal, "/copy x", "not `x`");
+}
+
+#[tokio::test]
 async fn a_branch_leaves_its_parent_alone_and_both_can_be_resumed() {
     let setting = Setting::new(answers(["one", "two", "three"])).await;
     let mut terminal = talk(&setting, &[("first", "one")]);
@@ -168,7 +186,7 @@ async fn commands_tell_what_they_know() {
         ("/reasoning", "it thinks: as much as its provider chooses"),
         ("/reasoning extreme", "none, minimal, low"),
         ("/reasoning high", "cannot be told how much to think"),
-        ("/copy", "/copy is not here: select the text"),
+        ("/save", "/save is not here: everything is saved"),
         ("/yolo", "run without asking"),
         ("/yolo off", "ask first"),
     ] {

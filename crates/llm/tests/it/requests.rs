@@ -1,7 +1,7 @@
 //! What is in a request, beyond the prefix: effort, limits, pictures, what the user adds.
 
 use hermes_core::{Media, MediaSource, Message, Part, Role, Secret};
-use hermes_llm::{ModelChoice, ModelSettings, Protocol};
+use hermes_llm::{ModelChoice, ModelSettings, Protocol, ProviderOptions};
 use hermes_testkit::contract::model::tell;
 use hermes_testkit::server::{Answer, Script, ScriptedServer};
 use serde_json::{Value, json};
@@ -133,10 +133,12 @@ async fn pictures_reach_every_wire() {
 #[tokio::test]
 async fn what_the_user_adds_is_added_last() {
     let change = |settings: &mut ModelSettings| {
-        settings.extra_body.insert("temperature".into(), json!(0.5));
-        settings
-            .extra_body
-            .insert("stream_options".into(), json!({"mine": true}));
+        let fields = json!({"temperature": 0.5, "stream_options": {"mine": true}});
+        let options = ProviderOptions {
+            extra_body: fields.as_object().unwrap().clone(),
+            ..ProviderOptions::default()
+        };
+        settings.provider_options.insert(PLAIN.0.into(), options);
     };
     let body = sent(PLAIN, Message::user("hi"), change).await;
     assert_eq!(body["temperature"], 0.5);

@@ -34,6 +34,7 @@ pub struct Options {
 
 pub(super) struct Host {
     models: Vec<String>,
+    context_length: Option<u64>,
     forget_requests: bool,
     state: Mutex<State>,
 }
@@ -54,6 +55,7 @@ impl Host {
         };
         Ok(Self {
             models,
+            context_length: script.context_length,
             forget_requests: options.forget_requests,
             state: Mutex::new(State {
                 chooser: Chooser::new(script),
@@ -127,7 +129,7 @@ impl Host {
             "GET" if route.ends_with("/health") => json!({"status": "ok"}),
             "GET" if route.ends_with("/api/tags") => models::ollama(&self.models),
             "GET" if is_list && is_gemini(request) => models::gemini(&self.models),
-            "GET" if is_list => models::openai(&self.models),
+            "GET" if is_list => models::openai(&self.models, self.context_length),
             method => return (404, error_body(&format!("no such route: {method} {route}"))),
         };
         (200, page)

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::wire::CREATED_S;
 
-/// Lists models with the fields of OpenAI and of Anthropic, who share the path.
-pub(super) fn openai(names: &[String]) -> Value {
+/// Lists models with the fields of OpenAI and of Anthropic, who share the path, and the length that vLLM adds.
+pub(super) fn openai(names: &[String], context_length: Option<u64>) -> Value {
     let models = names.iter().map(|id| {
-        json!({"id": id, "object": "model", "created": CREATED_S, "owned_by": "script",
+        json!({"max_model_len": context_length, "id": id, "object": "model", "created": CREATED_S, "owned_by": "script",
             "type": "model", "display_name": id, "created_at": "2023-11-14T22:13:20Z"})
     });
     json!({"object": "list", "data": models.collect::<Vec<_>>(), "has_more": false,

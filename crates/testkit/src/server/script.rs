@@ -15,6 +15,8 @@ pub struct Script {
     pub turns: Vec<Turn>,
     /// The names that the model lists show; `scripted` when empty.
     pub models: Vec<String>,
+    /// The tokens that they are said to hold.
+    pub context_length: Option<u64>,
 }
 
 /// How an answer is found for a request.
@@ -90,6 +92,12 @@ impl Script {
 
     pub fn repeating_last(mut self) -> Self {
         self.repeat_last = true;
+        self
+    }
+
+    /// States in the list of models how many tokens fit into each of them.
+    pub fn context_length(mut self, tokens: u64) -> Self {
+        self.context_length = Some(tokens);
         self
     }
 

@@ -147,7 +147,7 @@ fn opened(id: &str, past: Vec<Message>) -> Opened {
         id: id.into(),
         title: None,
         model: "anthropic:claude".into(),
-        context_window: 200_000,
+        context_window: Some(200_000),
         cwd: PathBuf::from("/home/me/project"),
         past,
         earlier: 0,

@@ -21,7 +21,7 @@ async fn echo(face: mpsc::Sender<FromHost>, mut wishes: mpsc::Receiver<ToHost>) 
         id: "echo".into(),
         title: None,
         model: "echo".into(),
-        context_window: 1_000,
+        context_window: Some(1_000),
         cwd: "/".into(),
         past: Vec::new(),
         earlier: 0,

@@ -15,6 +15,7 @@ use crate::commands::auth::Standing;
 use crate::commands::chosen_model::{ChosenModel, KeySource};
 use crate::commands::layout::one_line;
 use crate::model_settings::model_settings;
+use crate::stated_windows;
 use crate::wiring::{SystemClock, with_token};
 
 /// A provider that needs longer to list its models is no fun to talk to.
@@ -97,7 +98,10 @@ async fn provider(base: &Base, route: &Route) -> Check {
         Err(error) => return Check::broken(NAME, error.to_string(), error.hint()),
     };
     match tokio::time::timeout(ANSWER_DEADLINE, list_models(&asked)).await {
-        Ok(Ok(models)) => listed(route, &models),
+        Ok(Ok(models)) => {
+            stated_windows::remember(&base.home, url, &models);
+            listed(route, &models)
+        }
         Ok(Err(DiscoverError::Refused {
             status: status @ (401 | 403),
             ..

@@ -8,8 +8,8 @@ use hermes_mcp::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use super::{TEST_WAIT, one, test};
-use crate::args::{JsonFlag, McpLoginArgs};
+use super::{TEST_WAIT, known, one, test};
+use crate::args::{JsonFlag, McpLoginArgs, McpReauthArgs};
 use crate::base::Base;
 use crate::commands::browser::open_browser;
 use crate::commands::confirm::is_anybody_there;
@@ -45,6 +45,56 @@ pub(super) async fn login(base: &Base, args: &McpLoginArgs, before: Before) -> O
     println(&format!("logged in at `{}`", args.name))?;
     let name = Some(args.name.as_str());
     test::run(base, name, TEST_WAIT, &JsonFlag { json: false }).await
+}
+
+/// Forgets the login at one server, or at all of them one after the other, and logs in anew.
+pub(super) async fn reauth(base: &Base, args: McpReauthArgs) -> Outcome<()> {
+    let names = match args.name {
+        Some(name) => vec![name],
+        None => with_logins(base)?,
+    };
+    let mut refused = Vec::new();
+    let is_one = names.len() == 1;
+    for name in names {
+        let args = McpLoginArgs {
+            name,
+            scope: args.scope.clone(),
+            no_browser: args.no_browser,
+        };
+        match login(base, &args, Before::Forget).await {
+            Ok(()) => {}
+            // One that fails does not keep the others waiting; whoever presses Ctrl-C means all of them.
+            Err(failure) if !is_one && failure.code == code::FAILED => {
+                if !failure.message.is_empty() {
+                    note(&failure.to_string());
+                }
+                refused.push(args.name);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(
+            Failure::new(format!("not every login worked: {}", refused.join(", ")))
+                .hint("`hermes mcp reauth NAME` tries one again"),
+        ),
+    }
+}
+
+/// The names of the servers that one logs in at.
+fn with_logins(base: &Base) -> Outcome<Vec<String>> {
+    let servers = known(base).into_iter();
+    let servers = servers.filter(|server| server.enabled && server.oauth.is_some());
+    let names: Vec<_> = servers.map(|server| server.name).collect();
+    match names.is_empty() {
+        false => Ok(names),
+        true => Err(
+            Failure::usage("there is no MCP server that one logs in at").hint(
+                "`hermes mcp add NAME --url URL --auth oauth` adds one; `hermes mcp list` shows what there is",
+            ),
+        ),
+    }
 }
 
 /// A login that waits for its person.

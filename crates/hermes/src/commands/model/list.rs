@@ -18,6 +18,7 @@ use crate::commands::try_out::ANY_MODEL;
 use crate::failure::Outcome;
 use crate::model_settings::model_settings;
 use crate::output::println;
+use crate::stated_windows;
 use crate::style::Style;
 use crate::wiring::with_token;
 
@@ -70,7 +71,10 @@ pub(crate) async fn models(base: &Base, route: &Route) -> Result<Vec<Offered>, S
     let route = with_token(base, route.clone()).await;
     let route = route.map_err(|error| error.to_string())?;
     match tokio::time::timeout(LIST_DEADLINE, list_models(&route)).await {
-        Ok(Ok(models)) => Ok(models),
+        Ok(Ok(models)) => {
+            stated_windows::remember(&base.home, &route.base_url, &models);
+            Ok(models)
+        }
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("`{}` did not answer in time", route.base_url)),
     }

@@ -8,6 +8,7 @@ use crate::base::Base;
 use crate::commands::chosen_model::key_variables;
 use crate::failure::Outcome;
 use crate::model_settings::model_settings;
+use crate::stated_windows;
 
 /// Something that could answer without any further question.
 pub(super) enum Found {
@@ -63,7 +64,11 @@ impl Found {
 
 /// Looks everywhere; servers come first, since they cost nothing.
 pub(super) async fn all(base: &Base) -> Vec<Found> {
-    let servers = local_servers().await.into_iter();
+    let servers = local_servers().await;
+    for server in &servers {
+        stated_windows::remember(&base.home, server.provider.base_url, &server.models);
+    }
+    let servers = servers.into_iter();
     let servers = servers.filter(|server| !server.models.is_empty());
     let keys = PROVIDERS.iter().filter(|provider| !provider.local);
     let keys = keys.filter_map(|provider| {

@@ -44,6 +44,8 @@ fn the_last_lines_are_shown_and_filtered() {
         warnings.contains("two") && !warnings.contains("one"),
         "{warnings}"
     );
+    assert_eq!(stdout(&hermes, &["logs", "errors"]), warnings);
+    assert_eq!(stdout(&hermes, &["logs", "agent"]), LOG);
     let session = stdout(&hermes, &["logs", "--session", "s1", "-n", "5"]);
     assert!(
         session.contains("three") && !session.contains("two"),

@@ -26,6 +26,26 @@ fn with_server(url: &str) -> Hermes {
     ))
 }
 
+#[test]
+fn a_server_is_added_with_its_variables_and_without_a_place_both_ways_are_told() {
+    let hermes = bare();
+    refused(
+        &run(&hermes, &["mcp", "add", "x"]),
+        2,
+        &["`x`", "mcp add x --url URL", "mcp add x --command PROGRAM"],
+    );
+    let add = ["mcp", "add", "x", "--command", "cat"];
+    let env = ["--env", "A=1", "B=2", "--env", "C=3", "--", "-u"];
+    stdout(&hermes, &[&add[..], &env[..]].concat());
+    let server = json(&hermes, &["config", "get", "mcp_servers.x", "--json"]);
+    let names = server["env"].as_object().unwrap().keys();
+    let names: Vec<_> = names.map(String::as_str).collect();
+    assert_eq!(
+        (names, &server["args"]),
+        (vec!["A", "B", "C"], &json!(["-u"]))
+    );
+}
+
 #[tokio::test]
 async fn the_status_tells_ready_servers_from_those_that_are_not() {
     let server = FaultyMcp::start().await;

@@ -1,6 +1,7 @@
 //! `hermes model`.
 
 use std::fs;
+use std::time::Duration;
 
 use hermes_testkit::server::{Answer, Script};
 
@@ -50,6 +51,110 @@ async fn a_run_may_name_an_endpoint_of_ones_own_or_the_provider_of_the_file() {
     let asked = setting.server.requests();
     let asked: Vec<_> = asked.iter().map(|request| &request.json["model"]).collect();
     assert_eq!(asked, ["big", "big", "small:1b", "big:1b"]);
+}
+
+/// Nothing that redaction would find by its shape.
+const HEADER: &str = "blue-lantern-42";
+
+#[tokio::test]
+async fn what_is_set_for_a_provider_goes_along_and_its_headers_are_never_shown() {
+    let setting = Setting::new(Script::always(Answer::text("x")).model("m")).await;
+    let url = setting.server.url();
+    let entry = format!(
+        "base_url: {url}, extra_headers: {{X-Gate: {HEADER}}}, extra_body: {{top_k: 3}}, models: {{m: {{context_length: 4096}}}}"
+    );
+    let config = format!(
+        "model: {{provider: lab, default: m}}\nproviders:\n  lab: {{{entry}}}\n\
+         custom_providers:\n- {{name: old, {entry}}}\n"
+    );
+    fs::write(setting.hermes.home().join("config.yaml"), config).unwrap();
+    for model in ["lab:m", "old:m"] {
+        stdout(&setting.hermes, &["-z", "hi", "-m", model]);
+    }
+    let list = stdout(&setting.hermes, &["model", "list", "lab"]);
+    let asked = setting.server.requests();
+    for request in &asked {
+        assert_eq!(request.header("x-gate"), Some(HEADER), "{}", request.path);
+    }
+    let fields: Vec<_> = asked.iter().map(|request| &request.json["top_k"]).collect();
+    assert_eq!(fields, [&3.into(), &3.into(), &serde_json::Value::Null]);
+    let shown = stdout(&setting.hermes, &["model"]);
+    contains(&shown, &["4096 tokens"]);
+    let settings = stdout(&setting.hermes, &["config", "get", "providers"]);
+    contains(&settings, &["X-Gate", "***"]);
+    for text in [list, shown, settings] {
+        assert!(!text.contains(HEADER), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_states_of_its_model_is_remembered_and_nothing_is_guessed() {
+    let script = Script::always(Answer::text("x")).model("test-model");
+    let setting = Setting::new(script.context_length(4_096)).await;
+    let shown = stdout(&setting.hermes, &["model"]);
+    assert!(!shown.contains("tokens"), "{shown}");
+    contains(
+        &stdout(&setting.hermes, &["model", "list"]),
+        &["test-model (4096 tokens)"],
+    );
+    let asked = setting.server.requests().len();
+    contains(&stdout(&setting.hermes, &["model"]), &["4096 tokens"]);
+    assert_eq!(setting.server.requests().len(), asked);
+    stdout(
+        &setting.hermes,
+        &["config", "set", "model.context_length", "2048"],
+    );
+    contains(&stdout(&setting.hermes, &["model"]), &["2048 tokens"]);
+    let cache = setting.hermes.home().join("cache/context_lengths.json");
+    fs::write(cache, "{broken").unwrap();
+    stdout(
+        &setting.hermes,
+        &["config", "unset", "model.context_length"],
+    );
+    let shown = stdout(&setting.hermes, &["model"]);
+    assert!(!shown.contains("tokens"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_provider_that_is_known_takes_options_and_its_requests_end_in_time() {
+    let late = Answer::text("x").headers_delay(Duration::from_secs(20));
+    let more =
+        "agent: {api_max_retries: 1}\nproviders:\n  custom: {request_timeout_seconds: 0.2}\n";
+    let setting = Setting::with(Script::always(late), more).await;
+    let output = setting.run(&["-z", "hi"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    contains(&output.stderr, &["0.2 s"]);
+}
+
+#[test]
+fn options_of_the_wrong_kind_are_refused_where_they_stand_without_their_value() {
+    let hermes = bare();
+    for (entry, told) in [
+        (
+            "extra_headers: {X-Gate: [blue-lantern-42]}",
+            "`providers.lab.extra_headers.X-Gate` must be text",
+        ),
+        (
+            "extra_headers: blue-lantern-42",
+            "`providers.lab.extra_headers` must be a section",
+        ),
+        (
+            "extra_body: 7",
+            "`providers.lab.extra_body` must be a section",
+        ),
+        (
+            "request_timeout_seconds: soon",
+            "`providers.lab.request_timeout_seconds` must be a number of seconds",
+        ),
+        ("models: 7", "`providers.lab.models` must be a list"),
+    ] {
+        let entry = format!("providers:\n  lab: {{base_url: u, {entry}}}\n");
+        write_config(&hermes, "http://127.0.0.1:9/v1", &entry);
+        let output = run(&hermes, &["-z", "hi"]);
+        assert_ne!(output.code, Some(0), "{output:?}");
+        contains(&output.stderr, &[told, "config.yaml:8:"]);
+        assert!(!output.stderr.contains(HEADER), "{output:?}");
+    }
 }
 
 #[test]
