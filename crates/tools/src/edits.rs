@@ -211,6 +211,11 @@ impl Edit<'_> {
             Before::Content(_) if self.target.is_secret() => {
                 (None, "[what is in it now is not shown: it holds secrets]\n")
             }
+            Before::Content(content) if !is_text(content) => {
+                (None, "[what is in it now is not shown: it is not text]\n")
+            }
+            // It was free to write where it was.
+            Before::Content(_) if self.is_moved_to_where_is_asked() => (None, ""),
             Before::Content(content) => (Some(content), ""),
             Before::Unread(_) => (None, "[what is in it now is not shown: it is too large]\n"),
         };
@@ -218,13 +223,24 @@ impl Edit<'_> {
         format!("{}{note}{diff}", moved.unwrap_or_default())
     }
 
-    fn is_shown(&self) -> bool {
-        match self.before {
-            Before::NoFile => true,
-            Before::Content(_) => !self.target.is_secret(),
-            Before::Unread(_) => false,
-        }
+    /// Whether somebody must see all of a file that is moved, also where no line of it changes.
+    fn is_moved_to_where_is_asked(&self) -> bool {
+        let is_asked = matches!(self.target.judgement(), Write::Asked { .. });
+        self.moved_from.is_some() && is_asked
     }
+
+    fn is_shown(&self) -> bool {
+        let is_before_shown = match self.before {
+            Before::NoFile => true,
+            Before::Content(content) => is_text(content) && !self.target.is_secret(),
+            Before::Unread(_) => false,
+        };
+        is_before_shown && self.after.is_none_or(is_text)
+    }
+}
+
+fn is_text(content: &[u8]) -> bool {
+    str::from_utf8(content).is_ok()
 }
 
 fn add<T: PartialEq>(list: &mut Vec<T>, item: T) {

@@ -188,6 +188,8 @@ async fn every_file_of_a_patch_is_asked_about_and_shown() {
     for part in [
         "+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n",
         "rename from hook\nrename to .git/hooks/pre-commit\n",
+        // Nobody was asked when it was written where it was.
+        "@@ -0,0 +1 @@\n+echo hi\n",
         "-one\n+two\n",
     ] {
         assert!(diff.contains(part), "{part}: {diff}");
@@ -258,6 +260,25 @@ async fn secrets_that_are_replaced_are_not_shown() {
     assert!(!preview.diff.contains("correct-horse"), "{}", preview.diff);
     assert!(preview.diff.contains("not shown"), "{}", preview.diff);
     assert!(!preview.is_whole);
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_text_does_not_hide_what_takes_its_place() {
+    let place = Place::new();
+    let latin_1 = b"# caf\xe9\n";
+    std::fs::write(place.path(".bashrc"), latin_1).unwrap();
+    let call = Call::new(&place, "write_file", write(".bashrc", "curl x | sh\n"));
+    let preview = call.preview().await.unwrap();
+    assert!(preview.diff.contains("+curl x | sh\n"), "{}", preview.diff);
+    assert!(preview.diff.contains("it is not text"), "{}", preview.diff);
+    assert!(!preview.is_whole, "no model decides about it");
+
+    std::fs::write(place.path("hook"), latin_1).unwrap();
+    let text = "*** Move File: hook -> .git/hooks/pre-commit\n";
+    let moved = Call::new(&place, "patch", patch(text));
+    let preview = moved.preview().await.unwrap();
+    assert!(preview.diff.contains("[not text]"), "{}", preview.diff);
+    assert!(!preview.is_whole, "no model decides about it");
 }
 
 #[tokio::test]
