@@ -73,7 +73,7 @@ impl Edits {
             if let Some(name) = self.name(&write.judgement, &write.name) {
                 add(&mut covers, name);
             }
-            add(&mut shown, write.shown);
+            add(&mut shown, on_one_line(&write.shown));
         }
         if covers.is_empty() {
             return Consent::NotNeeded;
@@ -203,9 +203,11 @@ fn basis(edits: &[Edit<'_>]) -> String {
 
 impl Edit<'_> {
     fn diff(&self) -> String {
-        let moved = self
-            .moved_from
-            .map(|from| format!("rename from {from}\nrename to {}\n", self.name));
+        let name = on_one_line(self.name);
+        let moved = self.moved_from.map(|from| {
+            let from = on_one_line(from);
+            format!("rename from {from}\nrename to {name}\n")
+        });
         let (old, note) = match self.before {
             Before::NoFile => (None, ""),
             Before::Content(_) if self.target.is_secret() => {
@@ -219,7 +221,7 @@ impl Edit<'_> {
             Before::Content(content) => (Some(content), ""),
             Before::Unread(_) => (None, "[what is in it now is not shown: it is too large]\n"),
         };
-        let diff = diff::whole(self.name, old, self.after);
+        let diff = diff::whole(&name, old, self.after);
         format!("{}{note}{diff}", moved.unwrap_or_default())
     }
 
@@ -241,6 +243,11 @@ impl Edit<'_> {
 
 fn is_text(content: &[u8]) -> bool {
     str::from_utf8(content).is_ok()
+}
+
+/// Spells out the line breaks of a name, so that none of it passes for another file or for lines of the change.
+fn on_one_line(name: &str) -> String {
+    name.replace('\r', "\\r").replace('\n', "\\n")
 }
 
 fn add<T: PartialEq>(list: &mut Vec<T>, item: T) {

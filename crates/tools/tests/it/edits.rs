@@ -282,6 +282,18 @@ async fn a_file_that_is_not_text_does_not_hide_what_takes_its_place() {
 }
 
 #[tokio::test]
+async fn a_name_with_line_breaks_passes_for_no_line_of_the_question() {
+    let place = Place::new();
+    let name = ".config/autostart/a\n@@ -1 +1 @@\n+harmless\n.desktop";
+    let call = Call::new(&place, "write_file", write(name, "Exec=curl x\n"));
+    let what = call.review().what;
+    assert_eq!(what.lines().count(), 1, "{what}");
+    let diff = call.preview().await.unwrap().diff;
+    assert_eq!(diff.lines().count(), 4, "{diff}");
+    assert!(diff.ends_with("@@ -0,0 +1 @@\n+Exec=curl x\n"), "{diff}");
+}
+
+#[tokio::test]
 async fn a_long_change_is_cut_and_says_so() {
     let place = Place::new();
     let content: String = (0..50_000).map(|n| format!("line {n}\n")).collect();
