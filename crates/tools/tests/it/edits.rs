@@ -203,6 +203,22 @@ async fn every_file_of_a_patch_is_asked_about_and_shown() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_moved_to_the_place_of_a_deleted_one_is_shown_as_gone() {
+    let place = Place::new();
+    place.write(".bashrc", "old\n");
+    place.write(".zshrc", "mine\n");
+    let text = "*** Delete File: .bashrc\n*** Move File: .zshrc -> .bashrc\n";
+    let call = Call::new(&place, "patch", patch(text));
+    let diff = call.preview().await.unwrap().diff;
+    for part in ["-old\n+mine\n", "--- a/.zshrc\n+++ /dev/null\n"] {
+        assert!(diff.contains(part), "{part}: {diff}");
+    }
+    let done = call.run_agreed().await.unwrap();
+    assert!(done.contains("deleted `.zshrc`"), "{done}");
+    assert_eq!(place.read(".bashrc"), "mine\n");
+}
+
+#[tokio::test]
 async fn ordinary_files_ask_nobody_unless_every_change_is_to_be_shown() {
     let place = Place::new();
     let arguments = write("notes.md", "x\n");
