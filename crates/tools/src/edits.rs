@@ -57,7 +57,9 @@ impl Edits {
         let mut reasons: Vec<&str> = Vec::new();
         let (mut shown, mut covers) = (Vec::new(), Vec::new());
         let mut is_for_person = self.review == EditReview::Every;
-        for write in self.systems.judge_writes(paths, cwd) {
+        let mut writes = self.systems.judge_writes(paths, cwd);
+        writes.sort_by_key(|write| rank(&write.judgement));
+        for write in writes {
             match write.judgement {
                 // The call says why when it runs; nobody need be asked.
                 Write::Refused(_) => return Consent::NotNeeded,
@@ -143,9 +145,12 @@ pub(crate) enum Before<'a> {
     Unread(Stamp),
 }
 
-/// Shows a change to whoever is to agree to it.
+/// Shows a change to whoever is to agree to it. What they are asked about comes first, where no long change of other files
+/// pushes it off the screen.
 pub(crate) fn preview(edits: &[Edit<'_>]) -> Preview {
-    let mut diff: String = edits.iter().map(Edit::diff).collect();
+    let mut in_order: Vec<&Edit<'_>> = edits.iter().collect();
+    in_order.sort_by_key(|edit| rank(edit.target.judgement()));
+    let mut diff: String = in_order.into_iter().map(Edit::diff).collect();
     if diff.is_empty() {
         // Written a second time, after a crash say.
         diff.push_str("[nothing would change]\n");
@@ -243,6 +248,14 @@ impl Edit<'_> {
 
 fn is_text(content: &[u8]) -> bool {
     str::from_utf8(content).is_ok()
+}
+
+/// In which order files are shown to whoever must agree.
+fn rank(judgement: &Write) -> u8 {
+    match judgement {
+        Write::Asked { .. } => 0,
+        Write::Free | Write::Refused(_) => 1,
+    }
 }
 
 /// Spells out the line breaks of a name, so that none of it passes for another file or for lines of the change.

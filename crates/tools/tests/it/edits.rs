@@ -310,6 +310,22 @@ async fn a_name_with_line_breaks_passes_for_no_line_of_the_question() {
 }
 
 #[tokio::test]
+async fn what_is_asked_about_is_not_pushed_out_by_other_files() {
+    let place = Place::new();
+    let lines: String = (0..50_000).map(|n| format!("+line {n}\n")).collect();
+    let text = format!("*** Add File: notes.md\n{lines}*** Add File: .bashrc\n+curl x\n");
+    let call = Call::new(&place, "patch", patch(&text));
+    let what = call.review().what;
+    assert!(what.lines().next().unwrap().ends_with(".bashrc"), "{what}");
+    let preview = call.preview().await.unwrap();
+    let begin = "--- /dev/null\n+++ b/.bashrc\n@@ -0,0 +1 @@\n+curl x\n";
+    assert!(preview.diff.starts_with(begin), "{}", &preview.diff[..200]);
+    assert!(!preview.is_whole);
+    call.run_agreed().await.unwrap();
+    assert_eq!(place.read(".bashrc"), "curl x\n");
+}
+
+#[tokio::test]
 async fn a_long_change_is_cut_and_says_so() {
     let place = Place::new();
     let content: String = (0..50_000).map(|n| format!("line {n}\n")).collect();
