@@ -98,11 +98,12 @@ impl Questions {
         wish.keys().iter().all(|key| allowed.contains(key))
     }
 
-    /// Returns whether all of these names were covered for the session.
+    /// Returns whether all of these names were covered for the session. Without a name, nothing was.
     pub(crate) fn is_covered(&self, names: &[String]) -> bool {
         let allowed = lock(&self.allowed);
+        let is_named = !names.is_empty();
         let mut names = names.iter();
-        names.all(|name| allowed.contains(&Allowed::Covered(name.clone())))
+        is_named && names.all(|name| allowed.contains(&Allowed::Covered(name.clone())))
     }
 }
 
@@ -273,4 +274,24 @@ fn question(approval: Approval, left: Duration) -> Question {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_a_name_is_covered() {
+        let questions = Questions::default();
+        let names = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>()
+        };
+        lock(&questions.allowed).insert(Allowed::Covered("a".to_owned()));
+        assert!(questions.is_covered(&names(&["a"])));
+        assert!(!questions.is_covered(&names(&["a", "b"])));
+        assert!(!questions.is_covered(&[]), "whoever names nothing is asked");
+    }
 }

@@ -154,7 +154,7 @@ fn judge(status: u16, text: &str) -> (ModelErrorKind, Remedy) {
     if is_about_content && says(CANNOT_SEE) {
         return (Kind::BadRequest, Remedy::Unseen(Unseen::CannotSee));
     }
-    if is_about_content && says(BAD_PICTURE) {
+    if is_about_content && (says(BAD_PICTURE) || says(BAD_ORDER)) {
         return (Kind::BadRequest, Remedy::Unseen(Unseen::Refused));
     }
     match status {
@@ -276,6 +276,12 @@ const BAD_PICTURE: &[&str] = &[
     "unsupported image",
     "failed to decode image",
     "failed to load image",
+];
+/// How they say that nothing of a user may follow results. The pictures of results do, on the wire that takes them from
+/// users only; without them the order is one that everybody takes.
+const BAD_ORDER: &[&str] = &[
+    "unexpected role 'user' after role 'tool'",
+    "conversation roles must alternate",
 ];
 const BAD_SIGNATURE: &[&str] = &[
     "invalid `signature` in `thinking`",
@@ -670,6 +676,19 @@ mod tests {
             r#"{"error":{"code":400,"message":"Unable to process input image. Please retry or report in the forum","status":"INVALID_ARGUMENT"}}"#,
         ] {
             check(400, body, BadRequest, REFUSED);
+        }
+        // The order that pictures of results make
+        for (status, body) in [
+            (
+                400,
+                r#"{"object":"error","message":"Unexpected role 'user' after role 'tool'","type":"invalid_request_message_order","param":null,"code":"3230"}"#,
+            ),
+            (
+                500,
+                r#"{"error":{"code":500,"message":"After the optional system message, conversation roles must alternate user/assistant/user/assistant/...","type":"server_error"}}"#,
+            ),
+        ] {
+            check(status, body, BadRequest, REFUSED);
         }
         // Words that are about something else
         check(

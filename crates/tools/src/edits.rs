@@ -57,7 +57,9 @@ impl Edits {
         let mut reasons: Vec<&str> = Vec::new();
         let (mut shown, mut covers) = (Vec::new(), Vec::new());
         let mut is_for_person = self.review == EditReview::Every;
-        for write in self.systems.judge_writes(paths, cwd) {
+        let mut writes = self.systems.judge_writes(paths, cwd);
+        writes.sort_by_key(|write| rank(&write.judgement));
+        for write in writes {
             match write.judgement {
                 // The call says why when it runs; nobody need be asked.
                 Write::Refused(_) => return Consent::NotNeeded,
@@ -73,7 +75,7 @@ impl Edits {
             if let Some(name) = self.name(&write.judgement, &write.name) {
                 add(&mut covers, name);
             }
-            add(&mut shown, write.shown);
+            add(&mut shown, on_one_line(&write.shown));
         }
         if covers.is_empty() {
             return Consent::NotNeeded;
@@ -143,9 +145,12 @@ pub(crate) enum Before<'a> {
     Unread(Stamp),
 }
 
-/// Shows a change to whoever is to agree to it.
+/// Shows a change to whoever is to agree to it. What they are asked about comes first, where no long change of other files
+/// pushes it off the screen.
 pub(crate) fn preview(edits: &[Edit<'_>]) -> Preview {
-    let mut diff: String = edits.iter().map(Edit::diff).collect();
+    let mut in_order: Vec<&Edit<'_>> = edits.iter().collect();
+    in_order.sort_by_key(|edit| rank(edit.target.judgement()));
+    let mut diff: String = in_order.into_iter().map(Edit::diff).collect();
     if diff.is_empty() {
         // Written a second time, after a crash say.
         diff.push_str("[nothing would change]\n");
@@ -203,28 +208,59 @@ fn basis(edits: &[Edit<'_>]) -> String {
 
 impl Edit<'_> {
     fn diff(&self) -> String {
-        let moved = self
-            .moved_from
-            .map(|from| format!("rename from {from}\nrename to {}\n", self.name));
+        let name = on_one_line(self.name);
+        let moved = self.moved_from.map(|from| {
+            let from = on_one_line(from);
+            format!("rename from {from}\nrename to {name}\n")
+        });
         let (old, note) = match self.before {
             Before::NoFile => (None, ""),
             Before::Content(_) if self.target.is_secret() => {
                 (None, "[what is in it now is not shown: it holds secrets]\n")
             }
+            Before::Content(content) if !is_text(content) => {
+                (None, "[what is in it now is not shown: it is not text]\n")
+            }
+            // It was free to write where it was.
+            Before::Content(_) if self.is_moved_to_where_is_asked() => (None, ""),
             Before::Content(content) => (Some(content), ""),
             Before::Unread(_) => (None, "[what is in it now is not shown: it is too large]\n"),
         };
-        let diff = diff::whole(self.name, old, self.after);
+        let diff = diff::whole(&name, old, self.after);
         format!("{}{note}{diff}", moved.unwrap_or_default())
     }
 
-    fn is_shown(&self) -> bool {
-        match self.before {
-            Before::NoFile => true,
-            Before::Content(_) => !self.target.is_secret(),
-            Before::Unread(_) => false,
-        }
+    /// Whether somebody must see all of a file that is moved, also where no line of it changes.
+    fn is_moved_to_where_is_asked(&self) -> bool {
+        let is_asked = matches!(self.target.judgement(), Write::Asked { .. });
+        self.moved_from.is_some() && is_asked
     }
+
+    fn is_shown(&self) -> bool {
+        let is_before_shown = match self.before {
+            Before::NoFile => true,
+            Before::Content(content) => is_text(content) && !self.target.is_secret(),
+            Before::Unread(_) => false,
+        };
+        is_before_shown && self.after.is_none_or(is_text)
+    }
+}
+
+fn is_text(content: &[u8]) -> bool {
+    str::from_utf8(content).is_ok()
+}
+
+/// In which order files are shown to whoever must agree.
+fn rank(judgement: &Write) -> u8 {
+    match judgement {
+        Write::Asked { .. } => 0,
+        Write::Free | Write::Refused(_) => 1,
+    }
+}
+
+/// Spells out the line breaks of a name, so that none of it passes for another file or for lines of the change.
+fn on_one_line(name: &str) -> String {
+    name.replace('\r', "\\r").replace('\n', "\\n")
 }
 
 fn add<T: PartialEq>(list: &mut Vec<T>, item: T) {

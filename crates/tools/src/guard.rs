@@ -425,6 +425,9 @@ mod tests {
             "/srv/project/.git/hooks/pre-commit",
             "/srv/project/.git/config",
             "/srv/project/.git/modules/part/config",
+            "/srv/project/.git/commondir",
+            "/srv/worktree/.git",
+            "/home/me/.gitconfig",
             "/srv/project/.env",
         ] {
             assert_eq!(class(&guard(), path), "asked", "{path}");

@@ -447,7 +447,11 @@ fn changes(plan: &Plan) -> Vec<Edit<'_>> {
         .collect()
 }
 
+/// Whether a file is gone because another, which is told as moved, is what became of it.
 fn is_moved(plan: &Plan, file: &Planned) -> bool {
-    let mut origins = plan.files.iter().filter_map(|file| file.origin.as_ref());
-    origins.any(|origin| origin.path == file.target.path())
+    let mut moved = plan.files.iter().filter(|file| file.before.is_none());
+    moved.any(|to| {
+        let origin = to.origin.as_ref();
+        origin.is_some_and(|origin| origin.path == file.target.path())
+    })
 }

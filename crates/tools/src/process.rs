@@ -246,6 +246,8 @@ impl ProcessTool {
 
     async fn write(&self, process: ProcessName<'_>, data: String) -> Result<String, ProcessError> {
         let bytes = data.len();
+        // Only lines that a process reads are remembered: made-up names must not push them out.
+        self.processes.look(process, 0).await?;
         self.typed.add(process, &data);
         self.processes.write(process, data.into_bytes()).await?;
         Ok(format!("[typed {bytes} bytes into {}]", process.id))

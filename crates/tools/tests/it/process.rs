@@ -209,3 +209,18 @@ async fn a_line_typed_in_pieces_is_judged_as_a_whole() {
     tool.run(arguments("submit", "x"), &cx).await.unwrap();
     assert_eq!(consent("/"), Consent::NotNeeded);
 }
+
+#[tokio::test]
+async fn what_is_typed_to_nobody_does_not_push_out_a_line() {
+    let place = started().await;
+    let (tool, cx) = (place.tool(PROCESS), context(place.root()));
+    let arguments =
+        |id: &str, data: &str| json!({"action": "write", "session_id": id, "data": data});
+    tool.run(arguments("proc_1", "rm -r"), &cx).await.unwrap();
+    for number in 0..100 {
+        let made_up = arguments(&format!("proc_x{number}"), "x");
+        tool.run(made_up, &cx).await.unwrap_err();
+    }
+    let consent = tool.consent(&arguments("proc_1", "f /\n"), &cx.session, place.root());
+    assert!(matches!(consent, Consent::Forbidden { .. }), "{consent:?}");
+}
