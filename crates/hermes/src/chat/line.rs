@@ -1,5 +1,6 @@
 //! What a line asks for: words for the model, alone or with skills and images, or something a command does.
 
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use hermes_core::command::{self, Line, Surface};
@@ -53,8 +54,10 @@ impl Chat<'_, '_> {
             Then::Leave => Some(Next::Leave),
             Then::Attach { image, words } => self.with_image(&image, &words, here.is_busy),
             Then::Signal(sequence) => {
-                // Whoever reads the output finds out that it cannot be written by the next answer.
-                let _ = print(&sequence);
+                // It is for a terminal; one that cannot be written to is found out by the next answer.
+                if io::stdout().is_terminal() {
+                    let _ = print(&sequence);
+                }
                 None
             }
             Then::ShowReasoning(shows) => {

@@ -381,3 +381,14 @@ async fn the_users_own_commands_are_suggested_and_run() {
     terminal.send("\r");
     terminal.expect_screen("\n  plenty of room", SOON);
 }
+
+#[tokio::test]
+async fn an_answer_is_copied_by_the_terminal_itself() {
+    let setting = Setting::new(Script::new([Answer::text("two")])).await;
+    let mut terminal = open(&setting);
+    terminal.send("hi\r");
+    expect_answer(&terminal, "two");
+    terminal.send("/copy\r");
+    terminal.expect("\x1b]52;c;dHdv\x07", SOON);
+    terminal.expect_screen("3 characters to the terminal", SOON);
+}
