@@ -70,7 +70,8 @@ fn excerpt(diff: &str, size: Size) -> Vec<Line<'static>> {
 
 /// Leaves out the names of the only file of a change: the question says which it is.
 fn without_header(diff: &str) -> &str {
-    let is_of_many = diff.matches("\n+++ ").count() > 1;
+    // A file that is only moved has no hunk, but its names.
+    let is_of_many = diff.matches("\n+++ ").count() > 1 || diff.contains("\nrename from ");
     let body = diff
         .strip_prefix("--- ")
         .and_then(|rest| rest.split_once("\n+++ "))
@@ -162,6 +163,8 @@ mod tests {
     fn files_are_named_where_a_change_is_of_several() {
         let one = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
         let two = format!("{one}--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n");
+        let moved = format!("{one}rename from y\nrename to z\n");
+        assert!(shown(Some(&moved), 60, 40).contains("--- a/x"));
         assert!(!shown(Some(one), 60, 40).contains("a/x"));
         assert!(shown(Some(&two), 60, 40).contains("--- a/x"));
     }
