@@ -244,7 +244,8 @@ const BAD_KEY: &[&str] = &[
 const CANNOT_SEE: &[&str] = &[
     // "… does not support image input", "no endpoints found that support image input"
     "support image input",
-    "support images",
+    "not support images",
+    "n't support images",
     "image input is not supported",
     "image inputs are not supported",
     "image input is not enabled",
@@ -702,6 +703,12 @@ mod tests {
             r#"{"error":{"message":"your plan does not support image input"}}"#,
             Auth,
             Remedy::OtherKey,
+        );
+        check(
+            400,
+            r#"{"error":{"message":"image/tiff is wrong: we support images of four kinds only"}}"#,
+            BadRequest,
+            Remedy::OtherModel,
         );
         check(
             429,
