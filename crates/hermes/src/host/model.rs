@@ -1,5 +1,9 @@
 //! `/model`: another model for the conversation at hand, and which models there are.
 
+use std::sync::Arc;
+
+use hermes_core::Model;
+
 use super::arguments::no_such;
 use super::{Done, Here, Host, Then};
 use crate::args::RunFlags;
@@ -28,6 +32,17 @@ impl Host<'_> {
             let saved = commands::model::choose(self.base, name, choice.provider)?;
             told = format!("{told}\n{saved}");
         }
+        self.let_answer((model, warnings), flags, told, here).await
+    }
+
+    /// Goes on with the conversation, with this model and what it was made of.
+    pub(super) async fn let_answer(
+        &mut self,
+        (model, warnings): (Arc<dyn Model>, Vec<String>),
+        flags: RunFlags,
+        mut told: String,
+        here: &Here,
+    ) -> Outcome<Done> {
         for warning in warnings {
             told = format!("{told}\nwarning: {warning}");
         }

@@ -67,15 +67,7 @@ impl Host<'_> {
             let changed = set(&self.base.home, &self.base.settings, EFFORT, effort)?;
             told = format!("{told}; saved in {}", changed.file.display());
         }
-        for warning in warnings {
-            told = format!("{told}\nwarning: {warning}");
-        }
-        self.prepared.wired.ports.model = model;
-        self.flags = flags;
-        Ok(Done {
-            told: Some(told),
-            then: Then::Open(self.same_session(here).await?),
-        })
+        self.let_answer((model, warnings), flags, told, here).await
     }
 }
 
