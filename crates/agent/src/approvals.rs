@@ -2,12 +2,13 @@
 //! after a crash it is still there.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    Approval, ApprovalId, CallId, CancellationToken, Door, Event, Preview, Question, Settled,
-    Settlement, StoreError, Timestamp, Verdict,
+    Approval, ApprovalAnswer, ApprovalCode, ApprovalId, CallId, CancellationToken, Door, Event,
+    Preview, Question, Said, Settled, Settlement, StoreError, Timestamp, Verdict,
 };
 use tokio::sync::oneshot;
 
@@ -27,15 +28,25 @@ pub(crate) struct Questions {
 /// Something that was allowed for the session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Allowed {
-    /// The same call again.
-    Call { tool: String, what: String },
+    /// The same call again, in the same folder.
+    Call {
+        tool: String,
+        what: String,
+        folder: Option<PathBuf>,
+    },
+    /// Every call of a pattern, in the same folder.
+    Pattern {
+        tool: String,
+        pattern: String,
+        folder: Option<PathBuf>,
+    },
     /// A name that a review covers.
     Covered(String),
 }
 
 struct Waiting {
-    choices: Vec<Verdict>,
-    answer: oneshot::Sender<Verdict>,
+    approval: Approval,
+    answer: oneshot::Sender<ApprovalAnswer>,
 }
 
 /// Who asks, and until when.
@@ -55,6 +66,10 @@ pub(crate) struct Wish<'a> {
     pub(crate) tool: &'a str,
     /// As the person would write it.
     pub(crate) what: String,
+    /// Where it would run, if that matters.
+    pub(crate) folder: Option<PathBuf>,
+    /// Of which a person may allow one for longer.
+    pub(crate) patterns: Vec<String>,
     /// The change, where it is one; without keys.
     pub(crate) preview: Option<Preview>,
     /// What else a yes for the session covers, where that is not just the same call again.
@@ -66,36 +81,51 @@ pub(crate) struct Wish<'a> {
 
 impl Questions {
     /// Hands a person's answer to the call that waits for it, or says why it is not taken.
-    pub(crate) fn answer(&self, id: &ApprovalId, verdict: Verdict) -> Result<(), String> {
+    pub(crate) fn answer(&self, id: &ApprovalId, answer: ApprovalAnswer) -> Result<(), String> {
         let mut waiting = lock(&self.waiting);
+        let said = Said {
+            pattern: answer.pattern.clone(),
+            words: None,
+        };
         match waiting.get(id) {
             None => Err("nobody waits for this answer any more".to_owned()),
-            Some(question) if !question.choices.contains(&verdict) => {
+            Some(question) if !question.approval.offers(answer.verdict, &said) => {
                 Err("this question does not offer that answer".to_owned())
             }
             Some(_) => {
                 if let Some(question) = waiting.remove(id) {
                     // A call that was stopped in this moment needs no answer.
-                    let _ = question.answer.send(verdict);
+                    let _ = question.answer.send(answer);
                 }
                 Ok(())
             }
         }
     }
 
-    fn wait_for(&self, approval: &Approval) -> (Listening<'_>, oneshot::Receiver<Verdict>) {
+    fn wait_for(&self, approval: &Approval) -> (Listening<'_>, oneshot::Receiver<ApprovalAnswer>) {
         let (answer, answered) = oneshot::channel();
-        let choices = approval.choices.clone();
         let id = approval.id.clone();
-        lock(&self.waiting).insert(id.clone(), Waiting { choices, answer });
+        let approval = approval.clone();
+        lock(&self.waiting).insert(id.clone(), Waiting { approval, answer });
         let questions = self;
         (Listening { questions, id }, answered)
     }
 
-    /// Returns whether the same was allowed for the session.
+    /// Returns whether the same, or a pattern of it, was allowed for the session in its folder.
     pub(crate) fn is_allowed(&self, wish: &Wish<'_>) -> bool {
         let allowed = lock(&self.allowed);
-        wish.keys().iter().all(|key| allowed.contains(key))
+        let mut patterns = wish.patterns.iter();
+        let is_of_pattern = patterns.any(|pattern| allowed.contains(&wish.pattern_key(pattern)));
+        is_of_pattern || wish.keys().iter().all(|key| allowed.contains(key))
+    }
+
+    /// Takes note of what is allowed for the session: a pattern, if one was picked.
+    fn remember(&self, wish: &Wish<'_>, said: &Said) {
+        let keys = match &said.pattern {
+            Some(pattern) => vec![wish.pattern_key(pattern)],
+            None => wish.keys(),
+        };
+        lock(&self.allowed).extend(keys);
     }
 
     /// Returns whether all of these names were covered for the session. Without a name, nothing was.
@@ -120,7 +150,15 @@ impl Drop for Listening<'_> {
 }
 
 impl Wish<'_> {
-    /// What a yes for the session allows; never empty.
+    fn pattern_key(&self, pattern: &str) -> Allowed {
+        Allowed::Pattern {
+            tool: self.tool.to_owned(),
+            pattern: pattern.to_owned(),
+            folder: self.folder.clone(),
+        }
+    }
+
+    /// What a yes for the session to exactly this allows; never empty.
     fn keys(&self) -> Vec<Allowed> {
         let covers = self.covers.iter().cloned();
         match self.covers.is_empty() {
@@ -128,6 +166,7 @@ impl Wish<'_> {
             true => vec![Allowed::Call {
                 tool: self.tool.to_owned(),
                 what: self.what.clone(),
+                folder: self.folder.clone(),
             }],
         }
     }
@@ -138,33 +177,32 @@ pub(crate) async fn ask_person(
     cx: &TurnContext<'_>,
     wish: &Wish<'_>,
     timeout: Duration,
-) -> Result<Settled, StoreError> {
+) -> Result<Settlement, StoreError> {
     // The call must be in the store before the question that belongs to it.
     cx.recorder.commit().await?;
     let approval = match left_behind(cx, wish).await? {
         Some(approval) => approval,
         None => write_down(cx, wish, timeout).await?,
     };
-    let how = match approval.settled {
-        Some(settlement) => settlement.how,
+    let settlement = match approval.settled {
+        Some(settlement) => settlement,
         None => answer(cx, approval, wish.asker.stop).await?,
     };
-    if let Settled::Answered { verdict, .. } = how
+    if let Settled::Answered { verdict, .. } = settlement.how
         && matches!(verdict, Verdict::Session | Verdict::Always)
     {
-        lock(&cx.questions.allowed).extend(wish.keys());
+        cx.questions.remember(wish, &settlement.said);
     }
-    Ok(how)
+    Ok(settlement)
 }
 
 /// Returns what a person said before a crash, for where nobody can be asked any more.
 pub(crate) async fn said_before(
     cx: &TurnContext<'_>,
     wish: &Wish<'_>,
-) -> Result<Option<Settled>, StoreError> {
+) -> Result<Option<Settlement>, StoreError> {
     let approval = left_behind(cx, wish).await?;
-    let settlement = approval.and_then(|approval| approval.settled);
-    Ok(settlement.map(|settlement| settlement.how))
+    Ok(approval.and_then(|approval| approval.settled))
 }
 
 /// Finds the same question from before a crash, if it still waits or was answered. What expired meanwhile is asked anew.
@@ -182,10 +220,12 @@ async fn left_behind(
     let session = cx.recorder.session();
     let found = store.approval_of_call(session, wish.asker.call).await?;
     Ok(found.filter(|approval| {
-        let settled = approval.settled.map(|settlement| settlement.how);
-        let is_answered = matches!(settled, Some(Settled::Answered { .. }));
-        let is_same =
-            approval.what == wish.what && basis(&approval.preview) == basis(&wish.preview);
+        let settled = approval.settled.as_ref();
+        let is_answered =
+            settled.is_some_and(|settlement| matches!(settlement.how, Settled::Answered { .. }));
+        let is_same = approval.what == wish.what
+            && approval.folder == wish.folder
+            && basis(&approval.preview) == basis(&wish.preview);
         is_same && (is_answered || approval.is_open(now))
     }))
 }
@@ -204,11 +244,14 @@ async fn write_down(
     let timeout_ms = i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX);
     let approval = Approval {
         id: ApprovalId::generate(&cx.ports.random),
+        code: ApprovalCode::generate(),
         session: cx.recorder.session().clone(),
         call: wish.asker.call.clone(),
         tool: wish.tool.to_owned(),
         what: wish.what.clone(),
+        folder: wish.folder.clone(),
         reason: wish.reason.clone(),
+        patterns: wish.patterns.clone(),
         preview: wish.preview.clone(),
         choices: wish.choices.clone(),
         created: now,
@@ -225,36 +268,38 @@ async fn answer(
     cx: &TurnContext<'_>,
     approval: Approval,
     stop: &CancellationToken,
-) -> Result<Settled, StoreError> {
+) -> Result<Settlement, StoreError> {
     let (_listening, said) = cx.questions.wait_for(&approval);
     let left_ms = approval.expires.as_millis() - cx.ports.clock.now().as_millis();
     let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
     let id = approval.id.clone();
     cx.tell(Event::Asked(question(approval, left))).await;
-    let how = tokio::select! {
+    let now = || cx.ports.clock.now();
+    let settlement = tokio::select! {
         biased;
-        () = stop.cancelled() => Settled::Withdrawn,
-        Ok(verdict) = said => Settled::Answered { verdict, by: Door::Chat },
+        () = stop.cancelled() => Settlement::new(now(), Settled::Withdrawn),
+        Ok(answer) = said => Settlement::answered(now(), answer, Door::Chat),
         settled = settled_elsewhere(cx, &id) => settled?,
-        () = tokio::time::sleep(left) => Settled::Expired,
+        () = tokio::time::sleep(left) => Settlement::new(now(), Settled::Expired),
     };
-    let at = cx.ports.clock.now();
-    let settlement = Settlement { at, how };
     let settling = cx.ports.store.settle(&id, settlement).await?;
     let how = settling.settlement.how;
     cx.tell(Event::QuestionClosed { approval: id, how }).await;
-    Ok(how)
+    Ok(settling.settlement)
 }
 
 /// Waits until somebody else has settled a question. Also notices a deadline that passed while the machine slept.
-async fn settled_elsewhere(cx: &TurnContext<'_>, id: &ApprovalId) -> Result<Settled, StoreError> {
+async fn settled_elsewhere(
+    cx: &TurnContext<'_>,
+    id: &ApprovalId,
+) -> Result<Settlement, StoreError> {
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
         let approval = cx.ports.store.approval(id).await?;
         match approval.settled {
-            Some(settlement) => return Ok(settlement.how),
+            Some(settlement) => return Ok(settlement),
             None if approval.is_open(cx.ports.clock.now()) => {}
-            None => return Ok(Settled::Expired),
+            None => return Ok(Settlement::new(cx.ports.clock.now(), Settled::Expired)),
         }
     }
 }
@@ -262,11 +307,14 @@ async fn settled_elsewhere(cx: &TurnContext<'_>, id: &ApprovalId) -> Result<Sett
 fn question(approval: Approval, left: Duration) -> Question {
     Question {
         approval: approval.id,
+        code: approval.code,
         call: approval.call,
         tool: approval.tool,
         what: approval.what,
         diff: approval.preview.map(|preview| preview.diff),
+        folder: approval.folder,
         reason: approval.reason,
+        patterns: approval.patterns,
         choices: approval.choices,
         expires_in_ms: left.as_millis() as u64,
     }

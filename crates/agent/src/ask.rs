@@ -9,6 +9,7 @@ use hermes_core::{
     ModelName, ModelRequest, Notice, Part, ReplyBuilder, StoreError, Usage,
 };
 
+use crate::circles::{self, Watch};
 use crate::history::History;
 use crate::salvage;
 use crate::turn::TurnContext;
@@ -21,6 +22,7 @@ const CONTINUATIONS_MAX: u32 = 3;
 const OUTPUT_TOKENS_RAISED: u32 = 8_192;
 
 const NUDGE_EMPTY: &str = "Your last reply was empty. Answer the user, or call a tool.";
+const NUDGE_CIRCLES: &str = "Your last reply repeated the same words over and over and was stopped. Answer briefly, saying each thing once, or call a tool.";
 const NUDGE_CONTINUE: &str = "Your reply was cut off. Continue exactly where it stopped, without repeating anything or commenting on the cut.";
 const NUDGE_LAST_WORDS: &str = "You have used all steps of this turn. Call no more tools. Tell the user in a few \
      sentences what is done, what is not, and what you would do next.";
@@ -39,6 +41,7 @@ pub(crate) enum Asked {
 pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<Asked, StoreError> {
     let mut draft = Draft::default();
     let mut last_error = None;
+    let mut went_in_circles = false;
     for attempt in 1..=ATTEMPTS_MAX {
         match stream_reply(cx, history, &mut draft).await? {
             Streamed::Stopped(partial) => {
@@ -55,6 +58,18 @@ pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<A
                 record_partial(cx, history, Message::assistant(&*draft.text), &draft);
                 tell_usage(cx, &draft).await;
                 return Ok(Asked::Failed(error));
+            }
+            Streamed::Circling(_) if !went_in_circles => {
+                went_in_circles = true;
+                draft.text.clear();
+                draft.nudge = Some(NUDGE_CIRCLES);
+                cx.tell(Event::TextDiscarded).await;
+                ask_again(cx, "the reply repeated itself and was stopped".to_owned()).await;
+            }
+            Streamed::Circling(message) => {
+                let message = once_round(cx, draft.joined_with(message)).await;
+                record_reply(cx, history, message, &draft).await;
+                return Ok(Asked::Replied);
             }
             Streamed::Complete(message) if is_blank(&message) => {
                 if draft
@@ -82,6 +97,21 @@ pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<A
             reason: format!("the model gave {ATTEMPTS_MAX} empty replies"),
         }),
     }
+}
+
+/// Keeps of a reply that goes round in circles again what it said the first time.
+async fn once_round(cx: &TurnContext<'_>, message: Message) -> Message {
+    let text = circles::without_circles(&message.text()).to_owned();
+    cx.tell(Event::TextDiscarded).await;
+    cx.tell(Event::Text { text: text.clone() }).await;
+    let text_of_notice = "the reply repeated itself again and was cut".to_owned();
+    cx.tell(Event::Notice {
+        notice: Notice::Context {
+            text: text_of_notice,
+        },
+    })
+    .await;
+    Message::assistant(text)
 }
 
 fn is_blank(message: &Message) -> bool {
@@ -174,6 +204,8 @@ impl Draft {
 enum Streamed {
     Complete(Message),
     Stopped(Message),
+    /// It says the same over and over, and was stopped.
+    Circling(Message),
     Failed(ModelError),
 }
 
@@ -188,6 +220,7 @@ async fn stream_reply(
         let (message, finished) = match stream_once(cx, history, draft).await? {
             Once::Complete(message, finished) => (message, finished),
             Once::Stopped(message) => return Ok(Streamed::Stopped(message)),
+            Once::Circling(message) => return Ok(Streamed::Circling(message)),
             Once::Failed(error) => return Ok(Streamed::Failed(error)),
         };
         let reason = finished.reason;
@@ -212,6 +245,7 @@ async fn stream_reply(
 enum Once {
     Complete(Message, Finished),
     Stopped(Message),
+    Circling(Message),
     Failed(ModelError),
 }
 
@@ -244,6 +278,7 @@ async fn stream_once(
     };
     let mut stream = cx.ports.model.ask(request);
     let mut reply = ReplyBuilder::new();
+    let (mut said, mut thought) = (Watch::default(), Watch::default());
     loop {
         let delta = tokio::select! {
             biased;
@@ -261,8 +296,16 @@ async fn stream_once(
             }
             Some(Ok(delta)) => {
                 reply.push(&delta);
+                let goes_in_circles = match &delta {
+                    Delta::Text(text) => said.hears(text),
+                    Delta::Reasoning(text) => thought.hears(text),
+                    _ => false,
+                };
                 if let Some(event) = event_of(delta) {
                     cx.tell(event).await;
+                }
+                if goes_in_circles {
+                    return Ok(Once::Circling(reply.finish_interrupted()));
                 }
             }
             Some(Err(error)) => return Ok(Once::Failed(error)),

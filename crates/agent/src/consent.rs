@@ -1,9 +1,13 @@
 //! Decides whether a call may run: what the tool says about it, what the policy makes of that, and what those in `safety`
 //! think. Asking a person is in `approvals`.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hermes_core::{Agreement, Consent, PreviewContext, Review, Settled, StoreError, Tool, Verdict};
+use hermes_core::{
+    Agreement, Consent, Effect, Event, Mode, Need, Notice, Pass, PreviewContext, Review, Settled,
+    Settlement, StoreError, Tool, Verdict,
+};
 use serde_json::Value;
 
 use crate::approvals::{Asker, Wish, ask_person, said_before};
@@ -29,6 +33,10 @@ pub(crate) enum Decision {
     NotRun(String),
 }
 
+/// What a model is told that is to plan, and wants to do more than read.
+const PLANNING: &str = "Not run: the user has switched to plan mode, in which nothing is changed. Read what you need to, then \
+                        tell the user what you would do, step by step; they leave plan mode when it may be done.";
+
 /// Decides about a call of a tool.
 pub(crate) async fn decide(
     cx: &TurnContext<'_>,
@@ -37,9 +45,12 @@ pub(crate) async fn decide(
     asker: Asker<'_>,
 ) -> Result<Decision, StoreError> {
     let (session, cwd) = (cx.recorder.session(), &cx.settings.cwd);
-    let needed = match tool.consent(arguments, session, cwd) {
+    if cx.settings.mode.now() == Mode::Plan && tool.effect(arguments) != Effect::Read {
+        return Ok(Decision::NotRun(PLANNING.to_owned()));
+    }
+    let need = match tool.consent(arguments, session, cwd) {
         Consent::NotNeeded => None,
-        Consent::Needed { reason } => Some(reason),
+        Consent::Needed(need) => Some(need),
         Consent::Review(review) => return decide_change(cx, tool, arguments, asker, review).await,
         Consent::Forbidden { reason } => {
             return Ok(Decision::NotRun(format!(
@@ -47,17 +58,23 @@ pub(crate) async fn decide(
             )));
         }
     };
+    let agreement = Agreement {
+        pass: need
+            .as_ref()
+            .map_or(Pass::default(), |need| need.pass.clone()),
+        ..Agreement::default()
+    };
     if cx.settings.consent == ConsentPolicy::Allow {
-        return Ok(Decision::Run(Agreement::default()));
+        return Ok(Decision::Run(agreement));
     }
-    let Some(wish) = wish(cx, tool, arguments, asker, needed).await else {
-        return Ok(Decision::Run(Agreement::default()));
+    let Some(wish) = wish(cx, tool, arguments, asker, need).await else {
+        return Ok(Decision::Run(agreement));
     };
     if cx.questions.is_allowed(&wish) {
-        return Ok(Decision::Run(Agreement::default()));
+        return Ok(Decision::Run(agreement));
     }
     let refused = consult(cx, wish, Judges::ModelFirst).await?;
-    Ok(refused.map_or_else(|| Decision::Run(Agreement::default()), Decision::NotRun))
+    Ok(refused.map_or_else(|| Decision::Run(agreement), Decision::NotRun))
 }
 
 /// Decides about a call that changes what somebody wants to look at first. They are shown the change as it would be made
@@ -71,7 +88,7 @@ async fn decide_change(
 ) -> Result<Decision, StoreError> {
     let mut agreement = Agreement {
         covers: review.covers.clone(),
-        basis: None,
+        ..Agreement::default()
     };
     if cx.settings.consent == ConsentPolicy::Allow || cx.questions.is_covered(&review.covers) {
         return Ok(Decision::Run(agreement));
@@ -96,6 +113,8 @@ async fn decide_change(
         asker,
         tool: &tool.spec().name,
         what: review.what,
+        folder: None,
+        patterns: Vec::new(),
         preview,
         covers: review.covers,
         reason: review.reason,
@@ -129,27 +148,39 @@ async fn consult(
             wish.reason
                 .push_str(", and the model that was asked advises against it");
             wish.choices = vec![Verdict::Once, Verdict::Deny];
+            wish.patterns.clear();
         }
         Opinion::Unsure => {}
     }
     let ConsentPolicy::Ask { timeout } = cx.settings.consent else {
-        return Ok(match said_before(cx, &wish).await? {
-            Some(how) => why_not(how),
-            None => Some(format!(
-                "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run.",
-                wish.reason
-            )),
-        });
+        return match said_before(cx, &wish).await? {
+            Some(settlement) => Ok(why_not(&settlement)),
+            None => Ok(Some(refuse_unattended(cx, &wish).await)),
+        };
     };
-    let how = ask_person(cx, &wish, timeout).await?;
+    let settlement = ask_person(cx, &wish, timeout).await?;
     if let Settled::Answered {
         verdict: Verdict::Always,
         ..
-    } = how
+    } = settlement.how
     {
-        safety::allow_for_good(cx, &wish.what).await;
+        safety::allow_for_good(cx, &wish, settlement.said.pattern.as_deref()).await;
     }
-    Ok(why_not(how))
+    Ok(why_not(&settlement))
+}
+
+/// Refuses what nobody is here to allow. The user is told too: only they can change that.
+async fn refuse_unattended(cx: &TurnContext<'_>, wish: &Wish<'_>) -> String {
+    let notice = Notice::NotAllowed {
+        tool: wish.tool.to_owned(),
+        reason: wish.reason.clone(),
+    };
+    cx.tell(Event::Notice { notice }).await;
+    format!(
+        "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run. (They can let such \
+         calls run without a person, with `--yolo` or `approvals.headless: allow`; you cannot.)",
+        wish.reason
+    )
 }
 
 /// Returns what a person must agree to, if anything: what the tool says, and what the scanner found.
@@ -158,32 +189,49 @@ async fn wish<'a>(
     tool: &'a dyn Tool,
     arguments: &Value,
     asker: Asker<'a>,
-    needed: Option<String>,
+    need: Option<Need>,
 ) -> Option<Wish<'a>> {
     let command = command(arguments);
+    let folder = folder(arguments, need.as_ref(), &cx.settings.cwd);
+    let need = need.filter(|_| !safety::is_listed(cx, command, folder.as_deref()));
     let found = safety::scanned(cx, command).await;
     let mut choices = vec![Verdict::Once, Verdict::Session];
-    // A command can be written into a list, which knows nothing of folders; what a scanner found is never settled for good.
-    let can_be_listed = command.is_some() && workdir(arguments).is_none();
-    if can_be_listed && found.is_none() && cx.ports.safety.allow_list.is_some() {
+    // A command can be written into a list. What a scanner found is never settled for good.
+    if command.is_some() && found.is_none() && cx.ports.safety.allow_list.is_some() {
         choices.push(Verdict::Always);
     }
     choices.push(Verdict::Deny);
-    let reasons: Vec<String> = needed.into_iter().chain(found).collect();
-    (!reasons.is_empty()).then(|| Wish {
+    let Need {
+        reason,
+        patterns,
+        what,
+        ..
+    } = match (need, &found) {
+        (None, None) => return None,
+        (need, _) => need.unwrap_or_default(),
+    };
+    let reasons = [reason, found.clone().unwrap_or_default()];
+    let reasons = reasons.into_iter().filter(|reason| !reason.is_empty());
+    Some(Wish {
         asker,
         tool: &tool.spec().name,
-        what: describe(arguments),
+        what: what.unwrap_or_else(|| describe(arguments)),
+        folder,
+        patterns: if found.is_none() {
+            patterns
+        } else {
+            Vec::new()
+        },
         preview: None,
         covers: Vec::new(),
-        reason: reasons.join(", and "),
+        reason: reasons.collect::<Vec<_>>().join(", and "),
         choices,
     })
 }
 
 /// Says why an answer is not a yes, if so.
-fn why_not(how: Settled) -> Option<String> {
-    let words = match how {
+fn why_not(settlement: &Settlement) -> Option<String> {
+    let words = match settlement.how {
         Settled::Answered {
             verdict: Verdict::Once | Verdict::Session | Verdict::Always,
             ..
@@ -191,7 +239,10 @@ fn why_not(how: Settled) -> Option<String> {
         Settled::Answered {
             verdict: Verdict::Deny,
             ..
-        } => "The user did not allow this. Do not try it another way; ask what they want.",
+        } => match &settlement.said.words {
+            Some(words) => return Some(format!("The user did not allow this, and says: {words}")),
+            None => "The user did not allow this. Do not try it another way; ask what they want.",
+        },
         Settled::Expired => {
             "Not run: nobody answered in time whether this is allowed. Do what does not need it, or stop and say what \
              waits for an answer."
@@ -203,22 +254,24 @@ fn why_not(how: Settled) -> Option<String> {
 
 /// What would run, as a person would write it: a command, a script, the arguments of any other call.
 fn describe(arguments: &Value) -> String {
-    match (command(arguments), workdir(arguments)) {
-        // Where it runs decides what it does.
-        (Some(command), Some(folder)) => {
-            format!("cd '{}' && {command}", folder.replace('\'', r"'\''"))
-        }
-        (Some(command), None) => command.to_owned(),
-        (None, _) => match arguments.get("code").and_then(Value::as_str) {
-            Some(code) => code.to_owned(),
-            None => arguments.to_string(),
-        },
+    match command(arguments).or(code(arguments)) {
+        Some(text) => text.to_owned(),
+        None => arguments.to_string(),
     }
 }
 
-/// Returns the folder that a terminal call asks for.
-fn workdir(arguments: &Value) -> Option<&str> {
-    arguments.get("workdir").and_then(Value::as_str)
+/// Returns where a command or a script would run: where it runs decides what it does. Other calls run nowhere.
+fn folder(arguments: &Value, need: Option<&Need>, cwd: &Path) -> Option<PathBuf> {
+    let known = need.and_then(|need| need.folder.clone());
+    let runs_somewhere = command(arguments).or(code(arguments)).is_some();
+    let named = arguments.get("workdir").and_then(Value::as_str);
+    let place = || named.map_or(cwd.to_owned(), |named| cwd.join(named));
+    known.or(runs_somewhere.then(place))
+}
+
+/// Returns the script of a call.
+fn code(arguments: &Value) -> Option<&str> {
+    arguments.get("code").and_then(Value::as_str)
 }
 
 /// Returns the command of a terminal call.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use hermes_core::{CallId, Message, Prefix, Role, ToolCall, ToolResult, history};
+use hermes_core::{
+    CallId, LoadedSession, Message, Prefix, Role, ToolCall, ToolResult, ToolStates, history,
+};
+use serde_json::Value;
 
 use crate::delegation::CallPlace;
 
@@ -10,14 +13,38 @@ pub(crate) struct History {
     pub(crate) prefix: Prefix,
     /// Shared with who opened the session, until they have seen it: a long one is not copied.
     messages: Arc<Vec<Message>>,
+    /// What tools keep.
+    states: ToolStates,
+    /// Replies of the turn that runs, also those that a compaction took out of sight.
+    replies: usize,
 }
 
 impl History {
-    pub(crate) fn new(prefix: Prefix, messages: Vec<Message>) -> Self {
+    /// A conversation in which nothing was said yet.
+    pub(crate) fn new(prefix: Prefix) -> Self {
         Self {
             prefix,
-            messages: Arc::new(messages),
+            messages: Arc::default(),
+            states: ToolStates::new(),
+            replies: 0,
         }
+    }
+
+    /// A conversation as the store has it.
+    pub(crate) fn loaded(loaded: LoadedSession) -> Self {
+        let open_turn = loaded.open_turn.as_ref();
+        Self {
+            prefix: loaded.prefix,
+            messages: Arc::new(loaded.messages),
+            states: loaded.tool_states,
+            replies: open_turn.map_or(0, |turn| turn.replies as usize),
+        }
+    }
+
+    /// Begins a turn with what was said.
+    pub(crate) fn begin_turn(&mut self, message: Message) {
+        self.replies = 0;
+        self.push(message);
     }
 
     /// The messages as they are now; they stay so, whatever is said afterwards.
@@ -34,13 +61,14 @@ impl History {
     }
 
     pub(crate) fn push(&mut self, message: Message) {
+        self.replies += usize::from(message.role == Role::Assistant);
         self.messages_mut().push(message);
     }
 
     /// Finds where the last turns begin: as many as there are, up to so many. `None` when there is none.
     pub(crate) fn before_last(&self, turns: u32) -> Option<(u32, usize)> {
         let said = self.messages.iter().enumerate().rev();
-        let begins = said.filter(|(_, message)| message.role == Role::User);
+        let begins = said.filter(|(_, message)| message.begins_turn());
         let counted = (1..).zip(begins.map(|(at, _)| at));
         counted.take(turns as usize).last()
     }
@@ -90,15 +118,12 @@ impl History {
 
     /// Where a call of the last reply stands: the same before and after a crash.
     pub(crate) fn place_of(&self, call: &CallId) -> CallPlace {
-        let mut replies = self
-            .messages
-            .iter()
-            .filter(|message| message.role == Role::Assistant);
-        let reply = replies.clone().count();
-        let mut calls = replies.next_back().into_iter().flat_map(Message::calls);
+        let mut replies = self.messages.iter().rev();
+        let last = replies.find(|message| message.role == Role::Assistant);
+        let mut calls = last.into_iter().flat_map(Message::calls);
         let position = calls.position(|other| other.id == *call);
         CallPlace {
-            reply,
+            reply: self.replies,
             call: position.map_or(0, |position| position + 1),
         }
     }
@@ -110,11 +135,17 @@ impl History {
         })
     }
 
-    /// The text of a tool's last successful result.
-    pub(crate) fn previous_result(&self, tool: &str) -> Option<String> {
-        let results = self.messages.iter().rev().filter_map(Message::tool_result);
-        let mut of_tool = results
-            .filter(|result| result.tool == tool && result.status == hermes_core::ResultStatus::Ok);
-        of_tool.next().map(|result| result.text.clone())
+    /// What a tool last kept.
+    pub(crate) fn state_of(&self, tool: &str) -> Option<Value> {
+        self.states.get(tool).cloned()
+    }
+
+    pub(crate) fn states(&self) -> &ToolStates {
+        &self.states
+    }
+
+    /// Keeps something for a tool; the store has it already, or gets it with the next commit.
+    pub(crate) fn keep(&mut self, tool: String, state: Value) {
+        self.states.insert(tool, state);
     }
 }

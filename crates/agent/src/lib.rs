@@ -9,6 +9,7 @@ mod turn;
 mod approvals;
 mod ask;
 mod calls;
+mod circles;
 mod consent;
 mod delegation;
 mod enquiries;
@@ -22,6 +23,7 @@ mod safety;
 mod salvage;
 mod spill;
 mod steering;
+mod supply;
 
 pub mod prompt;
 
@@ -30,3 +32,4 @@ pub use delegation::DelegationSettings;
 pub use reviewer::Reviewer;
 pub use safety::Safety;
 pub use session::{AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart};
+pub use supply::{Equipment, Supply};

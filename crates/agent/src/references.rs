@@ -1,16 +1,30 @@
-//! `@file:` and `@folder:` references in what a user types: the words stay as they are, the contents follow them.
+//! `@` references in what a user types: the words stay as they are, the contents follow them. What cannot be attached is
+//! said.
+//!
+//! A path inside the conversation's folder may be named as one likes; one outside is meant only when it is spelt so
+//! (`/etc/hosts`, `~/notes.md`, `../other`), never because a link leads there.
+
+mod find;
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use hermes_core::text;
+use hermes_core::reference::ATTACHED;
+use hermes_core::{References, text};
 
-/// Bytes of one referenced file. More belongs to `read_file`, page by page.
-const FILE_BYTES_MAX: usize = 100_000;
+use find::{Place, Reference, What, find};
+
+/// Bytes of one referenced thing. More of a file belongs to `read_file`, page by page.
+const BYTES_MAX: usize = 100_000;
 /// Bytes all references of one message may add.
 const TOTAL_BYTES_MAX: usize = 250_000;
+/// References of one message that are looked at; more are pasted text.
+const REFERENCES_MAX: usize = 20;
 const FOLDER_ENTRIES_MAX: usize = 200;
+/// A file is read up to here, to find lines in it.
+const FILE_READ_MAX: u64 = 16 * 1024 * 1024;
 /// Names whose contents are never attached: keys and credentials.
 const PRIVATE_NAMES: &[&str] = &[
     ".ssh",
@@ -27,6 +41,9 @@ const PRIVATE_NAMES: &[&str] = &[
     "auth.json",
 ];
 
+/// Who brings what is not a file, if anybody does.
+pub(crate) type Sources = Option<Arc<dyn References>>;
+
 /// What the references of a message add to it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attached {
@@ -35,152 +52,155 @@ pub(crate) struct Attached {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads what a message refers to. Paths must lie inside `cwd`.
-pub(crate) fn attach(message: &str, cwd: &Path) -> Attached {
+/// Reads what a message refers to.
+pub(crate) async fn attach(message: &str, cwd: &Path, sources: &Sources) -> Attached {
     let mut attached = Attached::default();
     let mut blocks = Vec::new();
     let mut bytes_left = TOTAL_BYTES_MAX;
-    for reference in find(message) {
-        match read(&reference, cwd, bytes_left.min(FILE_BYTES_MAX)) {
+    let references = find(message);
+    let more = references.len().saturating_sub(REFERENCES_MAX);
+    for reference in references.into_iter().take(REFERENCES_MAX) {
+        let written = reference.written.clone();
+        let bytes_max = bytes_left.min(BYTES_MAX);
+        let read = match bytes_max {
+            0 => Err(format!(
+                "the message has {TOTAL_BYTES_MAX} bytes of attachments already"
+            )),
+            _ => read(reference, cwd, sources, bytes_max).await,
+        };
+        match read {
             Ok(block) => {
                 bytes_left = bytes_left.saturating_sub(block.len());
                 blocks.push(block);
             }
             Err(reason) => attached
                 .warnings
-                .push(format!("`{}`: {reason}", reference.written)),
+                .push(format!("`{written}` is not attached: {reason}")),
         }
     }
+    if more > 0 {
+        attached.warnings.push(format!(
+            "{more} more references are not attached: one message may have {REFERENCES_MAX}"
+        ));
+    }
     if !blocks.is_empty() {
-        attached.text = format!("--- Attached Context ---\n\n{}", blocks.join("\n\n"));
+        attached.text = format!("{ATTACHED}\n\n{}", blocks.join("\n\n"));
     }
     attached
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct Reference {
-    written: String,
-    kind: Kind,
-    path: String,
-    lines: Option<(usize, usize)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    File,
-    Folder,
-}
-
-fn find(message: &str) -> Vec<Reference> {
-    let mut references = Vec::new();
-    for (at, _) in message.match_indices('@') {
-        let before = message[..at].chars().next_back();
-        if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '/') {
-            continue;
+async fn read(
+    reference: Reference,
+    cwd: &Path,
+    sources: &Sources,
+    bytes_max: usize,
+) -> Result<String, String> {
+    let nobody = || "nobody here can fetch it".to_owned();
+    let (text, rest) = match reference.what {
+        What::Wrong(reason) => return Err(reason),
+        What::Changes(which) => {
+            let source = sources.as_ref().ok_or_else(nobody)?;
+            (source.changes(which, cwd).await?, "git shows the rest")
         }
-        let rest = &message[at + 1..];
-        let (kind, value) = match (rest.strip_prefix("file:"), rest.strip_prefix("folder:")) {
-            (Some(value), _) => (Kind::File, value),
-            (_, Some(value)) => (Kind::Folder, value),
-            _ => continue,
-        };
-        let value = unquoted(value);
-        let (path, lines) = split_lines(value, kind);
-        if !path.is_empty() {
-            references.push(Reference {
-                written: format!("@{}", head_of(rest, value)),
-                kind,
-                path: path.into(),
-                lines,
-            });
+        What::Page(url) => {
+            let source = sources.as_ref().ok_or_else(nobody)?;
+            (source.page(&url).await?, "`web_extract` reads the rest")
         }
-    }
-    references
-}
-
-fn head_of<'a>(rest: &'a str, value: &str) -> &'a str {
-    let end = rest.find(value).map_or(rest.len(), |at| at + value.len());
-    &rest[..end]
-}
-
-/// Takes the value up to its closing quote, or up to white space less the punctuation of the sentence around it.
-fn unquoted(value: &str) -> &str {
-    let quote = value
-        .chars()
-        .next()
-        .filter(|c| matches!(c, '`' | '"' | '\''));
-    if let Some(quote) = quote {
-        return value[1..].split(quote).next().unwrap_or_default();
-    }
-    let word = value.split(char::is_whitespace).next().unwrap_or_default();
-    word.trim_end_matches([',', '.', ';', '!', '?', ')', ']', '}'])
-}
-
-/// Splits `path:10-20` and `path:10`.
-fn split_lines(value: &str, kind: Kind) -> (&str, Option<(usize, usize)>) {
-    let range = |text: &str| match text.split_once('-') {
-        Some((first, last)) => Some((first.parse().ok()?, last.parse().ok()?)),
-        None => text.parse().ok().map(|line| (line, line)),
+        what => {
+            let (cwd, sources) = (cwd.to_owned(), sources.clone());
+            let read = move || read_path(&what, &cwd, &sources, bytes_max);
+            let read = tokio::task::spawn_blocking(read).await;
+            return read.unwrap_or_else(|error| Err(error.to_string()));
+        }
     };
-    match value.rsplit_once(':') {
-        Some((path, lines)) if kind == Kind::File => match range(lines) {
-            Some(lines) => (path, Some(lines)),
-            None => (value, None),
-        },
-        _ => (value, None),
+    if text.trim().is_empty() {
+        return Err("there is nothing in it".to_owned());
+    }
+    let shown = shown(&text, bytes_max, rest);
+    Ok(fenced(&reference.written, &shown))
+}
+
+fn read_path(
+    what: &What,
+    cwd: &Path,
+    sources: &Sources,
+    bytes_max: usize,
+) -> Result<String, String> {
+    let name = match what {
+        What::Path(place) | What::File(place) => &place.path,
+        What::Folder(path) => path,
+        What::Changes(_) | What::Page(_) | What::Wrong(_) => return Err(String::new()),
+    };
+    let path = resolved(name, cwd, sources)?;
+    let listed = || list_folder(name, &path).map_err(|error| error.to_string());
+    match what {
+        What::Folder(_) if !path.is_dir() => Err("it is not a folder".into()),
+        What::Folder(_) => listed(),
+        What::Path(_) if path.is_dir() => listed(),
+        What::Path(place) | What::File(place) => read_file(place, &path, bytes_max),
+        What::Changes(_) | What::Page(_) | What::Wrong(_) => Err(String::new()),
     }
 }
 
-fn read(reference: &Reference, cwd: &Path, bytes_max: usize) -> Result<String, String> {
-    let path = inside(&reference.path, cwd)?;
-    match reference.kind {
-        Kind::File => read_file(reference, &path, bytes_max),
-        Kind::Folder => list_folder(reference, &path).map_err(|error| error.to_string()),
-    }
-}
-
-/// Resolves a path, links included, and refuses what lies outside or is private.
-fn inside(path: &str, cwd: &Path) -> Result<PathBuf, String> {
-    let resolved = cwd
-        .join(path)
-        .canonicalize()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            _ => error.to_string(),
-        })?;
+/// Resolves a path, links included, and refuses what is private, or outside without having been spelt so.
+fn resolved(name: &str, cwd: &Path, sources: &Sources) -> Result<PathBuf, String> {
+    let home = sources.as_ref().and_then(|sources| sources.home());
+    let spelt = match (name.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(name),
+    };
+    let named = cwd.join(&spelt);
+    let resolved = named.canonicalize().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => error.to_string(),
+    })?;
     let root = cwd.canonicalize().map_err(|error| error.to_string())?;
-    if !resolved.starts_with(&root) {
-        return Err(format!("it lies outside of `{}`", cwd.display()));
+    let leads_outside =
+        spelt.is_absolute() || spelt.components().any(|part| part == Component::ParentDir);
+    if !resolved.starts_with(&root) && !leads_outside {
+        return Err(format!(
+            "it leads out of `{}`, to `{}`",
+            cwd.display(),
+            resolved.display()
+        ));
     }
+    let below = resolved.strip_prefix(&root).unwrap_or(&resolved);
     let is_private = |part: &std::ffi::OsStr| {
         part.to_str()
             .is_some_and(|part| PRIVATE_NAMES.contains(&part))
     };
-    let below = resolved.strip_prefix(&root).unwrap_or(&resolved);
     if below.iter().any(is_private) {
-        return Err("it may hold secrets and is not attached".into());
+        return Err("it may hold secrets".into());
     }
-    Ok(resolved)
+    let refused = sources.iter().find_map(|sources| {
+        [&named, &resolved]
+            .iter()
+            .find_map(|path| sources.refuse_file(path))
+    });
+    refused.map_or(Ok(resolved), Err)
 }
 
-fn read_file(reference: &Reference, path: &Path, bytes_max: usize) -> Result<String, String> {
+fn read_file(place: &Place, path: &Path, bytes_max: usize) -> Result<String, String> {
+    let name = &place.path;
+    if path.is_dir() {
+        return Err("it is a folder; use `@folder:`".into());
+    }
     if !path.is_file() {
-        return Err("it is not a file; use `@folder:` for a folder".into());
+        return Err("it is not a file".into());
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(16 * 1024 * 1024)
+    file.take(FILE_READ_MAX)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
     if bytes.contains(&0) {
+        let length = bytes.len();
         return Ok(format!(
-            "`{}` is a binary file of {} bytes; it is not shown.",
-            reference.path,
-            bytes.len()
+            "`{name}` is a binary file of {length} bytes; it is not shown."
         ));
     }
     let whole = String::from_utf8_lossy(&bytes);
-    let chosen = match reference.lines {
+    let chosen = match place.lines {
         Some((first, last)) => {
             let lines = whole
                 .lines()
@@ -190,16 +210,23 @@ fn read_file(reference: &Reference, path: &Path, bytes_max: usize) -> Result<Str
         }
         None => whole.into_owned(),
     };
-    let shown = text::head(&chosen, bytes_max);
-    let cut = if shown.len() < chosen.len() {
-        "\n[… cut; read the rest with `read_file`]"
-    } else {
-        ""
-    };
-    Ok(format!("`{}`:\n```\n{shown}{cut}\n```", reference.path))
+    let shown = shown(&chosen, bytes_max, "read the rest with `read_file`");
+    Ok(fenced(name, &shown))
 }
 
-fn list_folder(reference: &Reference, path: &Path) -> io::Result<String> {
+fn shown(text: &str, bytes_max: usize, rest: &str) -> String {
+    let shown = text::head(text, bytes_max);
+    match shown.len() < text.len() {
+        true => format!("{shown}\n[… cut; {rest}]"),
+        false => shown.to_owned(),
+    }
+}
+
+fn fenced(name: &str, text: &str) -> String {
+    format!("`{name}`:\n```\n{text}\n```")
+}
+
+fn list_folder(name: &str, path: &Path) -> io::Result<String> {
     let mut names = Vec::new();
     for entry in path.read_dir()? {
         let entry = entry?;
@@ -214,79 +241,71 @@ fn list_folder(reference: &Reference, path: &Path) -> io::Result<String> {
     } else {
         String::new()
     };
-    Ok(format!(
-        "`{}` holds:\n{}{more}",
-        reference.path,
-        names.join("\n")
-    ))
+    Ok(format!("`{name}` holds:\n{}{more}", names.join("\n")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn paths(message: &str) -> Vec<(String, Option<(usize, usize)>)> {
-        find(message)
-            .into_iter()
-            .map(|reference| (reference.path, reference.lines))
-            .collect()
+    async fn attached(message: &str, folder: &Path) -> Attached {
+        attach(message, folder, &None).await
     }
 
-    #[test]
-    fn references_are_found_as_people_write_them() {
-        assert_eq!(
-            paths("look at @file:src/main.rs, please"),
-            [("src/main.rs".into(), None)]
-        );
-        assert_eq!(paths("(@file:a.rs:3-9)"), [("a.rs".into(), Some((3, 9)))]);
-        assert_eq!(paths("@file:a.rs:7"), [("a.rs".into(), Some((7, 7)))]);
-        assert_eq!(
-            paths("@file:`with space.txt` and @folder:src"),
-            [("with space.txt".into(), None), ("src".into(), None)]
-        );
-        assert!(paths("mail me@file:x or https://host/@file:y or @file: or @fil:z").is_empty());
-    }
-
-    #[test]
-    fn contents_follow_and_the_words_are_not_touched() {
+    #[tokio::test]
+    async fn contents_follow_and_the_words_are_not_touched() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.txt"), "one\ntwo\nthree\n").unwrap();
-        let attached = attach("  see   @file:a.txt:2-3\n\n    code", folder.path());
-        assert_eq!(
-            attached.text,
-            "--- Attached Context ---\n\n`a.txt`:\n```\ntwo\nthree\n```"
-        );
-        assert!(attached.warnings.is_empty());
+        let expected = "--- Attached Context ---\n\n`a.txt`:\n```\ntwo\nthree\n```";
+        for message in ["  see   @file:a.txt:2-3\n\n    code", "@a.txt:2-3"] {
+            let attached = attached(message, folder.path()).await;
+            assert_eq!(attached.text, expected);
+            assert!(attached.warnings.is_empty());
+        }
     }
 
-    #[test]
-    fn outside_private_and_missing_files_are_refused_with_a_reason() {
+    #[tokio::test]
+    async fn a_path_is_attached_however_it_is_spelt() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("inside");
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(inside.join("a b.txt"), "within").unwrap();
+        std::fs::write(folder.path().join("c.txt"), "beside").unwrap();
+        let whole = format!("@\"{}\"", inside.join("a b.txt").display());
+        for (message, expected) in [
+            ("@'a b.txt'", "within"),
+            ("@\"./a b.txt\"", "within"),
+            (whole.as_str(), "within"),
+            ("@../c.txt", "beside"),
+            ("@./", "`./` holds:\na b.txt"),
+        ] {
+            let attached = attached(message, &inside).await;
+            assert!(attached.text.contains(expected), "{message}: {attached:?}");
+            assert_eq!(attached.warnings, [""; 0], "{message}");
+        }
+    }
+
+    #[tokio::test]
+    async fn private_missing_and_misleading_files_are_refused_with_a_reason() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".ssh")).unwrap();
         std::fs::write(folder.path().join(".ssh/id"), "key").unwrap();
         std::os::unix::fs::symlink("/etc/hostname", folder.path().join("link")).unwrap();
-        let attached = attach(
-            "@file:/etc/passwd @file:.ssh/id @file:gone @file:link",
-            folder.path(),
+        let message =
+            "@file:.ssh/id @.ssh/id @file:gone @gone @link @file:link @diff @git:99 @url:x";
+        let attached = attached(message, folder.path()).await;
+        assert_eq!((attached.text.as_str(), attached.warnings.len()), ("", 9));
+        assert_eq!(
+            attached.warnings[3],
+            "`@gone` is not attached: there is no such file"
         );
-        assert_eq!((attached.text.as_str(), attached.warnings.len()), ("", 4));
     }
 
-    #[test]
-    fn a_binary_file_is_named_but_not_shown() {
+    #[tokio::test]
+    async fn a_binary_file_is_named_but_not_shown() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.bin"), [0_u8, 1, 2]).unwrap();
-        assert!(
-            attach("@file:a.bin", folder.path())
-                .text
-                .contains("binary file of 3 bytes")
-        );
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn finding_references_never_panics(message in "(@file:|@folder:|[`\"'é@:0-9/ .-]){0,20}") {
-            find(&message);
-        }
+        let attached = attached("@file:a.bin", folder.path()).await;
+        assert!(attached.text.contains("binary file of 3 bytes"));
     }
 }

@@ -1,5 +1,6 @@
 //! What stands between the word of a tool and a person: a scanner, a model that judges, the list of what is allowed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::hidden_keys::LABEL;
@@ -53,6 +54,19 @@ fn holds_label(value: &Value) -> bool {
     }
 }
 
+/// Returns whether the user allowed a command for good, where it would run.
+pub(crate) fn is_listed(
+    cx: &TurnContext<'_>,
+    command: Option<&str>,
+    folder: Option<&Path>,
+) -> bool {
+    let list = cx.ports.safety.allow_list.as_ref();
+    match (list, command, folder) {
+        (Some(list), Some(command), Some(folder)) => list.allows(command, folder),
+        _ => false,
+    }
+}
+
 /// Returns what the scanner has against a command.
 pub(crate) async fn scanned(cx: &TurnContext<'_>, command: Option<&str>) -> Option<String> {
     let scanner = cx.ports.safety.scanner.as_ref()?;
@@ -81,7 +95,10 @@ pub(crate) async fn reviewed(cx: &TurnContext<'_>, wish: &Wish<'_>) -> Opinion {
     let session = cx.recorder.session();
     let subject = match &wish.preview {
         Some(preview) => Subject::Change(format!("{}\n{}", wish.what, preview.diff)),
-        None => Subject::Command(&wish.what),
+        None => Subject::Command {
+            text: &wish.what,
+            folder: wish.folder.as_deref(),
+        },
     };
     let (opinion, spent) = tokio::select! {
         answer = reviewer.opinion(session, &cx.turn, &subject, &wish.reason) => answer,
@@ -100,11 +117,11 @@ pub(crate) async fn reviewed(cx: &TurnContext<'_>, wish: &Wish<'_>) -> Opinion {
 }
 
 /// Keeps what a person allowed for good. The command runs now in any case; what could not be saved is asked again.
-pub(crate) async fn allow_for_good(cx: &TurnContext<'_>, command: &str) {
-    let Some(list) = &cx.ports.safety.allow_list else {
+pub(crate) async fn allow_for_good(cx: &TurnContext<'_>, wish: &Wish<'_>, pattern: Option<&str>) {
+    let (Some(list), Some(folder)) = (&cx.ports.safety.allow_list, &wish.folder) else {
         return;
     };
-    if let Err(reason) = list.allow(command).await {
+    if let Err(reason) = list.allow(&wish.what, pattern, folder).await {
         let notice = hermes_core::Notice::NotTaken { reason };
         cx.tell(Event::Notice { notice }).await;
     }

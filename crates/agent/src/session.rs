@@ -1,6 +1,7 @@
 //! A session: one task that owns a conversation and takes [`Op`]s one after the other.
 
 mod beginning;
+mod equip;
 mod rewind;
 mod task;
 mod turns;
@@ -9,14 +10,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    ApprovalId, BoxFuture, Checkpoints, Clock, EnquiryId, Event, Message, Model, Op, Prefix,
-    Random, Response, SessionId, SessionRecord, Store, StoreError, Tool, UserMessage, Verdict,
+    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, EnquiryId, Event, Message,
+    ModeSwitch, Model, Op, Prefix, Random, References, Response, SessionId, SessionRecord, Store,
+    StoreError, Tool, UserMessage,
 };
 use tokio::sync::mpsc;
 
 use crate::consent::ConsentPolicy;
 use crate::delegation::DelegationSettings;
 use crate::safety::Safety;
+use crate::supply::Supply;
 use task::SessionTask;
 
 /// Ops that wait while a session is busy with one. More means nobody reads the answers.
@@ -35,12 +38,16 @@ pub struct Ports {
     pub tools: Vec<Arc<dyn Tool>>,
     /// What it can call besides.
     pub unlisted: Vec<Arc<dyn Tool>>,
+    /// Where more tools come from while the session runs, if they do.
+    pub supply: Option<Arc<dyn Supply>>,
     /// Where projects are kept before a turn changes them, when they are.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Who answers subagents, if not the session's own model.
     pub subagent_model: Option<Arc<dyn Model>>,
     /// Who looks at a call before a person does.
     pub safety: Safety,
+    /// Who brings what a person refers to with an `@` besides files, if anybody does.
+    pub references: Option<Arc<dyn References>>,
 }
 
 #[derive(Debug, Clone)]
@@ -49,6 +56,8 @@ pub struct AgentSettings {
     /// Results too long for the conversation go here.
     pub results_folder: PathBuf,
     pub consent: ConsentPolicy,
+    /// How freely calls may act; switched while the session goes on.
+    pub mode: ModeSwitch,
     /// Whether a person follows the session and can answer what its calls ask.
     pub is_attended: bool,
     pub limits: Limits,
@@ -178,8 +187,9 @@ impl Session {
         self.send(Op::Interrupt).await
     }
 
-    pub async fn answer(&self, approval: ApprovalId, verdict: Verdict) -> bool {
-        self.send(Op::Answer { approval, verdict }).await
+    pub async fn answer(&self, approval: ApprovalId, answer: impl Into<ApprovalAnswer>) -> bool {
+        let answer = answer.into();
+        self.send(Op::Answer { approval, answer }).await
     }
 
     pub async fn respond(&self, enquiry: EnquiryId, response: Response) -> bool {

@@ -61,9 +61,10 @@ mod tests {
             mime: "image/png".into(),
             source: MediaSource::Base64("AAAA".into()),
         };
-        steering.push(UserMessage {
-            parts: vec![Part::text("use tabs"), Part::Image(picture.clone())],
-        });
+        steering.push(UserMessage::of(vec![
+            Part::text("use tabs"),
+            Part::Image(picture.clone()),
+        ]));
         let mut result = ToolResult {
             call: "c".into(),
             tool: "t".into(),

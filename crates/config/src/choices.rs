@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 /// Each with the words it takes, in the order they are told.
-const CHOICES: [(&str, &[&str]); 7] = [
+const CHOICES: [(&str, &[&str]); 8] = [
     ("approvals.edits", &["auto", "ask"]),
+    ("approvals.headless", &["deny", "allow"]),
     ("approvals.mode", &["manual", "smart", "off"]),
     ("code_execution.mode", &["project", "strict"]),
     ("display.busy_input_mode", &["interrupt", "queue", "steer"]),
@@ -21,7 +22,7 @@ const CHOICES: [(&str, &[&str]); 7] = [
             "daytona",
         ],
     ),
-    ("terminal.sandbox", &["off", "project", "offline"]),
+    ("terminal.sandbox", &["off", "project", "strict", "offline"]),
 ];
 
 /// Returns the words that a setting takes, as a person is told them; nothing for one that takes any.

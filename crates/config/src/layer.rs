@@ -107,6 +107,22 @@ const VARIABLES: &[Variable] = &[
         "terminal.docker_image",
         Effect::Text,
     ),
+    // Those of Hermes Agent; ours, which follow, go before them.
+    (
+        "HERMES_DOCKER_RUN_TMP_SIZE",
+        "terminal.docker_tmpfs.run",
+        Effect::Text,
+    ),
+    (
+        "HERMES_DOCKER_TMP_TMP_SIZE",
+        "terminal.docker_tmpfs.tmp",
+        Effect::Text,
+    ),
+    (
+        "HERMES_DOCKER_VAR_TMP_TMP_SIZE",
+        "terminal.docker_tmpfs.var_tmp",
+        Effect::Text,
+    ),
     (
         "TERMINAL_DOCKER_TMPFS_RUN",
         "terminal.docker_tmpfs.run",

@@ -3,8 +3,11 @@
 //!
 //! What needs consent is the tool's word ([`crate::Consent`]); this is only about who answers, and how it ends.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
+use crate::approval_code::ApprovalCode;
 use crate::clock::Timestamp;
 use crate::id::{ApprovalId, CallId, SessionId};
 use crate::review::Preview;
@@ -14,14 +17,23 @@ use crate::tool::BoxFuture;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
     pub id: ApprovalId,
+    /// Whoever answers from elsewhere must know it. Never leaves with the rest: it is for people to see.
+    #[serde(skip)]
+    pub code: ApprovalCode,
     pub session: SessionId,
     pub call: CallId,
     /// The tool that would run: that of the call, or of another that the call makes.
     pub tool: String,
     /// What would run, as the person would write it.
     pub what: String,
+    /// Where it would run, if that matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
     /// Why it is asked.
     pub reason: String,
+    /// Of which a yes for longer may cover one, instead of exactly this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<String>,
     /// The change it is about, where it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<Preview>,
@@ -40,16 +52,73 @@ pub enum Verdict {
     Once,
     /// Also for the same question again in this session.
     Session,
-    /// From now on, in every session: it goes to `command_allowlist`.
+    /// From now on, in every session: it goes to `approvals.allow`.
     Always,
     Deny,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A verdict, and what a person says with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalAnswer {
+    pub verdict: Verdict,
+    /// Which of the question's patterns a yes for longer covers; without one, exactly what was asked.
+    pub pattern: Option<String>,
+    /// For the model: what to do instead.
+    pub words: Option<String>,
+}
+
+impl From<Verdict> for ApprovalAnswer {
+    fn from(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            pattern: None,
+            words: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settlement {
     pub at: Timestamp,
     #[serde(flatten)]
     pub how: Settled,
+    #[serde(flatten)]
+    pub said: Said,
+}
+
+/// What an answer says besides yes or no.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// As [`ApprovalAnswer::pattern`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// As [`ApprovalAnswer::words`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+}
+
+impl Settlement {
+    /// An end without words.
+    pub fn new(at: Timestamp, how: Settled) -> Self {
+        Self {
+            at,
+            how,
+            said: Said::default(),
+        }
+    }
+
+    pub fn answered(at: Timestamp, answer: ApprovalAnswer, by: Door) -> Self {
+        let ApprovalAnswer {
+            verdict,
+            pattern,
+            words,
+        } = answer;
+        Self {
+            at,
+            how: Settled::Answered { verdict, by },
+            said: Said { pattern, words },
+        }
+    }
 }
 
 /// How an approval came to its end.
@@ -79,7 +148,7 @@ pub enum Door {
 }
 
 /// What became of an attempt to settle an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settling {
     /// How it stands now, whoever did it.
     pub settlement: Settlement,
@@ -101,6 +170,14 @@ pub trait Approvals: Send + Sync {
         settlement: Settlement,
     ) -> BoxFuture<'_, Result<Settling, StoreError>>;
 
+    /// Settles the approval that has this code: the way for everybody but the conversation that asks. A wrong code is held
+    /// against all that are open, and after [`crate::approval_code::TRIES_MAX`] of them they can no longer be answered so.
+    fn settle_by_code(
+        &self,
+        code: &str,
+        settlement: Settlement,
+    ) -> BoxFuture<'_, Result<(ApprovalId, Settling), StoreError>>;
+
     fn approval(&self, id: &ApprovalId) -> BoxFuture<'_, Result<Approval, StoreError>>;
 
     /// The newest approval for a call of the session's last reply: what a crash has left behind.
@@ -121,5 +198,12 @@ impl Verdict {
 impl Approval {
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.settled.is_none() && now < self.expires
+    }
+
+    /// Returns whether an answer is one of those it takes.
+    pub fn offers(&self, verdict: Verdict, said: &Said) -> bool {
+        let pattern = said.pattern.as_ref();
+        let is_known = pattern.is_none_or(|pattern| self.patterns.contains(pattern));
+        self.choices.contains(&verdict) && is_known
     }
 }

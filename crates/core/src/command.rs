@@ -28,6 +28,8 @@ pub enum Verb {
     Undo,
     Rewind,
     Rollback,
+    Diff,
+    Init,
     Compress,
     Stop,
     Steer,
@@ -334,7 +336,7 @@ const RECONNECTED: Argument =
 #[rustfmt::skip]
 pub const COMMANDS: &[Command] = &[
     command(Verb::New, "new", Conversation, "start a new conversation").also(&["reset", "clear"]).takes("[TITLE]").any_time(),
-    command(Verb::Resume, "resume", Conversation, "go on with an earlier conversation").takes("[ID|TITLE]").known(Argument::Of(List::Sessions)),
+    command(Verb::Resume, "resume", Conversation, "go on with an earlier conversation").takes("[ID|TITLE|--all]").known(Argument::Of(List::Sessions)),
     command(Verb::Sessions, "sessions", Conversation, "list earlier conversations").takes("[WORDS]").any_time(),
     command(Verb::History, "history", Conversation, "show what was said so far").in_terminals().any_time(),
     command(Verb::Copy, "copy", Conversation, "copy the last answer, or the Nth from the end, to the clipboard").takes("[N]").in_terminals().any_time(),
@@ -344,6 +346,8 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Undo, "undo", Conversation, "take back your last message, or the last N").takes("[N]"),
     command(Verb::Rewind, "rewind", Conversation, "choose an earlier message of yours to go back to").takes("[N]"),
     command(Verb::Rollback, "rollback", Conversation, "bring files back to a checkpoint, or list them").takes("[N [FILE]|diff N]"),
+    command(Verb::Diff, "diff", Conversation, "show what is changed in this folder and not committed").any_time(),
+    command(Verb::Init, "init", Conversation, "let it look around and write AGENTS.md, which every conversation here begins with").takes("[WORDS]"),
     command(Verb::Compress, "compress", Conversation, "make room when the conversation gets long").also(&["compact"]).takes("[TOPIC]"),
 
     command(Verb::Stop, "stop", Turn, "stop it, and forget what waits").any_time(),

@@ -65,8 +65,8 @@ pub enum Delegated {
     Dispatched(Dispatched),
 }
 
-/// Subagents that run in the background. A `delegate_task` result holds this, and that is where a restarted session
-/// finds what it still waits for.
+/// Subagents that run in the background. `delegate_task` keeps this, and that is where a restarted session finds what it
+/// still waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispatched {
     pub delegation_id: String,

@@ -23,7 +23,7 @@ const RANDOM_RUN_MIN: usize = 16;
 
 /// The shortest body of a private key, and the longest.
 const BODY_BYTES_MIN: usize = 32;
-const BODY_BYTES_MAX: usize = 16 * 1024;
+pub const BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// What may stand between a name and the value it is given: `KEY="…`, `"key": "…`.
 const ASSIGNMENT_BYTES_MAX: usize = 6;
@@ -66,6 +66,20 @@ impl HiddenKeys {
         Self { own }
     }
 
+    /// Returns whether one of these keys is in a text, whatever became of its case and of the marks in it and between its
+    /// letters. Others are not looked for.
+    pub fn are_in(&self, text: &str) -> bool {
+        let (letters, lower) = (bare(text), text.to_ascii_lowercase());
+        self.own.iter().any(|key| {
+            let bare = bare(key.expose());
+            match bare.len() >= OWN_CHARS_MIN {
+                true => letters.contains(&bare),
+                // So few letters are in other texts too.
+                false => lower.contains(&key.expose().to_ascii_lowercase()),
+            }
+        })
+    }
+
     /// Returns the text with a label in the place of each key.
     pub fn hide(&self, mut text: String) -> String {
         for key in &self.own {
@@ -79,6 +93,12 @@ impl HiddenKeys {
         }
         hide_words(&text).unwrap_or(text)
     }
+}
+
+/// Returns the letters and digits of a text, in lower case.
+fn bare(text: &str) -> String {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// Returns whether a value is a key, whatever it is called. Paths, addresses and short words (`not-required`, for a server
@@ -140,6 +160,49 @@ fn is_random(word: &str) -> bool {
     })
 }
 
+/// Returns where a private key in PEM begins that has not come to its end, or what may become one.
+pub fn open_private_key(text: &str) -> Option<usize> {
+    let begin = text.rfind(BEGIN)?;
+    let label = &text[begin + BEGIN.len()..];
+    let is_open = match label.split_once(DASHES) {
+        Some((label, body)) => label.ends_with("PRIVATE KEY") && !body.contains(END),
+        // The rest of the label may be on its way.
+        None => !label.contains(|c: char| !c.is_ascii_uppercase() && !matches!(c, ' ' | '-')),
+    };
+    is_open.then_some(begin)
+}
+
+/// Says which lines belong to a private key, where text is shown line by line and [`HiddenKeys::hide`] sees one at a time.
+#[derive(Debug, Default)]
+pub struct PrivateKeyLines {
+    /// The bytes since the key began; `None` outside of keys.
+    inside: Option<usize>,
+}
+
+impl PrivateKeyLines {
+    /// Returns whether a text can be passed over, because no key is in it and it is in no key.
+    pub fn ignores(&self, text: &str) -> bool {
+        self.inside.is_none() && !text.contains(BEGIN)
+    }
+
+    /// Returns whether a line is part of the body of a key. Must be asked for every line.
+    pub fn hides(&mut self, line: &str) -> bool {
+        if let Some(bytes) = self.inside {
+            let is_body = !line.contains(END)
+                && bytes < BODY_BYTES_MAX
+                && line.chars().all(is_body_part)
+                && line.matches(' ').count() <= 2;
+            self.inside = is_body.then_some(bytes + line.len());
+            return is_body;
+        }
+        let label = line.split_once(BEGIN).map(|(_, label)| label);
+        if label.is_some_and(|label| label.contains("PRIVATE KEY-----")) {
+            self.inside = Some(0);
+        }
+        false
+    }
+}
+
 /// Hides the bodies of private keys in PEM.
 fn hide_private_keys(text: &str) -> Cow<'_, str> {
     let mut hidden = Cow::Borrowed(text);
@@ -162,12 +225,15 @@ fn hide_private_keys(text: &str) -> Cow<'_, str> {
 
 /// Returns whether a text is encoded, perhaps with numbers of lines, quotes and headers, and no code.
 fn is_body(text: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "+/=|,:\\\"'- \t\r\n".contains(c);
     let spaces = text.matches(' ').count();
     (BODY_BYTES_MIN..=BODY_BYTES_MAX).contains(&text.len())
-        && text.chars().all(is_part)
+        && text.chars().all(is_body_part)
         // Prose has a space for every word.
         && spaces * 20 <= text.len()
+}
+
+fn is_body_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "+/=|,:\\\"'- \t\r\n".contains(c)
 }
 
 #[cfg(test)]
@@ -235,6 +301,20 @@ mod tests {
     }
 
     #[test]
+    fn our_own_keys_are_found_in_any_case_and_with_any_marks() {
+        let keys = HiddenKeys::own(["weird-shape+9f-of-a-key", "#!a1$%&b2()/c3"].map(Secret::new));
+        for text in [
+            "x weird-shape+9f-of-a-key y",
+            "WEIRD.SHAPE.9F.OF.A.KEY",
+            "w/e/i/r/d/shape9fofakey",
+            "#!A1$%&b2()/c3",
+        ] {
+            assert!(keys.are_in(text), "{text}");
+        }
+        assert!(!keys.are_in("a1b2c3 weird shape"));
+    }
+
+    #[test]
     fn of_a_private_key_only_the_frame_is_shown() {
         let body = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAA\n2|AAAEbm9uZQAAAAAAAAAB";
         for end in ["\n3|-----END OPENSSH PRIVATE KEY-----\nrest", ""] {
@@ -246,6 +326,29 @@ mod tests {
             );
             assert!(shown.starts_with("1|-----BEGIN"), "{shown}");
             assert!(end.is_empty() || shown.ends_with("rest"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn lines_of_a_private_key_are_told_from_others() {
+        let mut keys = PrivateKeyLines::default();
+        let lines = [
+            ("before", false),
+            ("1|-----BEGIN RSA PRIVATE KEY-----", false),
+            ("Proc-Type: 4,ENCRYPTED", true),
+            ("", true),
+            ("b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAA", true),
+            ("QUJD", true),
+            ("-----END RSA PRIVATE KEY-----", false),
+            ("QUJD", false),
+            ("-----BEGIN PRIVATE KEY-----", false),
+            ("this is talk about a key, and no key.", false),
+            ("QUJD", false),
+            ("-----BEGIN CERTIFICATE-----", false),
+            ("QUJD", false),
+        ];
+        for (line, expected) in lines {
+            assert_eq!(keys.hides(line), expected, "{line}");
         }
     }
 

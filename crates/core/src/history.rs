@@ -55,7 +55,7 @@ pub fn unanswered(messages: &[Message]) -> Vec<CallId> {
 /// Returns the end of a conversation: so many exchanges, each beginning with what the user said.
 pub fn last_exchanges(messages: &[Message], count: usize) -> &[Message] {
     let begins = (0..messages.len()).rev();
-    let begins = begins.filter(|at| messages[*at].role == Role::User);
+    let begins = begins.filter(|at| messages[*at].begins_turn());
     let first = begins.take(count).last().unwrap_or(messages.len());
     &messages[first..]
 }
@@ -76,6 +76,7 @@ mod tests {
         };
         Message {
             role: Role::Assistant,
+            origin: None,
             parts: ids.iter().map(call).collect(),
         }
     }

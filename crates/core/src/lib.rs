@@ -8,18 +8,22 @@ pub mod command;
 pub mod session;
 
 pub mod approval;
+pub mod approval_code;
 pub mod delegation;
 pub mod enquiry;
 pub mod id;
 pub mod interview;
 pub mod login;
 pub mod message;
+pub mod mode;
 
 pub mod checkpoint;
 pub mod clock;
 pub mod model;
+pub mod offers;
 pub mod process;
 pub mod quick;
+pub mod reference;
 pub mod store;
 pub mod terminal;
 pub mod tool;
@@ -28,6 +32,8 @@ pub mod toolbox;
 pub mod backoff;
 pub mod breaker;
 pub mod effect;
+pub mod exact;
+pub mod fence;
 pub mod hidden_keys;
 pub mod history;
 pub mod picture;
@@ -41,7 +47,10 @@ pub mod skill;
 pub mod text;
 pub mod wording;
 
-pub use approval::{Approval, Approvals, Door, Settled, Settlement, Settling, Verdict};
+pub use approval::{
+    Approval, ApprovalAnswer, Approvals, Door, Said, Settled, Settlement, Settling, Verdict,
+};
+pub use approval_code::ApprovalCode;
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
 pub use delegation::{
@@ -52,19 +61,23 @@ pub use effect::Effect;
 pub use enquiry::{
     Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
 };
+pub use fence::{FenceArea, Fencing, Pass};
 pub use hidden_keys::HiddenKeys;
 pub use id::{ApprovalId, CallId, EnquiryId, SessionId, TurnId};
 pub use login::LoginTokens;
 pub use message::{
-    Arguments, Media, MediaSource, Message, Part, Reasoning, ResultStatus, Role, ToolCall,
+    Arguments, Media, MediaSource, Message, Origin, Part, Reasoning, ResultStatus, Role, ToolCall,
     ToolResult,
 };
+pub use mode::{Mode, ModeSwitch};
 pub use model::{
     Cost, Delta, FinishReason, Finished, Model, ModelDeadlines, ModelError, ModelErrorKind,
     ModelName, ModelNotice, ModelRequest, Usage,
 };
+pub use offers::{KnownOffer, KnownOffers};
 pub use process::{ProcessError, ProcessName, ProcessState, ProcessStatus, Processes, Wishes};
 pub use random::Random;
+pub use reference::{Changes, References};
 pub use reply::{Reply, ReplyBuilder};
 pub use review::{Agreement, Preview, PreviewContext, Review};
 pub use safety::{AllowList, Scanner};
@@ -73,12 +86,12 @@ pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage};
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,
     NewSession, OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken,
-    SpokenFrom, SpokenQuery, Store, StoreError, StoreStats, TranscriptLine, Used,
+    SpokenFrom, SpokenQuery, Store, StoreError, StoreStats, ToolStates, TranscriptLine, Used,
 };
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    BoxFuture, Consent, Parallel, Progress, Reader, Spending, Tool, ToolContext, ToolError,
+    BoxFuture, Consent, Need, Parallel, Progress, Reader, Spending, Tool, ToolContext, ToolError,
     ToolOutput, ToolSpec,
 };
 pub use toolbox::{InnerCall, Toolbox, Use};

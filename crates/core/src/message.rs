@@ -18,7 +18,45 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
+    /// Where a message of the role [`Role::User`] came from; those of other roles have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     pub parts: Vec<Part>,
+}
+
+/// Where words in the user's role came from. Providers see one role; we do not have to guess from the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum Origin {
+    /// Somebody said it.
+    Person {
+        /// The surface they said it on; the session's own when it is not named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        surface: Option<String>,
+        /// Who, where a surface serves several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+    },
+    /// Words for a turn that was running, which came too late for it.
+    Steering,
+    /// Hermes tells what happened beside the conversation: a process ended, a server brings tools.
+    Notice,
+    /// What subagents found that ran in the background.
+    SubagentReport { delegation: String },
+    /// A schedule asked.
+    Schedule { job: String },
+    /// What stands for the part of the conversation that was compacted. Begins no turn.
+    Summary,
+}
+
+impl Origin {
+    /// Somebody on the session's own surface.
+    pub fn person() -> Self {
+        Self::Person {
+            surface: None,
+            id: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,6 +158,7 @@ impl Message {
     pub fn user(text: impl Into<String>) -> Self {
         Self {
             role: Role::User,
+            origin: Some(Origin::person()),
             parts: vec![Part::text(text)],
         }
     }
@@ -127,6 +166,7 @@ impl Message {
     pub fn assistant(text: impl Into<String>) -> Self {
         Self {
             role: Role::Assistant,
+            origin: None,
             parts: vec![Part::text(text)],
         }
     }
@@ -134,8 +174,14 @@ impl Message {
     pub fn result(result: ToolResult) -> Self {
         Self {
             role: Role::Tool,
+            origin: None,
             parts: vec![Part::ToolResult(result)],
         }
+    }
+
+    /// Returns whether a turn begins with this message.
+    pub fn begins_turn(&self) -> bool {
+        self.role == Role::User && self.origin != Some(Origin::Summary)
     }
 
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
@@ -243,6 +289,7 @@ mod tests {
     fn a_message_survives_its_stored_form() {
         let message = Message {
             role: Role::Assistant,
+            origin: None,
             parts: vec![
                 Part::Reasoning(Reasoning {
                     text: "hm".into(),

@@ -120,6 +120,10 @@ pub enum ModelNotice {
         model: ModelName,
         reason: String,
     },
+    /// The server has no Responses API; it is asked over chat completions from now on.
+    OtherWire {
+        model: ModelName,
+    },
     /// The model does not take pictures, or not these: it is asked again with words in their place.
     PicturesLeftOut {
         model: ModelName,
@@ -215,6 +219,8 @@ pub enum ModelErrorKind {
 pub struct ModelDeadlines {
     pub connect: Duration,
     pub first_byte: Duration,
+    /// Until the answer begins, when the server has shown that it is alive.
+    pub first_token: Duration,
     pub idle: Duration,
     pub total: Duration,
 }

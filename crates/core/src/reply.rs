@@ -94,6 +94,7 @@ impl ReplyBuilder {
         });
         Message {
             role: Role::Assistant,
+            origin: None,
             parts: parts.collect(),
         }
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use crate::fence::Pass;
 use crate::id::SessionId;
 
 /// A change that somebody must agree to.
@@ -50,4 +51,6 @@ pub struct Agreement {
     pub covers: Vec<String>,
     /// The change that somebody has seen, where it was shown.
     pub basis: Option<String>,
+    /// What it may do beyond the fence.
+    pub pass: Pass,
 }

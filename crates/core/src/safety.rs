@@ -1,5 +1,7 @@
 //! Ports of those who look at a command before it runs, and of the list of what a person allowed for good.
 
+use std::path::Path;
+
 use crate::tool::BoxFuture;
 
 /// A program of its own that knows suspicious commands.
@@ -10,6 +12,14 @@ pub trait Scanner: Send + Sync {
 
 /// Commands that run without a question, from one session to the next.
 pub trait AllowList: Send + Sync {
-    /// Lets a command run from now on. Says why when it could not be saved.
-    fn allow<'a>(&'a self, command: &'a str) -> BoxFuture<'a, Result<(), String>>;
+    /// Returns whether a command runs in a folder without a question.
+    fn allows(&self, command: &str, folder: &Path) -> bool;
+
+    /// Lets a command, or every one of a pattern, run in a folder from now on. Says why when it could not be saved.
+    fn allow<'a>(
+        &'a self,
+        command: &'a str,
+        pattern: Option<&'a str>,
+        folder: &'a Path,
+    ) -> BoxFuture<'a, Result<(), String>>;
 }

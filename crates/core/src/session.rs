@@ -1,12 +1,15 @@
 //! What goes into a session and what comes out: the only interface every door has.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::approval::{Settled, Verdict};
+use crate::approval::{ApprovalAnswer, Settled, Verdict};
+use crate::approval_code::ApprovalCode;
 use crate::enquiry::{Enquiry, Response};
 use crate::id::{ApprovalId, CallId, EnquiryId, TurnId};
-use crate::message::{Message, Part, ResultStatus, Role};
+use crate::message::{Message, Origin, Part, ResultStatus, Role};
 use crate::model::{Cost, ModelError, ModelName, ModelNotice, Usage};
 
 /// A request to a session. Accepted in order; [`Op::Say`] waits for the turn before it.
@@ -20,7 +23,7 @@ pub enum Op {
     /// Answers a question. One that comes too late, or that it does not offer, is not taken.
     Answer {
         approval: ApprovalId,
-        verdict: Verdict,
+        answer: ApprovalAnswer,
     },
     /// Answers an enquiry. One that does not fit is not taken; the enquiry stays open.
     Respond {
@@ -39,13 +42,25 @@ pub enum Op {
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserMessage {
     pub parts: Vec<Part>,
+    pub origin: Origin,
 }
 
 impl UserMessage {
     pub fn text(text: impl Into<String>) -> Self {
+        Self::of(vec![Part::text(text)])
+    }
+
+    /// What somebody on the session's own surface sent.
+    pub fn of(parts: Vec<Part>) -> Self {
         Self {
-            parts: vec![Part::text(text)],
+            parts,
+            origin: Origin::person(),
         }
+    }
+
+    /// The same words from elsewhere.
+    pub fn with_origin(self, origin: Origin) -> Self {
+        Self { origin, ..self }
     }
 }
 
@@ -53,6 +68,7 @@ impl From<UserMessage> for Message {
     fn from(message: UserMessage) -> Self {
         Self {
             role: Role::User,
+            origin: Some(message.origin),
             parts: message.parts,
         }
     }
@@ -83,6 +99,7 @@ pub enum Event {
         tool: String,
         arguments: Value,
     },
+    /// The newest of what a running call shows, at most twenty times a second: several lines when they came close together.
     CallProgress {
         call: CallId,
         text: String,
@@ -151,6 +168,9 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     pub approval: ApprovalId,
+    /// What an answer from elsewhere takes. For people's eyes only: it is not written out.
+    #[serde(skip)]
+    pub code: ApprovalCode,
     pub call: CallId,
     pub tool: String,
     /// What would run, as the person would write it.
@@ -158,7 +178,13 @@ pub struct Question {
     /// The change it is about, as a unified diff. Not made safe for a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// Where it would run, if that matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
     pub reason: String,
+    /// Patterns, the narrowest first, of which a yes for longer may cover one. Without it, exactly this is covered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<String>,
     pub choices: Vec<Verdict>,
     pub expires_in_ms: u64,
 }
@@ -188,9 +214,18 @@ pub enum Notice {
         asker: String,
         message: String,
     },
+    /// A call needed somebody's consent, and nobody is here to give it.
+    NotAllowed {
+        tool: String,
+        reason: String,
+    },
     /// What this turn changes cannot be taken back with a rollback.
     NoCheckpoint {
         reason: String,
+    },
+    /// Which tools there are has changed, or is waited for.
+    Tools {
+        text: String,
     },
     /// Subagents that ran in the background have come to rest; what they found begins a turn.
     SubagentsDone {
@@ -282,10 +317,15 @@ mod tests {
             Notice::Model { notice: retrying },
             Notice::AskedAgain { reason: "r".into() },
             Notice::Context { text: "t".into() },
+            Notice::Tools { text: "t".into() },
             Notice::SteeringQueued,
             Notice::NotTaken { reason: "r".into() },
             Notice::Forgotten { messages: 2 },
             Notice::SubagentsDone { subagents: 2 },
+            Notice::NotAllowed {
+                tool: "t".into(),
+                reason: "r".into(),
+            },
             Notice::NotEnquired {
                 asker: "a".into(),
                 message: "m".into(),

@@ -1,9 +1,15 @@
-//! Skills as slash commands: what they are called, and where in a message they stand.
+//! Skills as slash commands: what they are called, and where in a message they stand; and what else is put behind the
+//! words of a person.
 
 use std::collections::BTreeMap;
 
+use crate::reference::ATTACHED;
+
 /// What stands between the words a person typed and the skill that was put behind them.
 const MARK: &str = "\n\n--- Skill ---\n\n";
+
+/// What stands between the words of a person and what Hermes tells the model with them.
+const NEWS_MARK: &str = "\n\n--- News ---\n\n";
 
 /// The slash names of skills, each with what it is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,8 +59,20 @@ pub fn behind_words(skill: &str) -> String {
     format!("{MARK}{skill}")
 }
 
-/// What the person typed of a message that may have skills behind it.
+/// What goes behind the words of a person when the model has to be told something with them.
+pub fn news_behind_words(news: &str) -> String {
+    format!("{NEWS_MARK}{news}")
+}
+
+/// What the person typed of a message that may have skills, news, and what it refers to, behind it.
 pub fn as_typed(message: &str) -> &str {
+    let message = message
+        .rsplit_once(NEWS_MARK)
+        .map_or(message, |(said, _)| said);
+    let message = match message.split_once(ATTACHED) {
+        Some((typed, _)) if typed.ends_with("\n\n") => typed.trim_end(),
+        _ => message,
+    };
     match message.split_once(MARK) {
         Some((typed, _)) if typed.trim_start().starts_with('/') => typed,
         _ => message,
@@ -88,5 +106,9 @@ mod tests {
         let quoted = format!("what is{}", behind_words("this"));
         assert_eq!(as_typed(&quoted), quoted);
         assert_eq!(as_typed("hello"), "hello");
+        let told = format!("{sent}{}", news_behind_words("something is new"));
+        assert_eq!(as_typed(&told), "/review it");
+        let referring = format!("see @a.txt\n\n{ATTACHED}\n\n`a.txt`: …");
+        assert_eq!(as_typed(&referring), "see @a.txt");
     }
 }

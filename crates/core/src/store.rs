@@ -1,6 +1,7 @@
 //! The ports to what survives: [`Store`] for the turn loop, [`Archive`] for looking at sessions afterwards.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -124,6 +125,21 @@ pub enum Entry {
         end: TurnEnd,
         closing: Option<Message>,
     },
+    /// A tool keeps this for its next call in the session. It goes with the turn, when that is taken back.
+    ToolKept {
+        turn: TurnId,
+        tool: String,
+        state: Value,
+    },
+    /// From here on a model sees `summary` and the last `kept` messages. Nothing is deleted: people and search see
+    /// everything, and taking back a turn that the summary covers takes back the compaction.
+    Compacted {
+        /// Its origin is [`crate::Origin::Summary`].
+        summary: Message,
+        kept: u32,
+        /// What requests begin with from now on, where that has changed.
+        prefix: Option<Prefix>,
+    },
     /// The user took the last turns back: they are no longer part of the conversation.
     Rewound {
         turns: u32,
@@ -135,12 +151,18 @@ pub enum Entry {
     },
 }
 
+/// What tools keep for their next call in a session, by the tool's name.
+pub type ToolStates = BTreeMap<String, Value>;
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedSession {
     pub record: SessionRecord,
     pub prefix: Prefix,
-    /// In conversation order; the results of a reply stand in the order of its calls.
+    /// What a model sees, in conversation order: after a compaction the summary and what came after it. The results of
+    /// a reply stand in the order of its calls.
     pub messages: Vec<Message>,
+    /// What each tool kept last.
+    pub tool_states: ToolStates,
     pub open_turn: Option<OpenTurn>,
     /// How the last turn ended that did.
     pub last_end: Option<TurnEnd>,
@@ -154,6 +176,8 @@ pub struct OpenTurn {
     pub resumed: u32,
     /// Model requests it has used.
     pub steps: u32,
+    /// Replies it has got.
+    pub replies: u32,
     /// Calls that were about to run and have no result.
     pub intents: Vec<Intent>,
 }
@@ -376,6 +400,13 @@ pub enum StoreError {
     NotFound { name: String },
     #[error("no approval `{id}`")]
     NoApproval { id: ApprovalId },
+    #[error("no question that waits has this code")]
+    WrongCode,
+    #[error(
+        "no question can be answered by its code any more: {} wrong ones were tried",
+        crate::approval_code::TRIES_MAX
+    )]
+    CodesLocked,
     #[error("approval `{id}` cannot be answered with `{}`", crate::wording::verdict(*verdict))]
     NotOffered { id: ApprovalId, verdict: Verdict },
     #[error("`{name}` fits {} sessions: {}", candidates.len(), list(candidates))]
@@ -415,6 +446,10 @@ impl StoreError {
             Self::NoApproval { .. } => {
                 "`hermes approvals list` shows what waits for an answer".into()
             }
+            Self::WrongCode => {
+                "the code stands below the question, and in `hermes approvals` at a terminal".into()
+            }
+            Self::CodesLocked => "answer in the conversation that asks".into(),
             Self::NotOffered { .. } => "choose one of the answers it offers".into(),
             Self::Ambiguous { .. } => "write more of the id".into(),
             Self::TitleTaken { .. } => "choose another title".into(),
@@ -425,11 +460,9 @@ impl StoreError {
                 "free some space and try again; everything saved so far is safe".into()
             }
             Self::TooNew { .. } => "upgrade hermes, or move the file aside to start afresh".into(),
-            Self::Damaged { path, .. } => {
-                format!(
-                    "`hermes doctor` examines it; to start afresh, move `{}` aside",
-                    path.display()
-                )
+            Self::Damaged { .. } => {
+                "`hermes sessions recover` saves what can be read, and keeps the damaged file; `hermes doctor` examines it"
+                    .into()
             }
             Self::Io { path, .. } => {
                 format!(

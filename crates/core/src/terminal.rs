@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::fence::Pass;
 use crate::id::SessionId;
 use crate::tool::{BoxFuture, Progress};
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,9 @@ pub trait Terminal: Send + Sync {
         Vec::new()
     }
 
+    /// Kills what a command left running on this machine, by the command's mark. Other machines see to it themselves.
+    fn end_marked(&self, _mark: &str) {}
+
     /// Ends our stay, when no command runs any more: brings back what belongs here and removes what must not stay there.
     /// What came of it is among the notices.
     fn leave(&self) -> BoxFuture<'_, ()> {
@@ -49,6 +53,8 @@ pub struct ShellCommand {
     pub pty: bool,
     pub timeout: Duration,
     pub output_bytes_max: usize,
+    /// What it may do beyond the fence, where there is one.
+    pub pass: Pass,
     pub stop: CancellationToken,
     pub progress: Progress,
 }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::delegation::Delegates;
 use crate::effect::Effect;
 use crate::enquiry::Person;
+use crate::fence::Pass;
 use crate::id::{CallId, SessionId};
 use crate::message::Media;
 use crate::model::Finished;
@@ -96,16 +97,46 @@ pub enum Parallel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Consent {
     NotNeeded,
-    /// A person must say yes first; `reason` tells them why.
-    Needed {
-        reason: String,
-    },
+    /// A person must say yes first.
+    Needed(Need),
     /// Somebody must look at the change first.
     Review(Review),
     /// Nobody can allow it.
     Forbidden {
         reason: String,
     },
+}
+
+/// Why a person must say yes to a call, and what their yes could cover.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Need {
+    /// Completes "this …".
+    pub reason: String,
+    /// Patterns of such calls, the narrowest first, of which a person may allow one for longer than this call. None: only
+    /// the very same call can be allowed.
+    pub patterns: Vec<String>,
+    /// Where it would run, when that is on this machine.
+    pub folder: Option<PathBuf>,
+    /// What a yes lets it do beyond the fence.
+    pub pass: Pass,
+    /// All of what would run, where the call's arguments are only a part of it.
+    pub what: Option<String>,
+}
+
+impl Need {
+    pub fn because(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Consent {
+    /// A person must say yes first, for this reason.
+    pub fn needed(reason: impl Into<String>) -> Self {
+        Self::Needed(Need::because(reason))
+    }
 }
 
 /// What a running call knows.
@@ -123,8 +154,8 @@ pub struct ToolContext {
     pub delegates: Delegates,
     /// Where to tell what the call itself spent on models.
     pub spending: Spending,
-    /// The text of this tool's last successful result in this session: state that lives in the history.
-    pub previous: Option<String>,
+    /// What this tool last kept in this session.
+    pub state: Option<Value>,
     /// The other tools of the session.
     pub toolbox: Toolbox,
     pub reader: Reader,
@@ -181,6 +212,9 @@ pub struct ToolOutput {
     /// Shown to a model that can see, beside the text, which says what they are. Within the limits of
     /// [`crate::picture`].
     pub images: Vec<Media>,
+    /// What the tool keeps for its next call in this session: it survives restarts, compactions and results that were cut,
+    /// and is as it was before a turn that is taken back.
+    pub state: Option<Value>,
 }
 
 impl ToolOutput {
@@ -188,6 +222,14 @@ impl ToolOutput {
         Self {
             text: text.into(),
             images: Vec::new(),
+            state: None,
+        }
+    }
+
+    pub fn keeping(self, state: Value) -> Self {
+        Self {
+            state: Some(state),
+            ..self
         }
     }
 

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::approval::{Door, Settled, Verdict};
+use crate::approval::{ApprovalAnswer, Door, Settled, Verdict};
+use crate::exact::exact;
 use crate::model::ModelNotice;
 use crate::session::{Notice, Question, TurnEnd};
 use crate::text;
@@ -19,6 +20,21 @@ pub fn brief(arguments: &Value) -> String {
         other => format!("{name}={other}"),
     });
     text::shorten(&values.collect::<Vec<_>>().join(" "), LINE_CHARS_MAX)
+}
+
+/// Why a call failed, as its result tells it: the last thing that was said, with how it ended behind it where that stands
+/// in a line of its own (`[exit code 1, 0.1 s]`).
+pub fn reason(result: &str) -> Vec<&str> {
+    let mut lines = result.lines().map(str::trim).rev();
+    let mut lines = lines.by_ref().filter(|line| !line.is_empty());
+    let last: Vec<&str> = lines.next().into_iter().collect();
+    let is_end = last
+        .first()
+        .is_some_and(|last| last.starts_with('[') && last.ends_with(']'));
+    match lines.next() {
+        Some(said) if is_end => [&[said], &last[..]].concat(),
+        _ => last,
+    }
 }
 
 /// Says how many pictures there are: `1 picture`. Nothing when there is none.
@@ -62,11 +78,17 @@ pub fn notice(notice: &Notice) -> String {
         Notice::Model {
             notice: ModelNotice::PicturesLeftOut { model, reason },
         } => format!("{model} does not take the pictures ({reason}); asking again without them"),
+        Notice::Model {
+            notice: ModelNotice::OtherWire { model },
+        } => format!("the server of {model} has no Responses API; asking over chat completions"),
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
-        Notice::Context { text } => text.clone(),
+        Notice::Context { text } | Notice::Tools { text } => text.clone(),
         Notice::NotTaken { reason } => format!("not taken: {reason}"),
         Notice::NotEnquired { asker, message } => {
             format!("{asker} asked, and nobody is here to answer: {message}")
+        }
+        Notice::NotAllowed { tool, reason } => {
+            format!("{tool} was not run: it {reason}, and nobody is here to allow it")
         }
         Notice::NoCheckpoint { reason } => {
             format!("no checkpoint, so /rollback cannot take this turn back: {reason}")
@@ -91,6 +113,16 @@ pub fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Session => "allowed for this session",
         Verdict::Always => "allowed from now on",
         Verdict::Deny => "refused",
+    }
+}
+
+/// What a person's answer came to, for the person.
+pub fn answer(answer: &ApprovalAnswer) -> String {
+    let verdict = verdict(answer.verdict);
+    match (&answer.pattern, &answer.words) {
+        (Some(pattern), _) => format!("{verdict}: {}", exact(pattern)),
+        (None, Some(words)) => format!("{verdict}: {words}"),
+        (None, None) => verdict.to_owned(),
     }
 }
 
@@ -173,6 +205,22 @@ mod tests {
         assert_eq!(more, 1);
         assert_eq!(change_lines(diff, 10).1, 0);
         assert_eq!(change_size(diff), "+2 -1");
+    }
+
+    #[test]
+    fn a_failed_call_tells_its_reason_and_not_only_how_it_ended() {
+        for (result, expected) in [
+            ("", &[][..]),
+            ("no such file", &["no such file"]),
+            ("a\nb\n\n", &["b"]),
+            ("[exit code 1, 0.1 s]", &["[exit code 1, 0.1 s]"]),
+            (
+                "a\nls: x: No such file\n\n[exit code 2, 0.1 s]",
+                &["ls: x: No such file", "[exit code 2, 0.1 s]"],
+            ),
+        ] {
+            assert_eq!(reason(result), expected, "{result}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use hermes_core::Progress;
+use hermes_core::hidden_keys::PrivateKeyLines;
 use hermes_core::text::{head, shorten, tail};
 
 use crate::clean::Cleaner;
@@ -24,6 +25,8 @@ pub(crate) struct Capture {
     cleaner: Cleaner,
     progress: Progress,
     unfinished_line: String,
+    /// Keys have many lines, and whoever watches sees one at a time.
+    private_keys: PrivateKeyLines,
     head: String,
     head_bytes_max: usize,
     tail: VecDeque<u8>,
@@ -45,6 +48,7 @@ impl Capture {
             cleaner: Cleaner::default(),
             progress,
             unfinished_line: String::new(),
+            private_keys: PrivateKeyLines::default(),
             head: String::new(),
             head_bytes_max,
             tail: VecDeque::new(),
@@ -116,8 +120,24 @@ impl Capture {
             None => (None, self.unfinished_line.as_str()),
         };
         if let Some(finished) = finished {
-            let lines = finished.rsplit('\n').take(LIVE_LINES_PER_READ_MAX);
-            for line in lines.collect::<Vec<_>>().into_iter().rev() {
+            let mut lines: Vec<&str> = match self.private_keys.ignores(finished) {
+                true => finished
+                    .rsplit('\n')
+                    .take(LIVE_LINES_PER_READ_MAX)
+                    .collect(),
+                false => {
+                    let all = finished.split('\n');
+                    let shown = all.filter(|line| !self.private_keys.hides(line));
+                    let shown: Vec<_> = shown.collect();
+                    shown
+                        .into_iter()
+                        .rev()
+                        .take(LIVE_LINES_PER_READ_MAX)
+                        .collect()
+                }
+            };
+            lines.reverse();
+            for line in lines {
                 let line = line.trim_end_matches('\r');
                 self.progress.show(shorten(line, LIVE_LINE_CHARS_MAX));
             }
@@ -201,6 +221,27 @@ mod tests {
         }
         let shown: Vec<String> = std::iter::from_fn(|| rx.try_recv().ok()).collect();
         assert_eq!(shown, ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn of_a_private_key_only_the_frame_is_shown_live() {
+        let key =
+            "cat id\n-----BEGIN PRIVATE KEY-----\nQUJD\nREVG\n-----END PRIVATE KEY-----\ndone\n";
+        for bytes in [1, 5, 30, 500] {
+            let (tx, mut rx) = mpsc::channel(100);
+            let mut capture = Capture::new(100, Progress::to(tx));
+            for chunk in key.as_bytes().chunks(bytes) {
+                capture.push(chunk);
+            }
+            let shown: Vec<String> = std::iter::from_fn(|| rx.try_recv().ok()).collect();
+            let expected = [
+                "cat id",
+                "-----BEGIN PRIVATE KEY-----",
+                "-----END PRIVATE KEY-----",
+                "done",
+            ];
+            assert_eq!(shown, expected, "{bytes}");
+        }
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl<'a> ProcessGroup<'a> {
         self
     }
 
+    /// Returns whether any process of the group lives.
+    pub(crate) fn is_alive(&self) -> bool {
+        test_kill_process_group(self.id).is_ok()
+    }
+
     /// Lets go: what the command left running in the background may go on.
     pub(crate) fn release(mut self) {
         self.kill_on_drop = false;

@@ -8,10 +8,11 @@
 //! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes: an
 //! editor, a browser, `git`. [`CheckpointStore`] keeps copies of projects, with git as its store.
 //!
-//! A local command can do what the user can, unless a [`Fence`] was put around it; consent is asked for before it gets
+//! A local command can do what the user can, unless [`Fences`] were put around it; consent is asked for before it gets
 //! here.
 
 mod fence;
+mod leftovers;
 mod local;
 mod shell;
 
@@ -44,7 +45,8 @@ pub use daytona::{Daytona, DaytonaSettings};
 pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::{child_environment, is_secret_name, named_variables};
 pub use fence::{
-    Fence, FenceMeans, FencePlaces, Forbidden, Network, NoBubblewrap, NoLandlock, NotFenced,
+    FenceKind, FenceMeans, FencePlaces, Fences, Forbidden, Network, NoBubblewrap, NoLandlock,
+    NotFenced,
 };
 pub use local::Local;
 pub use modal::{Modal, ModalSettings};

@@ -7,13 +7,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
     BoxFuture, CommandExit, CommandOutput, Random, SessionId, ShellCommand, Terminal, TerminalError,
 };
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -21,9 +22,10 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::capture::Capture;
-use crate::fence::{Fence, NotFenced, Standing};
+use crate::fence::{Fence, Fences, Round};
 use crate::group::ProcessGroup;
-use crate::mark::new_mark;
+use crate::leftovers::Leftovers;
+use crate::mark::{new_mark, signal_marked};
 use crate::program::find;
 use crate::shell::{
     Invocation, Left, file_name, folder_left, invocation, missing_folder, with_pty,
@@ -53,6 +55,13 @@ const DRAIN_AFTER_KILL: Duration = Duration::from_millis(20);
 /// What shells leave is one file per session, and worth nothing to a conversation nobody takes up again.
 const SHELL_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// The fence around commands, and what is done about what they leave.
+#[derive(Debug)]
+struct LocalFence {
+    fences: Arc<Fences>,
+    leftovers: Leftovers,
+}
+
 /// The machine Hermes runs on.
 ///
 /// Commands get the given environment and what the shell of their session was left with, and a process group of their
@@ -64,7 +73,9 @@ pub struct Local {
     /// Holds what the shell of each session was left with.
     shells: PathBuf,
     start_files: Vec<String>,
-    fence: Option<Standing>,
+    fence: Option<LocalFence>,
+    /// Where the keys of `ssh` can be asked for: for commands that somebody let at them.
+    agent: Option<OsString>,
     known: Mutex<HashSet<SessionId>>,
     random: Random,
     watchdog: Watchdog,
@@ -79,6 +90,7 @@ impl Local {
             shells,
             start_files: Vec::new(),
             fence: None,
+            agent: None,
             known: Mutex::default(),
             random: Random::from_system(),
             watchdog: Watchdog::default(),
@@ -86,9 +98,18 @@ impl Local {
     }
 
     /// Puts a fence around every command.
-    pub fn fenced(mut self, fence: Fence) -> Result<Self, NotFenced> {
-        self.fence = Some(Standing::put_up(fence, &self.environment)?);
-        Ok(self)
+    pub fn fenced(mut self, fences: Arc<Fences>) -> Self {
+        self.fence = Some(LocalFence {
+            leftovers: Leftovers::new(Arc::clone(&fences)),
+            fences,
+        });
+        self
+    }
+
+    /// Lets commands that may read the keys of `ssh` ask this agent.
+    pub fn with_agent(mut self, socket: Option<OsString>) -> Self {
+        self.agent = socket;
+        self
     }
 
     /// Sets the files a new shell reads, such as [`crate::START_FILES`].
@@ -109,15 +130,29 @@ impl Local {
                 return Err(TerminalError::NoSuchDirectory { path });
             }
         }
-        let shell = LeftShell::of(&self.shells, &command.session, &self.random)?;
-        let left = match self.known().contains(&command.session) {
+        let fence = self.fence_for(&command)?;
+        let mut command = command;
+        let is_trusted = self.fence.is_some() && !command.pass.is_inside();
+        if is_trusted && command.workdir.is_none() {
+            command.workdir = Some(self.folder_of(&command));
+        }
+        // What commands inside the fence left could have this one do what nobody agreed to: it gets a shell of its own.
+        let apart = self.fence.as_ref().filter(|_| is_trusted);
+        let shell = match apart {
+            Some(fence) => {
+                LeftShell::of(&fence.fences.apart(), &command.session, &self.random)?.apart()
+            }
+            None => LeftShell::of(&self.shells, &command.session, &self.random)?,
+        };
+        let left = match self.known().contains(&command.session) && !is_trusted {
             true => Left::Something,
             false => Left::Nothing,
         };
         let state = shell.file.to_string_lossy();
         let invocation = invocation(&command, &state, left, &shell.mark, &self.start_files)?;
+        let round = self.begin(&command, fence.as_deref());
         let watched = self.watchdog.watch(&shell.mark);
-        let (mut child, mut output) = self.start(&command, &invocation)?;
+        let (mut child, mut output) = self.start(&command, &invocation, fence.as_deref())?;
         let group = ProcessGroup::led_by(&child, Some(watched))
             .ok_or_else(|| lost("the shell has no process id"))?
             .marked(&shell.mark);
@@ -129,8 +164,10 @@ impl Local {
             () = command.stop.cancelled() => CommandExit::Stopped,
             () = sleep(command.timeout) => CommandExit::TimedOut,
         };
+        let mut runs_on = false;
         let drain = match exit {
             CommandExit::Code(_) | CommandExit::Signal(_) => {
+                runs_on = group.is_alive();
                 group.release();
                 DRAIN_AFTER_EXIT
             }
@@ -145,7 +182,10 @@ impl Local {
         };
         // Running out of time means that somebody holds the pipe open; what was read is kept.
         let _ = timeout(drain, read_to_end(&mut output, &mut capture)).await;
-        if matches!(exit, CommandExit::Code(_)) && shell.publish() {
+        if let Some(round) = round {
+            round.end(&shell.mark, runs_on);
+        }
+        if !is_trusted && matches!(exit, CommandExit::Code(_)) && shell.publish() {
             self.known().insert(command.session);
         }
         let output = finished(capture, exit, started);
@@ -153,6 +193,35 @@ impl Local {
             Some(error) => Err(error),
             None => Ok(output),
         }
+    }
+
+    fn fence_for(&self, command: &ShellCommand) -> Result<Option<Arc<Fence>>, TerminalError> {
+        let fence = self.fence.as_ref();
+        let fence = fence.map(|fence| fence.fences.around(&command.cwd, &command.pass));
+        fence
+            .transpose()
+            .map_err(|error| TerminalError::NotStarted {
+                shell: "bash".to_owned(),
+                detail: format!("the fence around it could not be put up: {error}"),
+            })
+    }
+
+    /// Remembers what the command must not change.
+    fn begin(&self, command: &ShellCommand, fence: Option<&Fence>) -> Option<OpenRound<'_>> {
+        let (fence, local) = (fence?, self.fence.as_ref()?);
+        let folder = self.folder_of(command);
+        let is_quiet = local.leftovers.are_none();
+        Some(OpenRound {
+            local,
+            round: Some(local.fences.begin(fence, &folder, is_quiet)),
+        })
+    }
+
+    /// The folder in which a command begins.
+    fn folder_of(&self, command: &ShellCommand) -> PathBuf {
+        let left = || self.folder_here(&command.session, &command.cwd);
+        let folder = command.workdir.clone().or_else(left);
+        folder.unwrap_or_else(|| command.cwd.clone())
     }
 
     fn known(&self) -> MutexGuard<'_, HashSet<SessionId>> {
@@ -163,10 +232,11 @@ impl Local {
         &self,
         command: &ShellCommand,
         invocation: &Invocation,
+        fence: Option<&Fence>,
     ) -> Result<(Child, pipe::Receiver), TerminalError> {
         let mut last = None;
         for shell in SHELLS {
-            match self.spawn(shell, command, invocation) {
+            match self.spawn(shell, command, invocation, fence) {
                 Ok(started) => return Ok(started),
                 Err(error) => {
                     let try_next = error.kind() == ErrorKind::NotFound;
@@ -195,6 +265,7 @@ impl Local {
         shell: &str,
         command: &ShellCommand,
         invocation: &Invocation,
+        fence: Option<&Fence>,
     ) -> io::Result<(Child, pipe::Receiver)> {
         // One pipe for both keeps errors beside the output they belong to.
         let (reader, writer) = io::pipe()?;
@@ -212,7 +283,7 @@ impl Local {
                     .collect()
             }
         };
-        if let Some(fence) = &self.fence {
+        if let Some(fence) = fence {
             words = fence.words(words, &command.cwd);
         }
         let stdin = match invocation.stdin.is_empty() {
@@ -234,7 +305,13 @@ impl Local {
             // `script` asks it to start the shell, in words of `sh`.
             program.env("SHELL", "/bin/sh");
         }
-        let child = match &self.fence {
+        if let Some(folder) = fence.and_then(Fence::temporary) {
+            program.env("TMPDIR", folder);
+        }
+        if let Some(agent) = self.agent.as_ref().filter(|_| may_ask_agent(command)) {
+            program.env(AGENT, agent);
+        }
+        let child = match fence {
             Some(fence) => fence.spawn(program)?,
             None => program.spawn()?,
         };
@@ -256,6 +333,53 @@ impl Terminal for Local {
                 .unwrap_or(cwd.to_owned()),
         )
     }
+
+    fn notices(&self) -> Vec<String> {
+        let fence = self.fence.as_ref();
+        fence.map_or(Vec::new(), |fence| fence.fences.notices())
+    }
+
+    fn end_marked(&self, mark: &str) {
+        signal_marked(mark, Signal::KILL);
+    }
+
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        if let Some(fence) = &self.fence {
+            fence.leftovers.look();
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What a running command must not change. Should the command be dropped, it ends all the same.
+struct OpenRound<'a> {
+    local: &'a LocalFence,
+    round: Option<Round>,
+}
+
+impl OpenRound<'_> {
+    fn end(mut self, mark: &str, runs_on: bool) {
+        if let Some(round) = self.round.take() {
+            self.local.leftovers.watch(mark, round, runs_on);
+        }
+    }
+}
+
+impl Drop for OpenRound<'_> {
+    fn drop(&mut self) {
+        if let Some(round) = &self.round {
+            self.local.fences.end(round);
+        }
+    }
+}
+
+/// The variable that names the socket of an agent for the keys of `ssh`.
+const AGENT: &str = "SSH_AUTH_SOCK";
+
+/// Returns whether somebody let a command at the keys of `ssh`.
+fn may_ask_agent(command: &ShellCommand) -> bool {
+    let pass = &command.pass;
+    pass.outside || pass.reads.iter().any(|path| path.ends_with(".ssh"))
 }
 
 async fn exit_while_talking(
@@ -302,6 +426,16 @@ impl LeftShell {
         })
     }
 
+    /// A shell that begins anew, and of which nothing is left.
+    fn apart(self) -> Self {
+        let mut file = self.file.clone().into_os_string();
+        file.push(format!(".{}.apart", self.mark));
+        Self {
+            file: file.into(),
+            mark: self.mark.clone(),
+        }
+    }
+
     /// Makes what the command left the session's shell. Returns false when it left nothing whole.
     fn publish(&self) -> bool {
         let left = self.left();
@@ -330,6 +464,13 @@ impl Drop for LeftShell {
     fn drop(&mut self) {
         // Nothing is there after `publish`, and half a file after a kill.
         let _ = std::fs::remove_file(self.left());
+        if self
+            .file
+            .extension()
+            .is_some_and(|ending| ending == "apart")
+        {
+            let _ = std::fs::remove_file(&self.file);
+        }
     }
 }
 

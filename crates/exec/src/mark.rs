@@ -1,42 +1,54 @@
 //! Finds everything a command started by the mark in its environment, also what left its process group.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use hermes_core::Random;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The variable that carries the mark.
-const VARIABLE: &str = "HERMES_COMMAND";
+/// The variable that carries the mark, up to it.
+const PREFIX: &str = "HERMES_COMMAND=";
 
 /// Makes a mark no other command has.
 pub(crate) fn new_mark(random: &Random) -> String {
     format!("{:016x}", random.next_u64())
 }
 
+/// Returns whether a text could be a mark.
+pub(crate) fn is_mark(text: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    text.len() == 16 && text.chars().all(is_digit)
+}
+
 /// Signals every process of ours that carries the mark. Does nothing where there is no `/proc`.
 pub(crate) fn signal_marked(mark: &str, signal: Signal) {
-    let wanted = format!("{VARIABLE}={mark}");
-    let Ok(processes) = Path::new("/proc").read_dir() else {
-        return;
-    };
-    for entry in processes.flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-            .and_then(Pid::from_raw)
-        else {
-            continue;
-        };
-        let Ok(environment) = std::fs::read(entry.path().join("environ")) else {
-            continue;
-        };
-        let is_marked = environment
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == wanted.as_bytes());
-        if is_marked {
+    for (pid, found) in marked_processes() {
+        if found == mark {
             // The only failure is a process that is gone, which is what we want.
             let _ = kill_process(pid, signal);
         }
     }
+}
+
+/// Returns those of the marks that a running process carries.
+pub(crate) fn alive_of(marks: &[String]) -> HashSet<String> {
+    if marks.is_empty() {
+        return HashSet::new();
+    }
+    let alive = marked_processes().map(|(_, mark)| mark);
+    alive.filter(|mark| marks.contains(mark)).collect()
+}
+
+/// Returns the processes of this user that carry a mark, with it.
+fn marked_processes() -> impl Iterator<Item = (Pid, String)> {
+    let processes = Path::new("/proc").read_dir().into_iter().flatten();
+    processes.flatten().filter_map(|entry| {
+        let name = entry.file_name();
+        let pid = Pid::from_raw(name.to_str()?.parse().ok()?)?;
+        let environment = std::fs::read(entry.path().join("environ")).ok()?;
+        let mark = environment
+            .split(|byte| *byte == 0)
+            .find_map(|variable| variable.strip_prefix(PREFIX.as_bytes()))?;
+        Some((pid, String::from_utf8_lossy(mark).into_owned()))
+    })
 }

@@ -85,6 +85,7 @@ fn search_tool(home: &Path) -> Arc<dyn Tool> {
         protected: Vec::new(),
         settings: Vec::new(),
         edit_review: EditReview::default(),
+        fence: hermes_tools::ToolFence::Off,
         file_place: FilePlace::here(),
         files: FileLedger::default(),
         commands: Arc::default(),

@@ -14,8 +14,10 @@ mod sessions;
 mod setup;
 mod tools;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueHint};
 
@@ -34,6 +36,7 @@ pub use tools::{ToolsArgs, ToolsCommand};
 const AFTER_HELP: &str = "\
 Examples:
   hermes                          chat in this folder
+  hermes \"what is this?\"           chat, beginning with a question
   hermes -z \"what changed here?\"  one question; only the answer is printed
   hermes -c                       go on where you stopped
   hermes -m openai:gpt-5.1        choose provider and model for this run
@@ -64,8 +67,9 @@ pub struct Cli {
     #[command(flatten)]
     pub run: RunFlags,
 
-    /// Answer one prompt and exit: only the answer on standard output, nothing asked [`-` reads the prompt from
-    /// standard input]
+    /// Answer one prompt and exit: only the answer on standard output; what is piped in belongs to the prompt. Nobody is
+    /// asked, so what needs consent is refused; --yolo or `approvals.headless: allow` lets it run [`-` reads the prompt
+    /// itself from standard input]
     #[arg(short = 'z', long = "oneshot", value_name = "PROMPT")]
     pub oneshot: Option<String>,
 
@@ -89,6 +93,22 @@ pub fn unknown_word(error: &clap::Error) -> Option<String> {
         ContextValue::String(word) => Some(word.clone()),
         _ => None,
     }
+}
+
+/// The question that a conversation is to begin with: `hermes "what is this?"`. A word that looks like a command is a slip
+/// of the pen and no question.
+pub fn question(arguments: &[OsString], error: &clap::Error) -> Option<(String, Cli)> {
+    let is_unknown = error.kind() == ErrorKind::InvalidSubcommand;
+    let is_near = error.get(ContextKind::SuggestedSubcommand).is_some();
+    let word = unknown_word(error).filter(|_| is_unknown)?;
+    if is_near && !word.contains(char::is_whitespace) {
+        return None;
+    }
+    let at = arguments.iter().rposition(|argument| *argument == *word)?;
+    let mut others = arguments.to_vec();
+    others.remove(at);
+    let cli = Cli::try_parse_from(others).ok()?;
+    (cli.command.is_none() && cli.oneshot.is_none()).then_some((word, cli))
 }
 
 #[derive(Debug, Subcommand)]
@@ -202,11 +222,18 @@ pub struct LogsArgs {
     #[arg(short, long)]
     pub follow: bool,
     /// Only this level and worse
-    #[arg(long, value_parser = ["error", "warn", "info", "debug"])]
+    #[arg(long, ignore_case = true, value_parser = level())]
     pub level: Option<String>,
     /// Only lines of this session
     #[arg(long)]
     pub session: Option<String>,
+}
+
+/// The levels of the log. Other programs call a warning by its whole name.
+fn level() -> PossibleValuesParser {
+    let warn = PossibleValue::new("warn").alias("warning");
+    let error = PossibleValue::new("error").alias("critical");
+    PossibleValuesParser::new([error, warn, "info".into(), "debug".into()])
 }
 
 #[derive(Debug, Args)]
@@ -220,6 +247,32 @@ pub struct CompletionArgs {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+
+    #[test]
+    fn what_is_no_command_and_like_none_is_a_question() {
+        let question = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            let error = Cli::try_parse_from(&words).err()?;
+            let (question, cli) = super::question(&words, &error)?;
+            Some((question, cli.run.model))
+        };
+        let asked = |words: &str| Some((words.to_owned(), None));
+        assert_eq!(
+            question(&["hermes", "what is this?"]),
+            asked("what is this?")
+        );
+        assert_eq!(question(&["hermes", "warum?"]), asked("warum?"));
+        let with_model = Some(("a b".to_owned(), Some("m".to_owned())));
+        assert_eq!(question(&["hermes", "-m", "m", "a b"]), with_model);
+        assert_eq!(question(&["hermes", "a b", "-m", "m"]), with_model);
+        for wrong in [
+            &["hermes", "sesions"][..],
+            &["hermes", "a b", "c"],
+            &["hermes", "mcp", "x y"],
+        ] {
+            assert_eq!(question(wrong), None, "{wrong:?}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -48,6 +48,18 @@ impl Base {
         })
     }
 
+    /// The same home in another folder, with the settings that count there.
+    pub fn in_folder(&self, cwd: PathBuf, flags: &RunFlags) -> Outcome<Self> {
+        let environment = load_environment(Environment::of_process(), &self.home)?;
+        let settings = Self::load_settings(&self.home, &environment, &cwd, flags)?;
+        Ok(Self {
+            environment,
+            home: self.home.clone(),
+            settings,
+            cwd,
+        })
+    }
+
     /// The same place as if these settings were made, with nothing saved: for trying them.
     pub fn supposing(&self, environment: Environment, settings: &[(&str, Value)]) -> Outcome<Self> {
         let value = |(key, value): &(&str, Value)| Ok((key.parse::<Key>()?, value.clone()));

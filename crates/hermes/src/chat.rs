@@ -4,35 +4,48 @@ mod asking;
 mod line;
 
 use std::io::IsTerminal as _;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use hermes_agent::{Opened, Session, SessionStart};
 use hermes_core::quick::QuickCommands;
 use hermes_core::text::{self, printable};
-use hermes_core::{Event, Message, Op, Role, UserMessage, skill};
+use hermes_core::{Event, Message, Op, Role, skill};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 
 use crate::args::RunFlags;
 use crate::base::Base;
+use crate::countdown::Countdown;
 use crate::face;
-use crate::failure::{Failure, Outcome, code};
+use crate::failure::{Failure, Outcome};
 use crate::host::{Here, Host, WhenBusy};
 use crate::keyboard::{Keyboard, Typed};
+use crate::logging;
 use crate::output::{note, print};
 use crate::prepare::Prepared;
 use crate::quick;
-use crate::render::{Live, Renderer};
+use crate::render::{JsonLines, Live, Renderer};
 use crate::signals::Signals;
 use crate::style::Style;
-use crate::turn::{close, give_up};
+use crate::turn::{close, give_up, news};
 use crate::wiring::Audience;
 use asking::Asking;
 
+/// How long a turn may take to come to its end when somebody wants the program to end.
+const ENDING_PATIENCE: Duration = Duration::from_secs(3);
 /// How many of the last messages a resumed conversation shows.
 const SHOWN_MESSAGES: usize = 6;
 
 /// Chats until the user leaves.
-pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
+pub async fn run(
+    base: Arc<Base>,
+    flags: &RunFlags,
+    source: &str,
+    question: Option<String>,
+) -> Outcome<()> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::usage("standard input is not a terminal, so there is nobody to chat with")
             .hint("for scripts: hermes -z \"PROMPT\", or `hermes -z -` to read the prompt from standard input"));
@@ -43,23 +56,31 @@ pub async fn run(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
                 .hint("use it with -z or `chat -q`"),
         );
     }
-    let prepared = Prepared::new(base, flags, Audience::Person, source).await?;
-    let mut host = Host::new(base, flags, prepared);
-    if face::fits(base, flags) {
-        let outcome = face::run(base, &mut host).await;
+    let prepared = Prepared::new(&base, flags, Audience::Person, source).await?;
+    let mut host = Host::new(Arc::clone(&base), flags, prepared);
+    if face::fits(&base, flags) {
+        let outcome = face::run(&base, &mut host, question).await;
         host.leave().await;
         return outcome;
     }
-    let outcome = match Chat::new(base, flags, &mut host) {
-        Ok(mut chat) => chat.converse().await,
+    let outcome = match Chat::new(&base, flags, &mut host) {
+        Ok(mut chat) => {
+            chat.question = question;
+            let outcome = chat.converse().await;
+            // A terminal that hangs up ends what is typed and what is shown before it says so.
+            match chat.signals.ending_soon().await {
+                Some(ending) => Err(ending),
+                None => outcome,
+            }
+        }
         Err(failure) => Err(failure),
     };
     host.leave().await;
     outcome
 }
 
-struct Chat<'a, 'b> {
-    host: &'a mut Host<'b>,
+struct Chat<'a> {
+    host: &'a mut Host,
     when_busy: WhenBusy,
     quick_commands: QuickCommands,
     renderer: Renderer,
@@ -69,6 +90,8 @@ struct Chat<'a, 'b> {
     err: Style,
     keyboard: Keyboard,
     signals: Signals,
+    /// What is said first, before the person types anything.
+    question: Option<String>,
 }
 
 /// Where a conversation goes from here.
@@ -78,13 +101,13 @@ enum Next {
     Leave,
 }
 
-impl<'a, 'b> Chat<'a, 'b> {
-    fn new(base: &Base, flags: &RunFlags, host: &'a mut Host<'b>) -> Outcome<Self> {
+impl<'a> Chat<'a> {
+    fn new(base: &Base, flags: &RunFlags, host: &'a mut Host) -> Outcome<Self> {
         let out = Style::of(&std::io::stdout(), &base.environment);
         let err = Style::of(&std::io::stderr(), &base.environment);
         let show_reasoning = base.settings.bool("display.show_reasoning")?;
         let renderer = match flags.json {
-            true => Renderer::Json,
+            true => Renderer::Json(JsonLines::hiding(&host.prepared().wired.ports.safety)),
             false => Renderer::Live(Live::new(err, show_reasoning)),
         };
         Ok(Self {
@@ -96,6 +119,7 @@ impl<'a, 'b> Chat<'a, 'b> {
             err,
             keyboard: Keyboard::new(),
             signals: Signals::listen()?,
+            question: None,
         })
     }
 
@@ -153,6 +177,7 @@ impl<'a, 'b> Chat<'a, 'b> {
         tasks.spawn(task);
         let mut was_used = resumed.is_some();
         drop(resumed);
+        self.renderer.begin(session.id())?;
         let start = loop {
             let wanted = self.until_idle(&session, &mut events).await?;
             let next = match wanted {
@@ -170,7 +195,7 @@ impl<'a, 'b> Chat<'a, 'b> {
                         note(&printable(&told));
                     }
                     was_used |= matches!(op, Op::Say(_) | Op::Steer(_));
-                    session.send(op).await;
+                    session.send(self.host.with_heard(op)).await;
                 }
                 Next::Open(start) => break Some(start),
                 Next::Leave => break None,
@@ -195,8 +220,21 @@ impl<'a, 'b> Chat<'a, 'b> {
         events: &mut mpsc::Receiver<Event>,
     ) -> Outcome<Option<Next>> {
         self.signals.reset();
+        if let Some(question) = self.question.take() {
+            let here = Here {
+                session: session.id().clone(),
+                is_busy: false,
+            };
+            if let Some(next) = self.next(&question, here).await {
+                return Ok(Some(next));
+            }
+        }
         loop {
-            if !matches!(self.renderer, Renderer::Json) {
+            // It may have come while the last turn ran.
+            if self.signals.was_terminated() {
+                return Ok(Some(Next::Leave));
+            }
+            if !matches!(self.renderer, Renderer::Json(_)) {
                 print(&self.out.cyan("› "))?;
             }
             let wired = &self.host.prepared().wired;
@@ -206,7 +244,7 @@ impl<'a, 'b> Chat<'a, 'b> {
                 notice = wired.processes.notice(session.id()) => {
                     let notice = wired.ports.safety.hide_keys(notice);
                     note(&self.err.dim(printable(&notice)));
-                    return Ok(Some(Next::Do(Op::Say(UserMessage::text(notice)))));
+                    return Ok(Some(Next::Do(Op::Say(news(notice)))));
                 }
                 event = turn_begins(events) => {
                     self.renderer.show(&event.ok_or_else(|| gone(session))?)?;
@@ -214,10 +252,7 @@ impl<'a, 'b> Chat<'a, 'b> {
                 }
             };
             if self.signals.was_terminated() {
-                return Err(Failure {
-                    code: code::TERMINATED,
-                    ..Failure::new("")
-                });
+                return Ok(Some(Next::Leave));
             }
             let Some(line) = self.line(typed) else {
                 return Ok(Some(Next::Leave));
@@ -239,24 +274,38 @@ impl<'a, 'b> Chat<'a, 'b> {
         events: &mut mpsc::Receiver<Event>,
     ) -> Outcome<Option<Next>> {
         self.signals.reset();
-        let is_for_program = matches!(self.renderer, Renderer::Json);
+        let is_for_program = matches!(self.renderer, Renderer::Json(_));
         let mut asking = Asking::new(self.err, is_for_program);
+        let mut countdown = Countdown::beside(&self.renderer);
         let mut next = None;
+        let mut patience = pin!(sleep(Duration::MAX));
         loop {
             tokio::select! {
                 event = events.recv() => match event {
                     None => return Err(gone(session)),
                     Some(Event::Idle) => return Ok(next),
                     Some(event) => {
+                        logging::log(session.id(), &event);
+                        countdown.clear();
                         self.renderer.show(&event)?;
+                        countdown.heed(&event);
                         asking.heed(event)?;
                     }
                 },
+                () = countdown.tick() => {}
                 interrupted = self.signals.interrupted() => {
                     if interrupted.is_repeated() {
-                        return Err(give_up(events, session.id()).await);
+                        let failure = give_up(events, session.id()).await;
+                        return Err(self.signals.ending().unwrap_or(failure));
+                    }
+                    if self.signals.was_terminated() {
+                        patience.as_mut().reset(Instant::now() + ENDING_PATIENCE);
                     }
                     session.interrupt().await;
+                }
+                () = &mut patience => {
+                    let failure = give_up(events, session.id()).await;
+                    return Err(self.signals.ending().unwrap_or(failure));
                 }
                 typed = self.keyboard.next() => {
                     let Some(typed) = asking.hear(session, typed).await? else {

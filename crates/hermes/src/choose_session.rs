@@ -1,6 +1,6 @@
 //! Which session a run belongs to: a new one, or the one that `-r` or `-c` means.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hermes_core::{Archive as _, SessionFilter, SessionId};
 use hermes_store::SqliteStore;
@@ -9,11 +9,26 @@ use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
+use crate::wiring::open_store;
 
 /// The session to go on with, before anything is wired: its folder decides what the prompt is made of.
 pub struct Chosen {
     pub session: Option<SessionId>,
     pub cwd: PathBuf,
+}
+
+/// The place where the session that the flags name was talked in: the folder, and the settings that count there. Says so
+/// when that is not where we are.
+pub async fn place(base: Base, flags: &RunFlags, source: &str) -> Outcome<Base> {
+    let goes_on = flags.resume.is_some() || flags.continue_last.is_some();
+    if !goes_on || flags.no_restore_cwd || flags.worktree {
+        return Ok(base);
+    }
+    let chosen = choose(&base, &open_store(&base)?, flags, source).await?;
+    match chosen.cwd == base.cwd {
+        true => Ok(base),
+        false => base.in_folder(chosen.cwd, flags),
+    }
 }
 
 /// Finds the session that the flags name and the folder to work in.
@@ -67,16 +82,24 @@ async fn folder_of(base: &Base, store: &SqliteStore, session: &SessionId) -> Out
         return Ok(folder);
     }
     if !folder.is_dir() {
-        note(&format!(
-            "the session's folder `{}` is gone; staying in `{}`",
-            folder.display(),
-            base.cwd.display()
-        ));
+        note(&gone(&folder, &base.cwd));
         return Ok(base.cwd.clone());
     }
-    note(&format!(
-        "working in `{}`, the session's folder (--no-restore-cwd stays here)",
-        folder.display()
-    ));
+    let moved = moved(&folder);
+    note(&format!("{moved} (--no-restore-cwd stays here)"));
     Ok(folder)
+}
+
+/// What somebody is told who goes on with a session of another folder.
+pub fn moved(folder: &Path) -> String {
+    let folder = folder.display();
+    format!("working in `{folder}`, the session's folder, with the settings that count there")
+}
+
+pub fn gone(folder: &Path, here: &Path) -> String {
+    format!(
+        "the session's folder `{}` is gone; staying in `{}`",
+        folder.display(),
+        here.display()
+    )
 }

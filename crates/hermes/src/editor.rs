@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hermes_config::Environment;
 
@@ -53,13 +54,20 @@ pub fn edit(environment: &Environment, folder: &Path, text: &str) -> Outcome<Str
 }
 
 /// A file that is gone when it is dropped.
-struct Draft {
+pub struct Draft {
     path: PathBuf,
 }
 
 impl Draft {
-    fn create(folder: &Path, text: &str) -> Outcome<Self> {
-        let path = folder.join(format!("draft-{}.md", std::process::id()));
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file that only its owner can read.
+    pub fn create(folder: &Path, text: &str) -> Outcome<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("draft-{}-{number}.md", std::process::id()));
         let draft = Self { path };
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);

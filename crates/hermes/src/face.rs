@@ -38,12 +38,12 @@ pub fn fits(base: &Base, flags: &RunFlags) -> bool {
 }
 
 /// Talks until the person leaves.
-pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
+pub async fn run(base: &Base, host: &mut Host, question: Option<String>) -> Outcome<()> {
     let settings = settings::of(base)?;
     let mut signals = Signals::listen()?;
     let (face, told) = mpsc::channel(TOLD_WAITING_MAX);
     let (wished, wishes) = mpsc::channel(WISHES_WAITING_MAX);
-    let mut desk = Desk::new(base, host, face, wishes)?;
+    let mut desk = Desk::new(base, host, face, wishes)?.saying(question);
     let outcome = {
         let mut serving = Box::pin(desk.serve());
         let mut interface = Box::pin(hermes_tui::run(settings, told, wished));
@@ -59,17 +59,22 @@ pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
                 drop(interface);
                 let served = timeout(PATIENCE, serving).await.unwrap_or(Ok(()));
                 match left {
-                    Ok(Leave::Asked | Leave::Closed) => served,
+                    Ok(Leave::Asked) => served,
+                    // A terminal that hangs up closes what is typed before it says so.
+                    Ok(Leave::Closed) => match signals.ending_soon().await {
+                        Some(_) => Err(terminated()),
+                        None => served,
+                    },
                     Err(error) => {
                         let hint = error.hint();
                         Err(Failure::new(with_source(&error)).hint(hint))
                     }
                 }
             }
-            _ = signals.interrupted() => {
+            () = signals.ended() => {
                 drop(interface);
                 let _ = timeout(PATIENCE, serving).await;
-                Err(Failure { code: code::TERMINATED, ..Failure::new("") })
+                Err(terminated())
             }
         }
     };
@@ -78,6 +83,14 @@ pub async fn run(base: &Base, host: &mut Host<'_>) -> Outcome<()> {
         note(&err.dim(format!("hermes -r {id} goes on with this conversation")));
     }
     outcome
+}
+
+/// Ends without a word, with the code of the signal.
+fn terminated() -> Failure {
+    Failure {
+        code: code::TERMINATED,
+        ..Failure::new("")
+    }
 }
 
 fn with_source(error: &dyn std::error::Error) -> String {

@@ -13,6 +13,8 @@ pub mod code {
     pub const USAGE: u8 = 2;
     /// Ctrl-C.
     pub const INTERRUPTED: u8 = 130;
+    /// A terminal that hung up.
+    pub const HUNG_UP: u8 = 129;
     /// SIGTERM.
     pub const TERMINATED: u8 = 143;
 }

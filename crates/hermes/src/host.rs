@@ -8,7 +8,10 @@ mod attach;
 mod conversations;
 mod copy;
 mod describe;
+mod diff;
+mod init;
 mod model;
+mod own;
 mod reasoning;
 pub(crate) mod rewind;
 mod servers;
@@ -21,7 +24,7 @@ use std::time::Duration;
 
 use hermes_agent::{ConsentPolicy, Opened, Session, SessionStart};
 use hermes_core::command::{Command, Surface, Verb};
-use hermes_core::{Archive as _, Op, SessionId, SessionRecord, StoreError};
+use hermes_core::{Archive as _, Mode, Op, SessionId, SessionRecord, StoreError};
 use hermes_store::SqliteStore;
 
 use crate::args::RunFlags;
@@ -32,8 +35,10 @@ use crate::failure::{Failure, Outcome};
 use crate::personality::{self, Personalities};
 use crate::prepare::Prepared;
 use crate::quick;
+use crate::safety;
 use crate::toolsets::{TERMINAL, Toolsets};
 use arguments::{days, no_such, said, search_words, undo_count, words};
+pub use own::Heard;
 pub use when_busy::WhenBusy;
 
 const NOTHING_TO_COMPRESS: &str =
@@ -43,10 +48,12 @@ const NO_PLATFORMS: &str = "\
 no chat platform is connected: this version talks in terminals and to programs (`hermes -z`), and has no gateway yet, which is \
 what Telegram, Discord and the like would need";
 
-pub struct Host<'a> {
-    base: &'a Base,
+pub struct Host {
+    base: Arc<Base>,
     flags: RunFlags,
     prepared: Prepared,
+    /// What the person's own commands printed since their last message.
+    heard: Vec<Heard>,
 }
 
 /// Where a command was given.
@@ -79,15 +86,20 @@ pub enum Then {
     /// Write this to the terminal as it is: a control sequence that shows nothing.
     Signal(String),
     ShowReasoning(bool),
+    /// The conversation has another title.
+    Titled(String),
+    /// Show a change of files, line by line.
+    ShowDiff(String),
     WhenBusy(WhenBusy),
 }
 
-impl<'a> Host<'a> {
-    pub fn new(base: &'a Base, flags: &RunFlags, prepared: Prepared) -> Self {
+impl Host {
+    pub fn new(base: Arc<Base>, flags: &RunFlags, prepared: Prepared) -> Self {
         Self {
             base,
             flags: flags.clone(),
             prepared,
+            heard: Vec::new(),
         }
     }
 
@@ -97,12 +109,12 @@ impl<'a> Host<'a> {
 
     pub async fn open(&self, start: SessionStart) -> Outcome<Opened> {
         let wired = &self.prepared.wired;
-        Ok(Session::open(wired.ports.clone(), wired.settings.clone(), start).await?)
+        Ok(Session::open(wired.session_ports(), wired.settings.clone(), start).await?)
     }
 
     /// Cleans up, whatever became of the conversation.
     pub async fn leave(self) {
-        self.prepared.leave(self.base).await;
+        self.prepared.leave(&self.base).await;
     }
 
     /// Does what a command asks, or says why not. Nothing here ends the conversation.
@@ -120,14 +132,14 @@ impl<'a> Host<'a> {
     async fn done(&mut self, verb: Verb, arguments: &str, here: &Here) -> Outcome<Done> {
         Ok(match verb {
             Verb::New => {
-                self.prepared.wired.refresh_tools().await;
+                self.prepared.wired.refresh_tools();
                 Done::open(self.prepared.start_new(words(arguments)))
             }
             Verb::Resume => self.resume(arguments).await?,
             Verb::Sessions => Done::told(self.sessions(arguments).await?),
             Verb::History => Done::told(self.history(here).await?),
             Verb::Copy => self.copy(arguments, here).await?,
-            Verb::Title => Done::told(self.title(arguments, here).await?),
+            Verb::Title => self.title(arguments, here).await?,
             Verb::Branch => self.branch(arguments, here).await?,
             Verb::Retry => Done::send(Op::Retry),
             Verb::Rewind if arguments.is_empty() => {
@@ -138,6 +150,8 @@ impl<'a> Host<'a> {
                 turns: undo_count(arguments)?,
             }),
             Verb::Rollback => Done::told(self.rollback(arguments, here).await?),
+            Verb::Diff => self.diff().await?,
+            Verb::Init => Done::send(Op::Say(init::message(arguments))),
             Verb::Compress => Done::told(NOTHING_TO_COMPRESS),
             Verb::Stop => Done::send(Op::Interrupt),
             Verb::Steer => Done::send(Op::Steer(said(arguments, "/steer use tabs")?)),
@@ -164,8 +178,8 @@ impl<'a> Host<'a> {
                 let days = days(arguments)?;
                 Done::told(commands::insights::told(self.archive(), days).await?)
             }
-            Verb::Config => Done::told(describe::config(self.base)),
-            Verb::Profile => Done::told(describe::profile(self.base)),
+            Verb::Config => Done::told(describe::config(&self.base)),
+            Verb::Profile => Done::told(describe::profile(&self.base)),
             Verb::Version => Done::told(describe::version()),
             Verb::Help => Done::told(describe::help(Surface::Terminal)),
             Verb::Quit => Done {
@@ -245,7 +259,7 @@ impl<'a> Host<'a> {
 
     /// Chooses how new conversations sound. What was said already was said under the prompt it began with.
     async fn personality(&mut self, arguments: &str, here: &Here) -> Outcome<Done> {
-        let personalities = Personalities::of(self.base);
+        let personalities = Personalities::of(&self.base);
         if arguments.is_empty() {
             return Ok(Done::told(personalities.list()));
         }
@@ -273,6 +287,25 @@ impl<'a> Host<'a> {
             line.to_owned(),
             wired.settings.cwd.clone(),
         )
+    }
+
+    /// Switches how freely calls may act, also those of the turn that runs.
+    pub fn next_mode(&self) -> Mode {
+        let switch = &self.prepared.wired.settings.mode;
+        let next = switch.now().next();
+        switch.set(next);
+        next
+    }
+
+    /// How freely calls may act, where that is not what the settings say.
+    pub fn unusual_mode(&self) -> Option<Mode> {
+        let now = self.prepared.wired.settings.mode.now();
+        (now != safety::mode(&self.base)).then_some(now)
+    }
+
+    /// Whether everything runs without a question.
+    pub fn is_unasked(&self) -> bool {
+        self.prepared.wired.settings.consent == ConsentPolicy::Allow
     }
 
     /// What the command line and the files say now.

@@ -41,8 +41,13 @@ pub fn read(path: &Path) -> Outcome<Part> {
     };
     Ok(Part::Image(Media {
         mime: format.mime().into(),
-        source: MediaSource::Base64(base64(&bytes)),
+        source: in_base64(&bytes),
     }))
+}
+
+/// Bytes as they travel in messages.
+pub fn in_base64(bytes: &[u8]) -> MediaSource {
+    MediaSource::Base64(base64(bytes))
 }
 
 fn base64(bytes: &[u8]) -> String {

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
+use hermes_core::{Event, Notice, SessionId, TurnEnd, wording};
 use tracing::Level;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -48,6 +49,24 @@ pub fn start(base: &Base) {
         })
         .finish();
     let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+/// Writes down what went wrong in a session: what providers refused, and how turns failed.
+pub fn log(session: &SessionId, event: &Event) {
+    match event {
+        Event::Notice {
+            notice: notice @ Notice::Model { .. },
+        } => tracing::warn!(%session, "{}", wording::notice(notice)),
+        Event::TurnEnded {
+            end: TurnEnd::Failed { error },
+            ..
+        } => tracing::error!(%session, kind = ?error.kind, "{error}; {}", error.hint),
+        Event::TurnEnded {
+            end: TurnEnd::Broken { error, .. },
+            ..
+        } => tracing::error!(%session, "{error}"),
+        _ => {}
+    }
 }
 
 fn rotate(file: &Path) {

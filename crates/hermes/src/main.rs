@@ -5,6 +5,7 @@
     reason = "a binary has no outside; `pub` marks the face of a module"
 )]
 
+mod ancestry;
 mod args;
 mod base;
 mod chat;
@@ -12,16 +13,19 @@ mod checkpoints;
 mod choose_session;
 mod clipboard;
 mod commands;
+mod countdown;
 mod delegation;
 mod demo;
 mod editor;
 mod face;
 mod failure;
+mod former_home;
 mod host;
 mod image;
 mod key_ledger;
 mod keyboard;
 mod known_models;
+mod known_wires;
 mod logging;
 mod luggage;
 mod mcp;
@@ -30,15 +34,20 @@ mod model_settings;
 mod offer;
 mod oneshot;
 mod output;
+mod pager;
 mod personality;
+mod piped;
 mod prepare;
 mod quick;
+mod references;
 mod render;
 mod safety;
 mod seclusion;
 mod signals;
 mod skills;
+mod small_model;
 mod stated_windows;
+mod steering;
 mod style;
 mod terminals;
 mod tirith;
@@ -52,6 +61,7 @@ mod worktree;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
@@ -60,17 +70,24 @@ use args::{ChatArgs, Cli, Command, DemoArgs, RunFlags};
 use base::Base;
 use commands::setup::Ready;
 use failure::{Failure, Outcome, code};
-use oneshot::{Manner, Question};
+use oneshot::{Manner, ONE_SHOT_SOURCE, Question};
 use wiring::Audience;
+
+/// Where sessions come from that somebody talks in.
+const TALK_SOURCE: &str = "cli";
 
 fn main() -> ExitCode {
     seclusion::seclude();
+    ancestry::take_name();
     let (profile, arguments) = hermes_config::take_profile(std::env::args_os().collect());
     let outcome = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => run(profile, cli),
+        Ok(cli) => run(profile, cli, None),
         Err(error) => match told_absent(&arguments, &error) {
             Some(failure) => Err(failure),
-            None => return usage_error(&error),
+            None => match args::question(&arguments, &error) {
+                Some((question, cli)) => run(profile, cli, Some(question)),
+                None => return usage_error(&error),
+            },
         },
     };
     match outcome {
@@ -102,7 +119,7 @@ fn usage_error(error: &clap::Error) -> ExitCode {
     }
 }
 
-fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
+fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<()> {
     if let Some(name) = &cli.profile {
         return Err(Failure::usage(format!("`{name}` is not a profile name"))
             .hint("profile names are lower-case letters, digits, `-` and `_`"));
@@ -113,6 +130,7 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
                 .hint("leave out -z, or the command"),
         );
     }
+    steering::check(&cli)?;
     let (profile, flags) = (profile.as_deref(), cli.run);
     match cli.command {
         Some(Command::Version) => output::println(&format!("hermes {}", env!("CARGO_PKG_VERSION"))),
@@ -123,14 +141,14 @@ fn run(profile: Option<String>, cli: Cli) -> Outcome<()> {
         Some(Command::Chat(mut chat)) => {
             let flags = std::mem::take(&mut chat.run).over(flags);
             let base = begin(profile, &flags)?;
-            block_on(chat_or_query(&base, &flags, chat))
+            block_on(chat_or_query(base, &flags, chat))
         }
         None => {
             let base = begin(profile, &flags)?;
             block_on(async {
                 match cli.oneshot {
-                    Some(prompt) => ask(&base, &flags, prompt).await,
-                    None => talk(&base, &flags, "cli").await,
+                    Some(prompt) => ask(base, &flags, prompt).await,
+                    None => talk(base, &flags, TALK_SOURCE, question).await,
                 }
             })
         }
@@ -196,44 +214,52 @@ fn begin(profile: Option<&str>, flags: &RunFlags) -> Outcome<Base> {
     Ok(base)
 }
 
-async fn ask(base: &Base, flags: &RunFlags, prompt: String) -> Outcome<()> {
+async fn ask(base: Base, flags: &RunFlags, prompt: String) -> Outcome<()> {
     if flags.provider.is_some() && flags.model.is_none() {
         return Err(Failure::usage("--provider needs a model with -z").hint("add -m MODEL"));
     }
+    let base = choose_session::place(base, flags, ONE_SHOT_SOURCE).await?;
     let question = Question {
         prompt,
         images: Vec::new(),
-        source: "oneshot".into(),
-        audience: Audience::Script,
+        source: ONE_SHOT_SOURCE.into(),
+        audience: Audience::Nobody,
         manner: Manner::AnswerOnly,
     };
-    oneshot::run(base, flags, question).await
+    oneshot::run(&base, flags, question).await
 }
 
-async fn chat_or_query(base: &Base, flags: &RunFlags, args: ChatArgs) -> Outcome<()> {
+async fn chat_or_query(base: Base, flags: &RunFlags, args: ChatArgs) -> Outcome<()> {
+    let source = |usual: &str| args.source.clone().unwrap_or_else(|| usual.to_owned());
     let Some(prompt) = args.query else {
-        return talk(base, flags, &args.source).await;
+        return talk(base, flags, &source(TALK_SOURCE), None).await;
     };
     let manner = if args.quiet {
         Manner::AnswerAndSession
     } else {
         Manner::Live
     };
+    let source = source(ONE_SHOT_SOURCE);
+    let base = choose_session::place(base, flags, &source).await?;
     let question = Question {
         prompt,
         images: args.image,
-        source: args.source,
+        source,
         audience: Audience::Nobody,
         manner,
     };
-    oneshot::run(base, flags, question).await
+    oneshot::run(&base, flags, question).await
 }
 
 /// Chats; with nobody to answer yet, asks for a model first.
-async fn talk(base: &Base, flags: &RunFlags, source: &str) -> Outcome<()> {
-    match commands::setup::before_first_chat(base).await? {
-        None => chat::run(base, flags, source).await,
-        Some(Ready::Chat) => chat::run(&base.with_flags(flags)?, flags, source).await,
+async fn talk(base: Base, flags: &RunFlags, source: &str, question: Option<String>) -> Outcome<()> {
+    let base = choose_session::place(base, flags, source).await?;
+    match commands::setup::before_first_chat(&base).await? {
+        None => chat::run(Arc::new(base), flags, source, question).await,
+        Some(Ready::Chat) => {
+            let base = base.with_flags(flags)?;
+            chat::run(Arc::new(base), flags, source, question).await
+        }
         Some(Ready::Demo) => demo::run(&DemoArgs::default()).await,
     }
 }
@@ -244,6 +270,7 @@ fn block_on(work: impl Future<Output = Outcome<()>>) -> Outcome<()> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+    runtime.spawn(ancestry::adopt());
     let outcome = runtime.block_on(work);
     // A thread that waits for the keyboard must not keep the program alive.
     runtime.shutdown_background();

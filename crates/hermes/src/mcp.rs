@@ -1,18 +1,22 @@
 //! The MCP servers of the settings, running.
 
 mod files;
+pub mod supply;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hermes_core::{Model, Random, Tool};
-use hermes_mcp::{Mcp, McpPorts, Models, Reloaded, ServerSettings, ServerStatus, UnknownServer};
+use hermes_core::{KnownOffers, Model, Random};
+use hermes_mcp::{
+    Mcp, McpPorts, Models, Reloaded, Remembered, ServerSettings, ServerStatus, UnknownServer,
+};
 use serde_json::Value;
 
 use crate::base::Base;
 use crate::failure::Outcome;
+use crate::offer::Supplied;
 use crate::toolsets::Toolsets;
 use crate::wiring::{SystemClock, named_model};
 
@@ -20,7 +24,9 @@ use files::SettingsFiles;
 
 /// The servers that were started, and what is wrong with those that were not.
 pub struct Servers {
-    mcp: Option<Mcp>,
+    /// Nothing before there is a server. Sessions hold it too: they take the tools of servers that come later.
+    mcp: Arc<OnceLock<Mcp>>,
+    remembered: Arc<Remembered>,
     /// As they run.
     settings: Vec<ServerSettings>,
     files: SettingsFiles,
@@ -38,18 +44,25 @@ pub struct Company {
 impl Servers {
     /// Starts the chosen servers of `mcp_servers`; returns at once. One that is wrongly configured does not hinder the
     /// others.
-    pub fn start(base: &Base, chosen: &Toolsets, random: Arc<Random>, company: Company) -> Self {
+    pub async fn start(
+        base: &Base,
+        chosen: &Toolsets,
+        random: Arc<Random>,
+        company: Company,
+        known: Arc<dyn KnownOffers>,
+    ) -> Self {
         let files = SettingsFiles::of(&base.home);
         let (settings, warnings) = chosen_settings(base, chosen, &[]);
         let mut servers = Self {
-            mcp: None,
+            mcp: Arc::default(),
+            remembered: Arc::new(Remembered::read(known, Arc::new(SystemClock)).await),
             settings: settings.clone(),
             files,
             company,
             warnings,
         };
         if !settings.is_empty() {
-            servers.mcp = Some(servers.started(base, settings, random));
+            servers.launch(base, settings, random);
         }
         servers
     }
@@ -70,12 +83,12 @@ impl Servers {
         let (settings, warnings) = chosen_settings(base, chosen, &self.settings);
         self.warnings = warnings;
         self.settings.clone_from(&settings);
-        match &self.mcp {
+        match self.mcp.get() {
             Some(mcp) => mcp.reload(settings).await,
             None if settings.is_empty() => Reloaded::default(),
             None => {
                 let started = settings.iter().map(|server| server.name.clone()).collect();
-                self.mcp = Some(self.started(base, settings, random));
+                self.launch(base, settings, random);
                 Reloaded {
                     started,
                     ..Reloaded::default()
@@ -84,7 +97,7 @@ impl Servers {
         }
     }
 
-    fn started(&mut self, base: &Base, settings: Vec<ServerSettings>, random: Arc<Random>) -> Mcp {
+    fn launch(&mut self, base: &Base, settings: Vec<ServerSettings>, random: Arc<Random>) {
         let ports = McpPorts {
             models: Some(Models {
                 usual: Arc::clone(&self.company.model),
@@ -92,14 +105,20 @@ impl Servers {
             }),
             folders: vec![self.company.cwd.clone()],
             is_attended: self.company.is_attended,
+            remembered: Some(Arc::clone(&self.remembered)),
             ..ports(base, random)
         };
-        Mcp::start(settings, ports)
+        self.mcp.get_or_init(|| Mcp::start(settings, ports));
+    }
+
+    /// The servers, for whoever follows which tools they have.
+    pub fn shared(&self) -> Arc<OnceLock<Mcp>> {
+        Arc::clone(&self.mcp)
     }
 
     /// Gives up a server's connection and makes a new one.
     pub async fn reconnect(&self, name: &str) -> Result<(), UnknownServer> {
-        match &self.mcp {
+        match self.mcp.get() {
             Some(mcp) => mcp.reconnect(name).await,
             None => Err(UnknownServer {
                 name: name.to_owned(),
@@ -108,29 +127,26 @@ impl Servers {
         }
     }
 
-    /// The tools of all servers that answered in time.
-    pub async fn tools(&self, base: &Base) -> Outcome<Vec<Arc<dyn Tool>>> {
-        Ok(self.tools_within(discovery_time(base)?).await)
-    }
-
-    /// The tools of all servers that have answered until now.
-    pub async fn tools_now(&self) -> Vec<Arc<dyn Tool>> {
-        self.tools_within(Duration::ZERO).await
-    }
-
-    async fn tools_within(&self, wait: Duration) -> Vec<Arc<dyn Tool>> {
-        match &self.mcp {
-            Some(mcp) => mcp.tools(wait).await,
-            None => Vec::new(),
+    /// Gives servers that nobody has seen a moment to show what they have.
+    pub async fn wait_a_moment(&self, base: &Base) -> Outcome<()> {
+        let moment = discovery_time(base)?;
+        if let Some(mcp) = self.mcp.get() {
+            mcp.wait_for_unseen(|_| moment).await;
         }
+        Ok(())
+    }
+
+    /// The tools of all servers, as far as they are known.
+    pub fn supplied(&self) -> Supplied {
+        supply::supplied(&self.mcp)
     }
 
     pub fn status(&self) -> Vec<ServerStatus> {
-        self.mcp.as_ref().map(Mcp::status).unwrap_or_default()
+        self.mcp.get().map(Mcp::status).unwrap_or_default()
     }
 
     pub async fn stop(&self) {
-        if let Some(mcp) = &self.mcp {
+        if let Some(mcp) = self.mcp.get() {
             mcp.shutdown().await;
         }
     }
@@ -160,8 +176,8 @@ fn named_models(
     models
 }
 
-/// How long a session waits for the first lists of tools.
-fn discovery_time(base: &Base) -> Outcome<Duration> {
+/// How long a person waits for a server that nobody has seen, and that does not answer.
+pub fn discovery_time(base: &Base) -> Outcome<Duration> {
     Ok(base.settings.seconds("mcp_discovery_timeout")?)
 }
 
@@ -174,6 +190,18 @@ fn chosen_settings(
     let (mut settings, warnings) = sections(base, running);
     settings.retain(|server| chosen.has_server(&server.name));
     (settings, warnings)
+}
+
+/// The servers whose sections cannot be used, and why.
+pub fn invalid_sections(base: &Base) -> Vec<(String, String)> {
+    let Some(Value::Object(sections)) = base.settings.get("mcp_servers") else {
+        return Vec::new();
+    };
+    let reason = |(name, section): (&String, &Value)| {
+        let error = ServerSettings::parse(name, section).err()?;
+        Some((name.clone(), error.to_string()))
+    };
+    sections.iter().filter_map(reason).collect()
 }
 
 /// Reads the sections of all servers.

@@ -3,15 +3,18 @@
 mod own_providers;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hermes_config::{Settings, Source, StoredLogin, used_logins};
 use hermes_core::Secret;
+use hermes_llm::resolve::meant_provider;
 use hermes_llm::settings::{DeadlineSettings, Endpoint, ModelChoice, ModelSettings};
-use hermes_llm::{Strategy, providers};
+use hermes_llm::{ResolveError, Strategy, providers};
 use serde_json::Value;
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
+use crate::known_wires;
 use crate::stated_windows;
 use own_providers::OwnProviders;
 
@@ -30,6 +33,13 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
     if let Some((endpoint, model)) = endpoint_named(settings, &choice, &endpoints) {
         choice = ModelChoice {
             provider: Some(endpoint),
+            model: Some(model),
+            ..ModelChoice::default()
+        };
+    }
+    if let Some((provider, model)) = provider_meant(settings, &choice)? {
+        choice = ModelChoice {
+            provider: Some(provider),
             model: Some(model),
             ..ModelChoice::default()
         };
@@ -53,13 +63,35 @@ pub fn model_settings(base: &Base) -> Outcome<ModelSettings> {
         endpoints,
         provider_options: options,
         stated_windows: stated_windows::read(&base.home),
+        chat_only: known_wires::chat_only(&base.home),
         fallbacks: fallbacks(base),
         stored_keys: hermes_config::stored_keys(&base.home)?.unwrap_or_default(),
         logins: open_logins(base),
         strategy: strategy(settings, choice.provider.as_deref())?,
-        deadlines: DeadlineSettings::default(),
+        deadlines: deadlines(settings)?,
         attempts_max: Some(settings.u64("agent.api_max_retries")?.clamp(1, 20) as u32),
+        retry_max: Some(retry_max(settings)?),
     })
+}
+
+/// What is set for every model; what is set for one goes before it.
+fn deadlines(settings: &Settings) -> Outcome<DeadlineSettings> {
+    let seconds = settings.optional_u64("agent.first_token_timeout")?;
+    let first = seconds.map(|seconds| Duration::from_secs(seconds.max(1)));
+    Ok(DeadlineSettings {
+        first_byte: first,
+        first_token: first,
+        ..DeadlineSettings::default()
+    })
+}
+
+fn retry_max(settings: &Settings) -> Outcome<Duration> {
+    /// A day; more is a schedule.
+    const MINUTES_MAX: f64 = 1440.0;
+    let minutes = settings.f64("agent.retry_minutes")?;
+    Ok(Duration::from_secs_f64(
+        minutes.clamp(0.0, MINUTES_MAX) * 60.0,
+    ))
 }
 
 /// Where somebody is logged in. A file that cannot be read has no logins; `hermes doctor` and `hermes auth` tell why.
@@ -95,6 +127,27 @@ fn endpoint_named(
     let is_meant = is_passing(settings, "model.default") && !is_passing(settings, "model.provider");
     let is_meant = is_meant && endpoints.contains_key(endpoint);
     is_meant.then(|| (endpoint.to_owned(), model.to_owned()))
+}
+
+/// The provider and the model that `-m PROVIDER/MODEL` means where the settings name a provider whose models have no such
+/// names.
+fn provider_meant(settings: &Settings, choice: &ModelChoice) -> Outcome<Option<(String, String)>> {
+    let is_typed = is_passing(settings, "model.default") && !is_passing(settings, "model.provider");
+    let known = choice.provider.as_deref().and_then(providers::find);
+    let (Some(provider), Some(model)) = (known.filter(|_| is_typed), &choice.model) else {
+        return Ok(None);
+    };
+    let Some((prefix, rest)) = meant_provider(provider, model) else {
+        return Ok(None);
+    };
+    match providers::find(prefix) {
+        Some(found) => Ok(Some((found.id.to_owned(), rest.to_owned()))),
+        None => Err(ResolveError::UnknownProvider {
+            name: prefix.to_owned(),
+            near: Vec::new(),
+        }
+        .into()),
+    }
 }
 
 /// Whether the provider comes from the command line or the environment while the address stands in a file, where it belongs

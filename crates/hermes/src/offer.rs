@@ -1,37 +1,62 @@
 //! What a session offers its model: the built-in tools, and those of MCP servers, which are listed or, when they are
-//! many, found with `tool_search`.
+//! many, found with `tool_search`. A small model is told of few, and finds the others.
 
 use std::sync::Arc;
 
-use hermes_core::Tool;
+use hermes_core::{Model, Tool};
 use hermes_llm::context::WINDOW_DEFAULT;
-use hermes_tools::{SearchLimits, tool_search};
+use hermes_tools::{Catalogue, SearchLimits, finders};
 use serde_json::{Value, json};
 
+use crate::args::RunFlags;
 use crate::base::Base;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::small_model::is_small;
 use crate::toolsets::Toolsets;
 
 /// English text and JSON have about this many characters to a token.
 const CHARS_PER_TOKEN: u64 = 4;
 
+/// What small models are told of: enough to read, write and run. With more they pick the wrong one.
+const SHORT_LIST: &[&str] = &[
+    "read_file",
+    "write_file",
+    "patch",
+    "search_files",
+    "terminal",
+];
+
+#[derive(Clone)]
 pub struct Offer {
     /// Those that are built in, chosen or not.
     built_in: Vec<Arc<dyn Tool>>,
     chosen: Toolsets,
     of_servers: Vec<Arc<dyn Tool>>,
+    /// What the finders find. Shared by all sessions, so that those that run find what comes later.
+    catalogue: Arc<Catalogue>,
     /// The tools that find those of servers; none where there is nothing to find.
     finders: Vec<Arc<dyn Tool>>,
+    /// Whether there are servers whose tools nobody has ever seen: they will have to be found.
+    has_unseen: bool,
     disclosure: Disclosure,
+    length: Length,
 }
 
 impl Offer {
-    pub fn new(built_in: Vec<Arc<dyn Tool>>, chosen: Toolsets, disclosure: Disclosure) -> Self {
+    pub fn new(
+        built_in: Vec<Arc<dyn Tool>>,
+        chosen: Toolsets,
+        disclosure: Disclosure,
+        length: Length,
+    ) -> Self {
         Self {
             built_in,
             chosen,
+            length,
             of_servers: Vec::new(),
+            catalogue: Arc::default(),
             finders: Vec::new(),
+            has_unseen: false,
             disclosure,
         }
     }
@@ -41,17 +66,51 @@ impl Offer {
         self.chosen = chosen;
     }
 
-    pub fn set_of_servers(&mut self, tools: Vec<Arc<dyn Tool>>) {
-        self.finders = match tools.is_empty() || self.disclosure.when == When::Never {
+    pub fn set_of_servers(&mut self, supplied: Supplied) {
+        let Supplied { tools, has_unseen } = supplied;
+        let is_empty = tools.is_empty() && !has_unseen;
+        self.catalogue.replace(tools.clone());
+        self.finders = match is_empty || self.disclosure.when == When::Never {
             true => Vec::new(),
-            false => tool_search(tools.clone(), self.disclosure.limits),
+            false => finders(&self.catalogue, self.disclosure.limits),
         };
         self.of_servers = tools;
+        self.has_unseen = has_unseen;
     }
 
-    /// What a session with a model of this many tokens of context works with, or with one that nobody knows.
-    pub fn tools(&self, context_window: Option<u64>) -> Tools {
-        let context_window = context_window.unwrap_or(WINDOW_DEFAULT);
+    /// The tools of servers, listed or not.
+    pub fn of_servers(&self) -> &[Arc<dyn Tool>] {
+        &self.of_servers
+    }
+
+    /// What a session with this model works with.
+    pub fn tools(&self, model: &dyn Model) -> Tools {
+        match self.length.is_short(model) {
+            true => self.short_list(),
+            false => self.full_list(model.context_window().unwrap_or(WINDOW_DEFAULT)),
+        }
+    }
+
+    /// A few tools, and one that finds all others.
+    fn short_list(&self) -> Tools {
+        let is_listed = |tool: &Arc<dyn Tool>| SHORT_LIST.contains(&tool.spec().name.as_str());
+        let (mut listed, mut hidden): (Vec<_>, Vec<_>) = self
+            .chosen
+            .of(&self.built_in)
+            .into_iter()
+            .partition(is_listed);
+        hidden.extend(self.of_servers.iter().cloned());
+        let mut unlisted = hidden.clone();
+        if !hidden.is_empty() && self.disclosure.when != When::Never {
+            self.catalogue.replace(hidden);
+            let mut finders = finders(&self.catalogue, self.disclosure.limits).into_iter();
+            listed.extend(finders.next());
+            unlisted.extend(finders);
+        }
+        Tools { listed, unlisted }
+    }
+
+    fn full_list(&self, context_window: u64) -> Tools {
         let mut tools = Tools {
             listed: self.chosen.of(&self.built_in),
             unlisted: Vec::new(),
@@ -63,8 +122,20 @@ impl Offer {
         };
         tools.listed.extend(listed.iter().cloned());
         tools.unlisted.extend(unlisted.iter().cloned());
+        if self.has_unseen && !hides {
+            // Models call nothing but what is listed; these let them call what comes later.
+            tools.listed.append(&mut tools.unlisted);
+        }
         tools
     }
+}
+
+/// What servers supply at a time.
+#[derive(Default)]
+pub struct Supplied {
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Whether there are servers whose tools nobody has ever seen.
+    pub has_unseen: bool,
 }
 
 /// Tools the model is told of, and those it can call all the same: because it found them, or because the session it goes
@@ -72,6 +143,39 @@ impl Offer {
 pub struct Tools {
     pub listed: Vec<Arc<dyn Tool>>,
     pub unlisted: Vec<Arc<dyn Tool>>,
+}
+
+/// `agent.toolset`: how long the list of tools is that a model is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// Short for models that are known to be small.
+    Auto,
+    Short,
+    Full,
+}
+
+impl Length {
+    /// Reads the setting. Who names toolsets on the command line means them.
+    pub fn read(base: &Base, flags: &RunFlags) -> Outcome<Self> {
+        if !flags.toolsets.is_empty() {
+            return Ok(Self::Full);
+        }
+        match base.settings.string("agent.toolset")?.as_str() {
+            "auto" | "" => Ok(Self::Auto),
+            "short" => Ok(Self::Short),
+            "full" => Ok(Self::Full),
+            other => Err(Failure::new(format!("`agent.toolset` is `{other}`"))
+                .hint("it is auto, short or full")),
+        }
+    }
+
+    fn is_short(self, model: &dyn Model) -> bool {
+        match self {
+            Self::Auto => is_small(model),
+            Self::Short => true,
+            Self::Full => false,
+        }
+    }
 }
 
 /// `tools.tool_search`: when the tools of servers are found instead of listed.

@@ -3,6 +3,8 @@
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 
+use hermes_agent::Safety;
+use hermes_core::text::printable;
 use hermes_core::{Part, UserMessage};
 
 use crate::args::RunFlags;
@@ -10,12 +12,16 @@ use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::image;
 use crate::output::{note, println};
+use crate::piped::{self, Piped, Shown};
 use crate::prepare::Prepared;
-use crate::render::{Live, Renderer};
+use crate::render::{JsonLines, Live, Renderer};
 use crate::style::Style;
 use crate::turn::{self, Report};
 use crate::usage_file;
 use crate::wiring::Audience;
+
+/// Where sessions with a single question come from, unless the caller says otherwise.
+pub const ONE_SHOT_SOURCE: &str = "oneshot";
 
 /// What is asked, and how the answer is shown.
 pub struct Question {
@@ -28,7 +34,7 @@ pub struct Question {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// `-z`: the answer on standard output and nothing else anywhere.
+    /// `-z`: the answer on standard output, and on standard error what did not run for want of somebody to allow it.
     AnswerOnly,
     /// `chat -q -Q`: the answer, and the session's id on standard error.
     AnswerAndSession,
@@ -46,6 +52,9 @@ pub async fn run(base: &Base, flags: &RunFlags, question: Question) -> Outcome<(
         }
     }
     let report = asked?;
+    if report.refused > 0 {
+        note(&unattended(report.refused));
+    }
     if question.manner == Manner::AnswerAndSession {
         note(&format!("\nsession_id: {}", report.session));
     }
@@ -68,14 +77,17 @@ pub async fn run(base: &Base, flags: &RunFlags, question: Question) -> Outcome<(
 }
 
 async fn ask(base: &Base, flags: &RunFlags, question: &Question) -> Outcome<Report> {
-    let message = message(question)?;
+    let asked = Asked::read(base, question).await?;
     let prepared = Prepared::new(base, flags, question.audience, &question.source).await?;
-    let mut renderer = renderer(base, flags, question.manner);
+    let safety = &prepared.wired.ports.safety;
+    let mut renderer = renderer(base, flags, question.manner, safety);
     if question.manner == Manner::Live && !flags.json {
         for warning in &prepared.wired.warnings {
             note(&format!("warning: {warning}"));
         }
     }
+    let window = prepared.wired.ports.model.context_window();
+    let message = asked.message(window);
     let asked = turn::run(
         &prepared.wired,
         prepared.start(),
@@ -86,9 +98,29 @@ async fn ask(base: &Base, flags: &RunFlags, question: &Question) -> Outcome<Repo
     prepared.leave(base).await;
     let report = asked?;
     if matches!(renderer, Renderer::Quiet) && !report.text.trim().is_empty() {
-        println(report.text.trim_end()).map_err(|failure| unread(failure, &report))?;
+        print_answer(report.text.trim_end()).map_err(|failure| unread(failure, &report))?;
     }
     Ok(report)
+}
+
+/// A terminal gets nothing it would obey; a program gets the answer as it is.
+fn print_answer(text: &str) -> Outcome<()> {
+    if std::io::stdout().is_terminal() {
+        return println(&printable(text));
+    }
+    println(text)
+}
+
+/// What the user should know of calls that nobody was there to allow.
+fn unattended(refused: u32) -> String {
+    let calls = match refused {
+        1 => "1 call was".to_owned(),
+        count => format!("{count} calls were"),
+    };
+    format!(
+        "note: {calls} not run, because nobody is here to allow what needs consent; --yolo, or `approvals.headless: allow` in \
+         the settings, lets it run"
+    )
 }
 
 /// An answer that nobody read is not lost.
@@ -103,9 +135,9 @@ fn unread(failure: Failure, report: &Report) -> Failure {
     ))
 }
 
-fn renderer(base: &Base, flags: &RunFlags, manner: Manner) -> Renderer {
+fn renderer(base: &Base, flags: &RunFlags, manner: Manner, safety: &Safety) -> Renderer {
     match manner {
-        _ if flags.json => Renderer::Json,
+        _ if flags.json => Renderer::Json(JsonLines::hiding(safety)),
         Manner::AnswerOnly | Manner::AnswerAndSession => Renderer::Quiet,
         Manner::Live => {
             let style = Style::of(&std::io::stderr(), &base.environment);
@@ -116,21 +148,46 @@ fn renderer(base: &Base, flags: &RunFlags, manner: Manner) -> Renderer {
     }
 }
 
-fn message(question: &Question) -> Outcome<UserMessage> {
-    let prompt = if question.prompt == "-" {
-        read_stdin()?
-    } else {
-        question.prompt.clone()
-    };
-    if prompt.trim().is_empty() {
-        return Err(Failure::usage("the prompt is empty")
-            .hint("write what you want: hermes -z \"list the open tasks\""));
+/// What is asked: the prompt, what belongs to it, and what was piped in.
+struct Asked {
+    prompt: String,
+    images: Vec<Part>,
+    piped: Option<Piped>,
+}
+
+impl Asked {
+    async fn read(base: &Base, question: &Question) -> Outcome<Self> {
+        let (prompt, piped) = if question.prompt == "-" {
+            (read_stdin()?, None)
+        } else {
+            (question.prompt.clone(), piped::read(base).await?)
+        };
+        let is_piped = piped.as_ref().is_some_and(|piped| !piped.bytes.is_empty());
+        if prompt.trim().is_empty() && !is_piped {
+            return Err(Failure::usage("the prompt is empty")
+                .hint("write what you want: hermes -z \"list the open tasks\""));
+        }
+        let images = question.images.iter().map(|path| image::read(path));
+        Ok(Self {
+            prompt,
+            images: images.collect::<Outcome<_>>()?,
+            piped,
+        })
     }
-    let mut parts = vec![Part::text(prompt)];
-    for path in &question.images {
-        parts.push(image::read(path)?);
+
+    /// Puts it together for a model with this window, and says what of the input is left out.
+    fn message(self, window_tokens: Option<u64>) -> UserMessage {
+        let mut parts = vec![Part::text(self.prompt)];
+        if let Some(piped) = self.piped {
+            let shown = Shown::of(&piped, window_tokens);
+            parts.extend(shown.part);
+            for notice in shown.notices {
+                note(&format!("note: {notice}"));
+            }
+        }
+        parts.extend(self.images);
+        UserMessage::of(parts)
     }
-    Ok(UserMessage { parts })
 }
 
 fn read_stdin() -> Outcome<String> {

@@ -2,6 +2,7 @@
 
 use hermes_agent::SessionStart;
 use hermes_core::SessionId;
+use hermes_store::SqliteStore;
 
 use crate::args::RunFlags;
 use crate::base::Base;
@@ -29,6 +30,17 @@ impl Prepared {
     ) -> Outcome<Self> {
         let store = open_store(base)?;
         let chosen = choose(base, &store, flags, source).await?;
+        Self::with(base, flags, audience, source, (store, chosen)).await
+    }
+
+    /// Prepares for a session that is chosen already.
+    pub async fn with(
+        base: &Base,
+        flags: &RunFlags,
+        audience: Audience,
+        source: &str,
+        (store, chosen): (SqliteStore, Chosen),
+    ) -> Outcome<Self> {
         let skills = match flags.ignores_rules() {
             true => Vec::new(),
             false => Sources::of(base)?.preloaded(&flags.skills)?,
@@ -80,6 +92,17 @@ impl Prepared {
             source: self.source.clone(),
             title,
         }
+    }
+
+    /// Gives way to what is prepared for another folder. Returns what the user should know of it.
+    pub async fn give_way(&mut self, next: Self) -> Vec<String> {
+        let previous = std::mem::replace(self, next);
+        self.worktree = previous.worktree;
+        previous.wired.stop().await
+    }
+
+    pub fn source(&self) -> &str {
+        &self.source
     }
 
     /// Cleans up, whatever became of the conversation.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hermes_core::quick::{Quick, QuickCommands};
 use hermes_core::{
-    CancellationToken, CommandExit, Progress, SessionId, ShellCommand, Terminal, redact,
+    CancellationToken, CommandExit, Pass, Progress, SessionId, ShellCommand, Terminal, redact,
 };
 use serde_json::Value;
 
@@ -48,6 +48,8 @@ pub async fn run(terminal: Arc<dyn Terminal>, line: String, cwd: PathBuf) -> Str
         pty: false,
         timeout: TIMEOUT,
         output_bytes_max: OUTPUT_BYTES_MAX,
+        // The person's own command, in their own settings.
+        pass: Pass::outside(),
         stop: CancellationToken::new(),
         progress: Progress::default(),
     });

@@ -1,11 +1,15 @@
 //! Shows events: as text for people, as lines of JSON for programs, or not at all.
 
+mod json;
+
 use hermes_core::text::{self, printable};
-use hermes_core::{Event, ResultStatus, wording};
+use hermes_core::{Event, Notice, ResultStatus, SessionId, wording};
 
 use crate::failure::Outcome;
-use crate::output::{print, println};
+use crate::output::{note, print};
 use crate::style::Style;
+
+pub use json::JsonLines;
 
 /// Where everything but the answer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +20,12 @@ enum Aside {
 
 /// How a run is shown while it runs.
 pub enum Renderer {
-    /// Nothing; the answer is printed when it is complete.
+    /// Nothing but what is waited for; the answer is printed when it is complete.
     Quiet,
     /// Text on standard output as it comes, everything else on standard error.
     Live(Live),
-    Json,
+    /// One event a line.
+    Json(JsonLines),
 }
 
 #[derive(Debug)]
@@ -59,10 +64,26 @@ impl Live {
 }
 
 impl Renderer {
+    /// Tells programs which session it is, before anything else.
+    pub fn begin(&mut self, session: &SessionId) -> Outcome<()> {
+        match self {
+            Self::Json(json) => json.begin(session),
+            Self::Quiet | Self::Live(_) => Ok(()),
+        }
+    }
+
     pub fn show(&mut self, event: &Event) -> Outcome<()> {
         match self {
-            Self::Quiet => Ok(()),
-            Self::Json => println(&serde_json::to_string(event).unwrap_or_default()),
+            Self::Quiet => {
+                // What was not attached as the person wrote it, and which tools are waited for, changes what is asked.
+                if let Event::Notice { notice } = event
+                    && matches!(notice, Notice::Context { .. } | Notice::Tools { .. })
+                {
+                    note(&printable(&wording::notice(notice)));
+                }
+                Ok(())
+            }
+            Self::Json(json) => json.show(event),
             Self::Live(live) => live.show(event),
         }
     }
@@ -104,11 +125,9 @@ impl Live {
                 self.note(&format!("  {outcome}"));
             }
             Event::CallProgress { text, .. } => {
-                self.note(
-                    &self
-                        .style
-                        .dim(format!("  │ {}", printable(text.trim_end()))),
-                );
+                for line in text.trim_end().lines() {
+                    self.note(&self.style.dim(format!("  │ {}", printable(line))));
+                }
             }
             Event::SubagentProgress { subagent, text, .. } => {
                 self.note(
@@ -119,7 +138,7 @@ impl Live {
             }
             Event::TextDiscarded => {
                 self.end_line()?;
-                self.note(&self.style.dim("  (that was a tool call)"));
+                self.note(&self.style.dim("  (that was not the answer)"));
             }
             Event::Notice { notice } => {
                 self.end_line()?;
@@ -166,8 +185,7 @@ impl Live {
     }
 
     fn outcome(&self, status: ResultStatus, text: &str, elapsed_ms: u64) -> String {
-        let mut lines = text.lines().rev().filter(|line| !line.trim().is_empty());
-        let last_line = text::shorten(&printable(lines.next().unwrap_or_default()), 160);
+        let last_line = text::shorten(&printable(&wording::reason(text).join("  ")), 160);
         match status {
             ResultStatus::Ok => self.style.green(format!("✓ {elapsed_ms} ms")),
             ResultStatus::Failed => self.style.red(format!("✗ {last_line}")),

@@ -1,6 +1,7 @@
 //! Who looks at commands before they run, as the settings say: `approvals`, `command_allowlist`, `auxiliary.approval`,
 //! `security.tirith_*`; and which keys no model sees: `security.redact_secrets`.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,11 @@ use hermes_agent::{ConsentPolicy, Reviewer, Safety};
 use hermes_config::{ChangeError, ConfigFile, Home, Key};
 use hermes_core::{AllowList, BoxFuture, HiddenKeys, Model, Secret};
 use hermes_llm::ModelChoice;
-use hermes_tools::{CommandLists, EditReview};
+use hermes_tools::{AllowRule, CommandLists};
 use serde_json::{Value, json};
 
 use crate::base::Base;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::model_settings::model_settings;
 use crate::tirith::Tirith;
 use crate::wiring::{self, Audience};
@@ -42,7 +43,7 @@ impl Mode {
 pub fn consent_policy(base: &Base, audience: Audience) -> Outcome<ConsentPolicy> {
     Ok(match audience {
         _ if Mode::of(base) == Mode::Off => ConsentPolicy::Allow,
-        Audience::Script => ConsentPolicy::Allow,
+        Audience::Nobody if allows_headless(base) => ConsentPolicy::Allow,
         Audience::Nobody => ConsentPolicy::Refuse,
         Audience::Person => {
             let timeout = base.settings.seconds("approvals.timeout")?;
@@ -53,20 +54,45 @@ pub fn consent_policy(base: &Base, audience: Audience) -> Outcome<ConsentPolicy>
     })
 }
 
+/// `approvals.headless`: whether what a person would be asked about runs where nobody is. What is no choice does not.
+fn allows_headless(base: &Base) -> bool {
+    base.settings.get("approvals.headless") == Some(&json!("allow"))
+}
+
 /// Which commands the user refused or allowed for good.
 pub fn command_lists(base: &Base) -> Outcome<CommandLists> {
     let settings = &base.settings;
     let deny = settings.strings("approvals.deny")?;
     let allow = settings.strings("command_allowlist")?;
-    Ok(CommandLists::new(deny, allow))
+    Ok(CommandLists::new(deny, allow, allow_rules(base)?))
+}
+
+/// `approvals.allow`: what was allowed for good, each in its folder.
+fn allow_rules(base: &Base) -> Outcome<Vec<AllowRule>> {
+    let Some(Value::Array(rules)) = base.settings.get("approvals.allow") else {
+        return Ok(Vec::new());
+    };
+    let read = |rule: &Value| {
+        let text = |name: &str| rule.get(name).and_then(Value::as_str);
+        let (pattern, folder) = text("pattern").zip(text("folder")).ok_or_else(|| {
+            Failure::usage(format!("`approvals.allow` has an entry that is no rule: {rule}")).hint(
+                "write it as {pattern: …, folder: …}; what runs in every folder goes to `command_allowlist`",
+            )
+        })?;
+        Ok(AllowRule {
+            pattern: pattern.to_owned(),
+            folder: folder.into(),
+        })
+    };
+    rules.iter().map(read).collect()
 }
 
 /// Which changes of files are looked at before they are made. What is no choice asks about every one: a slip of the pen
 /// opens nothing.
-pub fn edit_review(base: &Base) -> EditReview {
+pub fn mode(base: &Base) -> hermes_core::Mode {
     match base.settings.get("approvals.edits") {
-        Some(Value::String(edits)) if edits == "auto" => EditReview::Sensitive,
-        _ => EditReview::Every,
+        Some(Value::String(edits)) if edits == "auto" => hermes_core::Mode::AcceptEdits,
+        _ => hermes_core::Mode::Ask,
     }
 }
 
@@ -90,10 +116,15 @@ fn hidden_keys(base: &Base) -> Outcome<Option<HiddenKeys>> {
     if !base.settings.bool("security.redact_secrets")? {
         return Ok(None);
     }
+    own_keys(base).map(Some)
+}
+
+/// The keys that Hermes was given.
+pub fn own_keys(base: &Base) -> Outcome<HiddenKeys> {
     let stored = hermes_config::stored_keys(&base.home)?.unwrap_or_default();
     let stored = stored.into_values().flatten();
     let named = [base.environment.secrets(), base.settings.secrets()].concat();
-    Ok(Some(HiddenKeys::own(stored.chain(named))))
+    Ok(HiddenKeys::own(stored.chain(named)))
 }
 
 fn reviewer(base: &Base, model: &Arc<dyn Model>) -> Outcome<Reviewer> {
@@ -130,18 +161,27 @@ fn auxiliary(base: &Base, choice: ModelChoice) -> Outcome<Arc<dyn Model>> {
     Ok(Arc::new(wiring::client(base, resolved)))
 }
 
-/// `command_allowlist` in the user's `config.yaml`.
+/// `approvals.allow` in the user's `config.yaml`.
 struct SavedAllowList {
     commands: Arc<CommandLists>,
     home: Home,
 }
 
 impl AllowList for SavedAllowList {
-    fn allow<'a>(&'a self, command: &'a str) -> BoxFuture<'a, Result<(), String>> {
-        let entry = self.commands.allow(command);
+    fn allows(&self, command: &str, folder: &Path) -> bool {
+        self.commands.allows(command, folder)
+    }
+
+    fn allow<'a>(
+        &'a self,
+        command: &'a str,
+        pattern: Option<&'a str>,
+        folder: &'a Path,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        let rule = self.commands.allow(command, pattern, folder);
         let home = self.home.clone();
         Box::pin(async move {
-            let saved = tokio::task::spawn_blocking(move || append(&home, &entry)).await;
+            let saved = tokio::task::spawn_blocking(move || append(&home, &rule)).await;
             let not_saved = |error: String| {
                 format!("`{command}` is allowed until Hermes ends, but not saved: {error}")
             };
@@ -154,18 +194,19 @@ impl AllowList for SavedAllowList {
     }
 }
 
-/// Adds an entry to the list in the file as it is now, unless it is there.
-fn append(home: &Home, entry: &str) -> Result<(), ChangeError> {
-    let key: Key = "command_allowlist".parse()?;
+/// Adds a rule to the list in the file as it is now, unless it is there.
+fn append(home: &Home, rule: &AllowRule) -> Result<(), ChangeError> {
+    let key: Key = "approvals.allow".parse()?;
+    let entry = json!({"pattern": rule.pattern, "folder": rule.folder.to_string_lossy()});
     let mut file = ConfigFile::open(&home.config_yaml())?;
     let mut list = match file.get(&key) {
         Some(Value::Array(list)) => list,
         _ => Vec::new(),
     };
-    if list.contains(&json!(entry)) {
+    if list.contains(&entry) {
         return Ok(());
     }
-    list.push(json!(entry));
+    list.push(entry);
     file.set(&key, &Value::Array(list))?;
     file.save()
 }

@@ -1,15 +1,22 @@
 //! Ctrl-C, SIGTERM and a terminal that hangs up: the first asks the agent to stop, the second stops the program.
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use std::time::Duration;
 
-use crate::failure::{Failure, Outcome};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
+
+use crate::failure::{Failure, Outcome, code};
+
+/// A signal that was sent with something else arrives so soon after it.
+const ON_ITS_WAY: Duration = Duration::from_millis(20);
 
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
     seen: u32,
-    was_terminated: bool,
+    /// The code to end with, once somebody wants the program to end.
+    ending: Option<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +42,7 @@ impl Signals {
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
             seen: 0,
-            was_terminated: false,
+            ending: None,
         })
     }
 
@@ -43,8 +50,8 @@ impl Signals {
     pub async fn interrupted(&mut self) -> Interrupted {
         tokio::select! {
             _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => self.was_terminated = true,
-            _ = self.hangup.recv() => self.was_terminated = true,
+            _ = self.terminate.recv() => self.ending = Some(code::TERMINATED),
+            _ = self.hangup.recv() => self.ending = Some(code::HUNG_UP),
         }
         self.seen += 1;
         if self.seen == 1 {
@@ -54,9 +61,33 @@ impl Signals {
         }
     }
 
+    /// Waits until somebody wants the program to end. Ctrl-C is no such wish where it is a key: as a signal it is then meant
+    /// for a pager or an editor that has the terminal.
+    pub async fn ended(&mut self) {
+        while !self.was_terminated() {
+            self.interrupted().await;
+        }
+    }
+
     /// Whether one of the signals was SIGTERM or SIGHUP: somebody wants the program to end, not only the turn.
     pub fn was_terminated(&self) -> bool {
-        self.was_terminated
+        self.ending.is_some()
+    }
+
+    /// How the program ends when somebody wanted it to: without a word, with the code of the signal.
+    pub fn ending(&self) -> Option<Failure> {
+        self.ending.map(|code| Failure {
+            code,
+            ..Failure::new("")
+        })
+    }
+
+    /// As [`Self::ending`], also for a signal that is on its way.
+    pub async fn ending_soon(&mut self) -> Option<Failure> {
+        if !self.was_terminated() {
+            let _ = timeout(ON_ITS_WAY, self.interrupted()).await;
+        }
+        self.ending()
     }
 
     /// Forgets the signals so far: a new turn may be interrupted anew.

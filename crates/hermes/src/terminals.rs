@@ -6,13 +6,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hermes_core::{Processes, Terminal};
+use hermes_core::{Fencing, Processes, Terminal};
 use hermes_exec::{
     Apptainer, ApptainerSettings, Background, Daytona, DaytonaSettings, Docker, DockerSettings,
-    Fence, FencePlaces, Local, Luggage, Network, ProcessFolder, START_FILES, Ssh, SshSettings,
-    TmpfsSizes, child_environment,
+    FenceKind, FencePlaces, Fences, Local, Luggage, Network, NotFenced, ProcessFolder, START_FILES,
+    Ssh, SshSettings, TmpfsSizes, child_environment,
 };
-use hermes_tools::{CodeMode, CodePlace, CodeSettings};
+use hermes_tools::{CodeMode, CodePlace, CodeSettings, ToolFence};
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
@@ -24,6 +24,7 @@ pub struct Terminals {
     pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
     pub code: CodeSettings,
+    pub fence: ToolFence,
 }
 
 impl Terminals {
@@ -37,7 +38,8 @@ impl Terminals {
     }
 
     fn carrying(base: &Base, luggage: Luggage) -> Outcome<Self> {
-        let (terminal, folder) = backend(base, luggage)?;
+        let fence = local_fence(base)?;
+        let (terminal, folder) = backend(base, luggage, &fence)?;
         let code = code_settings(base, &folder)?;
         let processes = Background::new(
             Arc::clone(&terminal),
@@ -45,12 +47,109 @@ impl Terminals {
             base.home.processes().join("records"),
             Arc::new(SystemClock),
         );
+        let processes = match &fence {
+            LocalFence::Held(_) => processes.with_apart(apart(base).join("processes")),
+            _ => processes,
+        };
         Ok(Self {
             terminal,
             processes: Arc::new(processes),
             code,
+            fence: fence.for_tools(),
         })
     }
+}
+
+/// A short word for the status row; none where commands run elsewhere.
+pub fn fence_word(base: &Base, fence: &ToolFence) -> Outcome<Option<&'static str>> {
+    let is_local = base.settings.string("terminal.backend")? == "local";
+    let word = match fence {
+        ToolFence::Held(fencing) if fencing.means() == "landlock" => "fence: landlock",
+        ToolFence::Held(_) => "fence: bubblewrap",
+        ToolFence::Off | ToolFence::Missing(_) => "no fence",
+    };
+    Ok(is_local.then_some(word))
+}
+
+/// The fence around local commands.
+enum LocalFence {
+    /// Commands run elsewhere, or the settings want none.
+    Off,
+    /// Wanted, but nothing here can hold it: why, and what would help.
+    Missing(NotFenced),
+    Held(Arc<Fences>),
+}
+
+impl LocalFence {
+    fn for_tools(&self) -> ToolFence {
+        match self {
+            Self::Off => ToolFence::Off,
+            Self::Missing(why) => ToolFence::Missing(why.to_string()),
+            Self::Held(fences) => ToolFence::Held(Arc::clone(fences) as Arc<dyn Fencing>),
+        }
+    }
+}
+
+/// Which fence holds local commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FenceState {
+    /// `terminal.sandbox` is `off`.
+    Off,
+    /// Commands run in another place, which is their fence.
+    Elsewhere { backend: String },
+    /// Nothing here can hold one, so that everything but reading is asked about.
+    Missing { why: String, fix: String },
+    /// By what, and around which folder; whether commands write in that.
+    Held {
+        means: &'static str,
+        project: PathBuf,
+        is_writable: bool,
+    },
+}
+
+impl FenceState {
+    /// A sentence for `status`.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Off => "none: `terminal.sandbox` is off".to_owned(),
+            Self::Elsewhere { backend } => format!("commands run over {backend}"),
+            Self::Missing { why, .. } => {
+                format!("none: {why}; so everything that is not read-only is asked about")
+            }
+            Self::Held {
+                means,
+                project,
+                is_writable: true,
+            } => format!("{means}, around {}", project.display()),
+            Self::Held { means, project, .. } => format!(
+                "{means}; nothing in {} is written without a question, as it is a home or a folder of the system",
+                project.display()
+            ),
+        }
+    }
+}
+
+/// Finds out which fence holds local commands here.
+pub fn fence_state(base: &Base) -> Outcome<FenceState> {
+    let backend = base.settings.string("terminal.backend")?;
+    if backend != "local" {
+        return Ok(FenceState::Elsewhere { backend });
+    }
+    Ok(match local_fence(base)? {
+        LocalFence::Off => FenceState::Off,
+        LocalFence::Missing(why) => FenceState::Missing {
+            why: why.to_string(),
+            fix: why.fix(),
+        },
+        LocalFence::Held(fences) => {
+            let area = fences.planned(&base.cwd);
+            FenceState::Held {
+                means: fences.means(),
+                is_writable: area.is_project_writable(),
+                project: area.project,
+            }
+        }
+    })
 }
 
 /// What the model is told when files and commands are not on this machine.
@@ -89,11 +188,15 @@ fn code_settings(base: &Base, folder: &ProcessFolder) -> Outcome<CodeSettings> {
     })
 }
 
-fn backend(base: &Base, luggage: Luggage) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
+fn backend(
+    base: &Base,
+    luggage: Luggage,
+    fence: &LocalFence,
+) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
     match base.settings.string("terminal.backend")?.as_str() {
         "local" => Ok((
-            Arc::new(local(base)?),
-            ProcessFolder::Here(base.home.processes()),
+            Arc::new(local(base, fence)?),
+            ProcessFolder::Here(process_folder(base, fence)),
         )),
         "ssh" => Ok((Arc::new(ssh(base)?.carrying(luggage)), ProcessFolder::Cache)),
         "docker" => Ok((
@@ -119,35 +222,70 @@ fn backend(base: &Base, luggage: Luggage) -> Outcome<(Arc<dyn Terminal>, Process
     }
 }
 
-fn local(base: &Base) -> Outcome<Local> {
-    let environment = local_environment(base)?;
-    let start_files = start_files(base)?;
-    let Some(network) = sandbox(base)? else {
-        return Ok(Local::new(environment, base.home.shells()).reading(start_files));
+fn local(base: &Base, fence: &LocalFence) -> Outcome<Local> {
+    let local = |shells: PathBuf| -> Outcome<Local> {
+        Ok(Local::new(local_environment(base)?, shells).reading(start_files(base)?))
     };
-    // Apart from the others: what a fenced command writes here is not for a shell without a fence to read.
-    let shells = base.home.shells().join("fenced");
-    let places = FencePlaces {
-        project: base.cwd.clone(),
-        user_home: base.environment.user_home(),
-        hermes_home: base.home.directory().to_owned(),
-        own: vec![shells.clone(), base.home.processes()],
-        temporary: base.environment.get("TMPDIR").map(PathBuf::from),
-    };
-    for folder in &places.own {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            Failure::new(format!("cannot make `{}`: {error}", folder.display()))
-        })?;
+    match fence {
+        LocalFence::Held(fences) => {
+            let agent = variables(base).find(|(name, _)| name == "SSH_AUTH_SOCK");
+            let local = local(fenced_shells(base))?.fenced(Arc::clone(fences));
+            Ok(local.with_agent(agent.map(|(_, socket)| socket)))
+        }
+        LocalFence::Off | LocalFence::Missing(_) => local(base.home.shells()),
     }
-    Fence::around(&places, network)
-        .and_then(|fence| Local::new(environment, shells).fenced(fence))
-        .map(|local| local.reading(start_files))
-        .map_err(|error| {
+}
+
+/// Apart from the others: what a fenced command writes here is not for a shell without a fence to read.
+fn fenced_shells(base: &Base) -> PathBuf {
+    base.home.shells().join("fenced")
+}
+
+/// Fenced commands write where their processes are, and must not write the records of them.
+fn process_folder(base: &Base, fence: &LocalFence) -> PathBuf {
+    match fence {
+        LocalFence::Held(_) => base.home.processes().join("fenced"),
+        LocalFence::Off | LocalFence::Missing(_) => base.home.processes(),
+    }
+}
+
+/// What commands that may leave the fence need to run, out of reach of the others.
+fn apart(base: &Base) -> PathBuf {
+    base.home.directory().join("apart")
+}
+
+fn local_fence(base: &Base) -> Outcome<LocalFence> {
+    let is_local = base.settings.string("terminal.backend")? == "local";
+    let Some(Sandbox { kind, network }) = sandbox(base)?.filter(|_| is_local) else {
+        return Ok(LocalFence::Off);
+    };
+    let places = FencePlaces {
+        kind,
+        user_home: base.environment.user_home(),
+        hermes_home: base.home.root().to_owned(),
+        own: vec![fenced_shells(base), base.home.processes().join("fenced")],
+        apart: apart(base),
+        shown: vec![
+            base.home.skills(),
+            base.home.results(),
+            base.home.web_pages(),
+            base.home.media(),
+        ],
+        variables: variables(base).collect(),
+    };
+    match Fences::new(places, network, &local_environment(base)?) {
+        Ok(fences) => Ok(LocalFence::Held(Arc::new(fences))),
+        // Nobody asked for more than the default: commands run, after a question.
+        Err(why) if kind == FenceKind::Project && network == Network::Open => {
+            Ok(LocalFence::Missing(why))
+        }
+        Err(error) => Err(
             Failure::usage(format!("`terminal.sandbox` is on, but {error}")).hint(format!(
                 "{}; or `hermes config set terminal.sandbox off` does without",
                 error.fix()
-            ))
-        })
+            )),
+        ),
+    }
 }
 
 /// What local commands see of our environment.
@@ -156,17 +294,33 @@ pub fn local_environment(base: &Base) -> Outcome<Vec<(OsString, OsString)>> {
     Ok(child_environment(variables(base), &passthrough))
 }
 
-/// Whether local commands are fenced in, and then whether they reach the network.
-pub fn sandbox(base: &Base) -> Outcome<Option<Network>> {
-    match base.settings.string("terminal.sandbox")?.as_str() {
-        "off" => Ok(None),
-        "project" => Ok(Some(Network::Open)),
-        "offline" => Ok(Some(Network::Closed)),
-        other => Err(Failure::usage(format!(
-            "`terminal.sandbox` is `{other}`, which is no sandbox"
-        ))
-        .hint("`hermes config set terminal.sandbox project`; known: off, project, offline")),
-    }
+/// The fence that the settings want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sandbox {
+    pub kind: FenceKind,
+    pub network: Network,
+}
+
+/// Which fence the settings want around local commands, if any: `terminal.sandbox` and `terminal.network`.
+pub fn sandbox(base: &Base) -> Outcome<Option<Sandbox>> {
+    let network = match base.settings.bool("terminal.network")? {
+        true => Network::Open,
+        false => Network::Closed,
+    };
+    let (kind, network) = match base.settings.string("terminal.sandbox")?.as_str() {
+        "off" => return Ok(None),
+        "project" => (FenceKind::Project, network),
+        "strict" => (FenceKind::Strict, network),
+        // The name it had when it was the only way to close the network.
+        "offline" => (FenceKind::Project, Network::Closed),
+        other => {
+            return Err(Failure::usage(format!(
+                "`terminal.sandbox` is `{other}`, which is no sandbox"
+            ))
+            .hint("`hermes config set terminal.sandbox project`; known: off, project, strict"));
+        }
+    };
+    Ok(Some(Sandbox { kind, network }))
 }
 
 fn ssh(base: &Base) -> Outcome<Ssh> {

@@ -17,11 +17,13 @@ const NO_SERVERS: &str = "no_mcp";
 /// What `platform_toolsets` calls the terminal.
 pub const TERMINAL: &str = "cli";
 
+#[derive(Clone)]
 pub struct Toolsets {
     built_in: Vec<&'static str>,
     servers: ChosenServers,
 }
 
+#[derive(Clone)]
 enum ChosenServers {
     All,
     Named(Vec<String>),

@@ -3,14 +3,20 @@
 use std::time::Duration;
 
 use hermes_agent::{Opened, Session, SessionStart};
-use hermes_core::{Cost, Event, ModelName, Op, SessionId, TurnEnd, Usage, UserMessage};
+use hermes_core::{
+    Cost, Event, ModelName, Notice, Op, Origin, Part, SessionId, TurnEnd, Usage, UserMessage,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::countdown::Countdown;
 use crate::failure::{Failure, Outcome, code};
+use crate::logging;
 use crate::render::Renderer;
 use crate::signals::Signals;
 use crate::wiring::Wired;
+
+const NEWS: &str = "News of a process in the background:\n";
 
 /// What a turn came to.
 #[derive(Debug, Clone)]
@@ -24,6 +30,8 @@ pub struct Report {
     pub cost: Option<Cost>,
     pub requests: u32,
     pub model: ModelName,
+    /// Calls that nobody was there to allow.
+    pub refused: u32,
 }
 
 /// Opens a session, says one thing in it, and follows it until it rests. A turn that a crash cut short ends first.
@@ -33,7 +41,7 @@ pub async fn run(
     message: Option<UserMessage>,
     renderer: &mut Renderer,
 ) -> Outcome<Report> {
-    let opened = Session::open(wired.ports.clone(), wired.settings.clone(), start).await?;
+    let opened = Session::open(wired.session_ports(), wired.settings.clone(), start).await?;
     if let Some(message) = message {
         opened.session.send(Op::Say(message)).await;
     }
@@ -44,7 +52,7 @@ pub async fn run(
 
 /// Brings a turn that a crash cut short to its end without going on with it.
 pub async fn stop(wired: &Wired, start: SessionStart) -> Outcome<Report> {
-    let opened = Session::open(wired.ports.clone(), wired.settings.clone(), start).await?;
+    let opened = Session::open(wired.session_ports(), wired.settings.clone(), start).await?;
     // It waits there before the turn goes on.
     opened.session.interrupt().await;
     let mut report = Report::new(opened.session.id().clone(), wired.ports.model.name());
@@ -64,10 +72,15 @@ async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) ->
     let mut tasks = JoinSet::new();
     tasks.spawn(task);
     let mut signals = Signals::listen()?;
-    let mut shown = Ok(());
+    let mut countdown = Countdown::beside(renderer);
+    let mut shown = renderer.begin(session.id());
+    if shown.is_err() {
+        session.interrupt().await;
+    }
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
+            () = countdown.tick() => continue,
             interrupted = signals.interrupted() => {
                 if interrupted.is_repeated() {
                     return Err(give_up(&mut events, session.id()).await);
@@ -79,7 +92,9 @@ async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) ->
         match event {
             None | Some(Event::Idle) => break,
             Some(event) => {
+                logging::log(session.id(), &event);
                 report.add(&event);
+                countdown.clear();
                 if shown.is_ok() {
                     shown = renderer.show(&event);
                     if shown.is_err() {
@@ -87,11 +102,19 @@ async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) ->
                         session.interrupt().await;
                     }
                 }
+                countdown.heed(&event);
             }
         }
     }
     close(session, tasks).await?;
     shown
+}
+
+/// What the model is told by itself of a process in the background. Its words are no person's, so that nothing in them is a
+/// reference to a file.
+pub fn news(notice: String) -> UserMessage {
+    let parts = vec![Part::text(NEWS), Part::text(notice)];
+    UserMessage::of(parts).with_origin(Origin::Notice)
 }
 
 /// Closes a session's last door and waits for its task.
@@ -141,6 +164,7 @@ impl Report {
             cost: None,
             requests: 0,
             model,
+            refused: 0,
         }
     }
 
@@ -166,6 +190,9 @@ impl Report {
                 self.cost = self.cost.map_or(Some(*cost), |sum| Some(plus(sum, *cost)));
                 self.requests += 1;
             }
+            Event::Notice {
+                notice: Notice::NotAllowed { .. },
+            } => self.refused += 1,
             Event::TurnEnded { end, .. } => self.end = end.clone(),
             _ => {}
         }

@@ -6,6 +6,7 @@ use hermes_tools::{Blocklist, PrivateUrls, WebSettings};
 
 use crate::base::Base;
 use crate::failure::Outcome;
+use crate::safety;
 
 pub fn settings(base: &Base) -> Outcome<WebSettings> {
     let private_urls = match base.settings.bool("security.allow_private_urls")? {
@@ -15,6 +16,7 @@ pub fn settings(base: &Base) -> Outcome<WebSettings> {
     Ok(WebSettings {
         private_urls,
         blocklist: blocklist(base)?,
+        keys: safety::own_keys(base)?,
         page_chars_max: base.settings.u64("web.extract_char_limit")? as usize,
         ..WebSettings::new(base.home.web_pages())
     })

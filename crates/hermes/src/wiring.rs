@@ -2,28 +2,38 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, Limits, Ports};
-use hermes_core::{Checkpoints, Clock, Prefix, Processes, Random, Terminal, Timestamp, Tool};
+use hermes_core::text::shorten;
+use hermes_core::{
+    Checkpoints, Clock, ModeSwitch, Prefix, Processes, Random, Terminal, Timestamp, Tool,
+};
 use hermes_exec::CheckpointStore;
-use hermes_llm::{LoginError, Logins, ModelChoice, ResolveError, Resolved, Route};
+use hermes_llm::{
+    DeadlineSettings, LoginError, Logins, ModelChoice, ModelSettings, ResolveError, Resolved, Route,
+};
 use hermes_mcp::Reloaded;
 use hermes_store::SqliteStore;
-use hermes_tools::{CodePlace, FileLedger, FilePlace, ToolLimits, ToolPorts};
+use hermes_tools::{CodePlace, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::checkpoints;
 use crate::delegation;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::key_ledger::AuthLedger;
+use crate::known_wires::KnownWires;
 use crate::luggage;
-use crate::mcp::{Company, Servers};
+use crate::mcp::supply::{Patience, ServerSupply, version};
+use crate::mcp::{Company, Servers, discovery_time};
 use crate::mixture;
 use crate::model_settings::model_settings;
-use crate::offer::{Disclosure, Offer};
+use crate::offer::{Disclosure, Length, Offer};
+use crate::references::SessionReferences;
 use crate::safety;
 use crate::stated_windows;
 use crate::terminals::{self, Terminals};
@@ -52,10 +62,8 @@ impl Clock for SystemClock {
 pub enum Audience {
     /// A person at a terminal.
     Person,
-    /// Nobody: `chat -q`, a pipe.
+    /// Nobody: `-z`, `chat -q`.
     Nobody,
-    /// Nobody, and the caller takes the responsibility: `-z`.
-    Script,
 }
 
 /// Everything a session needs.
@@ -68,8 +76,14 @@ pub struct Wired {
     pub warnings: Vec<String>,
     pub servers: Servers,
     offer: Offer,
+    /// Which tools of servers a session took last.
+    taken: Arc<AtomicU64>,
+    /// How long a person waits for a server that nobody has seen.
+    discovery_time: Duration,
     pub terminal: Arc<dyn Terminal>,
     pub processes: Arc<dyn Processes>,
+    /// Which fence holds commands, in a short word.
+    pub fence: Option<&'static str>,
     /// Whether background processes outlive us.
     processes_run_on: bool,
     /// Work that nobody waits for; it ends with us.
@@ -86,28 +100,36 @@ impl Wired {
         store: SqliteStore,
     ) -> Outcome<Self> {
         let random = Arc::new(Random::from_system());
-        let (model, mut warnings) = model(base).await?;
+        let (model, mut warnings) = model_within(base, deadlines(audience)).await?;
         let chosen = Toolsets::chosen(base, flags)?;
         let company = Company {
             model: Arc::clone(&model),
             cwd: cwd.clone(),
             is_attended: audience == Audience::Person,
         };
-        let servers = Servers::start(base, &chosen, random.clone(), company);
-        let tool_ports = tool_ports(base)?;
+        let archive = Arc::new(store);
+        let servers = Servers::start(base, &chosen, random.clone(), company, archive.clone()).await;
+        let mode = ModeSwitch::new(safety::mode(base));
+        let tool_ports = ToolPorts {
+            edit_review: EditReview::Switched(mode.clone()),
+            ..tool_ports(base)?
+        };
         let built_in = hermes_tools::built_in(&tool_ports);
-        let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?);
-        offer.set_of_servers(servers.tools(base).await?);
+        let length = Length::read(base, flags)?;
+        let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
+        offer.set_of_servers(servers.supplied());
         notes.extend(terminals::note(base)?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(luggage::warnings(base)?);
         warnings.extend(servers.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
-        let settings = agent_settings(base, flags, audience, cwd)?;
+        let settings = AgentSettings {
+            mode,
+            ..agent_settings(base, flags, audience, cwd)?
+        };
         let (checkpoints, housekeeping) = checkpoints(base)?;
-        let archive = Arc::new(store);
-        let tools = offer.tools(model.context_window());
+        let tools = offer.tools(model.as_ref());
         let safety = safety::safety(base, &model, Arc::clone(&tool_ports.commands))?;
         let ports = Ports {
             safety,
@@ -117,8 +139,11 @@ impl Wired {
             random,
             tools: tools.listed,
             unlisted: tools.unlisted,
+            // Each session has its own.
+            supply: None,
             checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
             subagent_model: delegation::model(base)?,
+            references: Some(Arc::new(SessionReferences::new(base, &tool_ports))),
         };
         Ok(Self {
             ports,
@@ -128,6 +153,9 @@ impl Wired {
             warnings,
             servers,
             offer,
+            fence: terminals::fence_word(base, &tool_ports.fence)?,
+            taken: Arc::default(),
+            discovery_time: discovery_time(base)?,
             terminal: tool_ports.terminal,
             processes: tool_ports.processes,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
@@ -150,8 +178,8 @@ impl Wired {
         self.servers.files_have_changed();
         let base = base.with_flags(flags)?;
         let reloaded = self.reload(&base, flags).await?;
-        // Those who are quick are seen by the next session.
-        self.servers.tools(&base).await?;
+        // Those who are quick are shown as they are.
+        self.servers.wait_a_moment(&base).await?;
         Ok(reloaded)
     }
 
@@ -177,31 +205,69 @@ impl Wired {
         Ok(self.servers.reload(base, &chosen, random).await)
     }
 
+    /// Returns whether the tools of servers have changed since a session last took them.
+    pub fn has_news(&self) -> bool {
+        let taken = self.taken.load(Ordering::Relaxed);
+        taken != 0 && taken != version(&self.servers.shared())
+    }
+
     /// Chooses other toolsets for the next session.
     pub fn choose_tools(&mut self, chosen: Toolsets) {
         self.offer.choose(chosen);
     }
 
     /// Takes the tools that are chosen, and that servers offer by now, for the next session.
-    pub async fn refresh_tools(&mut self) {
-        self.offer.set_of_servers(self.servers.tools_now().await);
-        let tools = self.offer.tools(self.ports.model.context_window());
+    pub fn refresh_tools(&mut self) {
+        self.offer.set_of_servers(self.servers.supplied());
+        let tools = self.offer.tools(self.ports.model.as_ref());
         self.ports.tools = tools.listed;
         self.ports.unlisted = tools.unlisted;
     }
 
-    /// The prefix of a new session.
+    /// The prefix of a new session, unless servers bring something before its first message.
     pub fn prefix(&self) -> Prefix {
-        let tools = self.ports.tools.iter();
-        let tools: Vec<_> = tools.map(|tool| tool.spec().clone()).collect();
-        let system = prompt::assemble(
-            &self.inputs,
-            &tools,
-            &self.ports.model.name(),
-            self.ports.clock.now(),
-        );
-        Prefix { system, tools }
+        let Ports {
+            tools,
+            model,
+            clock,
+            ..
+        } = &self.ports;
+        prefix(&self.inputs, tools, model.as_ref(), clock.as_ref())
     }
+
+    /// What a session works with that is opened now.
+    pub fn session_ports(&self) -> Ports {
+        let supply = ServerSupply {
+            servers: self.servers.shared(),
+            offer: self.offer.clone(),
+            inputs: self.inputs.clone(),
+            model: Arc::clone(&self.ports.model),
+            clock: Arc::clone(&self.ports.clock),
+            patience: match self.settings.is_attended {
+                true => Patience::OfAPerson {
+                    unless_it_starts: self.discovery_time,
+                },
+                false => Patience::OfAScript,
+            },
+            taken: Arc::clone(&self.taken),
+        };
+        Ports {
+            supply: Some(Arc::new(supply)),
+            ..self.ports.clone()
+        }
+    }
+}
+
+/// What a session says before its first message.
+pub fn prefix(
+    inputs: &PromptInputs,
+    tools: &[Arc<dyn Tool>],
+    model: &dyn hermes_core::Model,
+    clock: &dyn Clock,
+) -> Prefix {
+    let tools: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
+    let system = prompt::assemble(inputs, &tools, &model.name(), clock.now());
+    Prefix { system, tools }
 }
 
 pub fn open_store(base: &Base) -> Outcome<SqliteStore> {
@@ -210,10 +276,31 @@ pub fn open_store(base: &Base) -> Outcome<SqliteStore> {
 
 /// The model that the settings name, and what the user should know about it.
 pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
+    model_within(base, DeadlineSettings::default()).await
+}
+
+/// How long answers may take to begin where nobody sits before them: a script would rather fail than wait for a server
+/// that says nothing, also for one on this machine.
+fn deadlines(audience: Audience) -> DeadlineSettings {
+    const UNATTENDED: Duration = Duration::from_secs(120);
+    let first = (audience != Audience::Person).then_some(UNATTENDED);
+    DeadlineSettings {
+        first_byte: first,
+        first_token: first,
+        ..DeadlineSettings::default()
+    }
+}
+
+/// The model, with these deadlines where the settings say nothing.
+async fn model_within(
+    base: &Base,
+    deadlines: DeadlineSettings,
+) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<String>)> {
     if let Some(recipe) = mixture::chosen(base)? {
         return recipe.model(base);
     }
     let mut settings = model_settings(base)?;
+    settings.deadlines = settings.deadlines.or(deadlines);
     let environment = |name: &str| base.variable(name);
     let resolved = match hermes_llm::resolve(&settings, &environment) {
         Err(ResolveError::NoProvider) => {
@@ -223,6 +310,10 @@ pub async fn model(base: &Base) -> Outcome<(Arc<dyn hermes_core::Model>, Vec<Str
             let mut resolved = hermes_llm::resolve(&settings, &environment)?;
             resolved.warnings.push(warning);
             resolved
+        }
+        Err(ResolveError::NoModel { provider }) => {
+            settings.choice.model = Some(only_model(base, &settings, provider).await?);
+            hermes_llm::resolve(&settings, &environment)?
         }
         resolved => resolved?,
     };
@@ -253,6 +344,7 @@ pub fn client(base: &Base, resolved: Resolved) -> hermes_llm::Client {
     hermes_llm::Client::new(resolved)
         .with_ledger(Arc::new(AuthLedger::of(&base.home)))
         .with_logins(logins(base))
+        .with_wire_memory(Arc::new(KnownWires::of(&base.home)))
 }
 
 pub fn logins(base: &Base) -> Logins {
@@ -289,6 +381,31 @@ async fn local_model(base: &Base) -> Option<(ModelChoice, String)> {
     Some((choice, warning))
 }
 
+/// The model of a server that has only one; whoever has several is asked for a choice.
+async fn only_model(base: &Base, settings: &ModelSettings, provider: String) -> Outcome<String> {
+    /// Stands for the model while only its server matters.
+    const ANY_MODEL: &str = "any";
+    /// Names that fit into a hint.
+    const NAMES_CHARS_MAX: usize = 300;
+    let mut settings = settings.clone();
+    settings.choice.model = Some(ANY_MODEL.to_owned());
+    let route = hermes_llm::resolve(&settings, &|name| base.variable(name))?.primary;
+    let offered = hermes_llm::discover::list_models(&route)
+        .await
+        .unwrap_or_default();
+    stated_windows::remember(&base.home, &route.base_url, &offered);
+    let names: Vec<_> = offered.into_iter().map(|offered| offered.model).collect();
+    let failure = Failure::from(ResolveError::NoModel { provider });
+    match names.as_slice() {
+        [] => Err(failure),
+        [only] => Ok(only.clone()),
+        several => Err(failure.hint(format!(
+            "choose one with -m: {}",
+            shorten(&several.join(", "), NAMES_CHARS_MAX)
+        ))),
+    }
+}
+
 /// The built-in tools a new session would offer.
 pub fn built_in_tools(base: &Base, flags: &RunFlags) -> Outcome<Vec<Arc<dyn Tool>>> {
     let every = hermes_tools::built_in(&tool_ports(base)?);
@@ -300,6 +417,7 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         terminal,
         processes,
         code,
+        fence,
     } = Terminals::chosen(base)?;
     let limit = |key: &str| base.settings.u64(key).map(|value| value as usize);
     let home = &base.home;
@@ -327,9 +445,10 @@ pub fn tool_ports(base: &Base) -> Outcome<ToolPorts> {
         secret: home.key_files(),
         protected: home.own_files(),
         settings: home.settings_files(),
-        edit_review: safety::edit_review(base),
+        edit_review: EditReview::Switched(ModeSwitch::new(safety::mode(base))),
         commands: Arc::new(safety::command_lists(base)?),
         file_place,
+        fence,
         files: FileLedger::default(),
         web: web::settings(base)?,
     })
@@ -408,6 +527,7 @@ fn agent_settings(
         cwd,
         results_folder: base.home.results(),
         consent: safety::consent_policy(base, audience)?,
+        mode: ModeSwitch::new(safety::mode(base)),
         is_attended: audience == Audience::Person,
         limits: Limits {
             steps_max,

@@ -1,20 +1,19 @@
 //! `--worktree`: a session in a git worktree of its own, which is removed only when nothing in it could be lost.
 
-use std::ffi::OsString;
+mod git;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use hermes_core::Random;
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
+pub use git::Git;
 
 /// Where worktrees of a repository are kept, inside it.
 const FOLDER: &str = ".worktrees";
-/// git answers at once, unless the repository is huge or its disk asleep.
-const GIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Worktree {
     pub path: PathBuf,
@@ -54,11 +53,14 @@ impl Worktree {
             format!("hermes/{name}"),
         );
         let text = path.to_string_lossy().into_owned();
+        let add = ["worktree", "add", "--quiet", "--no-checkout", "-b"];
         git.line(
             &repository,
-            &["worktree", "add", "--quiet", "-b", &branch, &text, &origin],
+            &[&add[..], &[&branch, &text, &origin]].concat(),
         )
         .await?;
+        // From inside it, where settings may hold that hold nowhere else, and which must not run anything either.
+        git.line(&path, &["reset", "--quiet", "--hard"]).await?;
         let reason = format!("hermes pid={}", std::process::id());
         git.line(
             &repository,
@@ -99,7 +101,7 @@ impl Worktree {
         }
         // Without --force: git itself refuses when something came in between.
         let removed = git
-            .line(&self.repository, &["worktree", "remove", &path])
+            .line_over(&self.repository, &self.path, &["worktree", "remove", &path])
             .await;
         let removed = match removed {
             Ok(_) => {
@@ -126,6 +128,8 @@ impl Worktree {
                     "--porcelain",
                     "--untracked-files=all",
                     "--ignored",
+                    // It would run git in them, with their own settings. git keeps a worktree that has any.
+                    "--ignore-submodules=all",
                 ],
             )
             .await;
@@ -173,38 +177,4 @@ async fn exclude(git: &Git, repository: &Path) -> Outcome<()> {
         "\n"
     };
     writeln!(exclude, "{newline}{line}").map_err(fail)
-}
-
-/// Runs git with a clean environment.
-struct Git {
-    environment: Vec<(OsString, OsString)>,
-}
-
-impl Git {
-    fn new(base: &Base) -> Self {
-        let all = base
-            .environment
-            .iter()
-            .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Self {
-            environment: hermes_exec::child_environment(all, &[]),
-        }
-    }
-
-    /// Returns what git printed, without the line break at its end.
-    async fn line(&self, folder: &Path, args: &[&str]) -> Outcome<String> {
-        let output = hermes_exec::output("git", args, &self.environment, folder, GIT_TIMEOUT)
-            .await
-            .map_err(|error| {
-                Failure::new(error.to_string()).hint("install git, or leave --worktree out")
-            })?;
-        if output.status.success() {
-            return Ok(output.stdout.trim_end().to_owned());
-        }
-        Err(Failure::new(format!(
-            "git {}: {}",
-            args.first().unwrap_or(&""),
-            output.stderr.trim()
-        )))
-    }
 }

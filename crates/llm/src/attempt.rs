@@ -33,6 +33,9 @@ pub(crate) struct Attempt {
     patience: Patience,
     /// Something of the answer came, a comment perhaps: the peer is alive.
     heard: bool,
+    /// When the last frame of the answer came. Comments and pings are none: whoever sends only these is alive and says
+    /// nothing.
+    answered: Option<Instant>,
     /// How it ended, to be told after the last delta.
     outcome: Option<Step>,
 }
@@ -64,10 +67,10 @@ impl Attempt {
             .body(encode::body(route, request, left_out))
             .send();
         let patience = Patience::new(route.deadlines);
-        let response = match timeout_at(patience.first_byte_by(), sending).await {
+        let response = match timeout_at(patience.first_token_by(false), sending).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(transport::unanswered(&error)),
-            Err(_) => return Err(patience.exhausted(false)),
+            Err(_) => return Err(patience.exhausted(false, false)),
         };
         if !response.status().is_success() {
             return Err(refusal(response).await);
@@ -79,6 +82,7 @@ impl Attempt {
             decoder: Decoder::new(route.protocol, &route.name.provider),
             patience,
             heard: false,
+            answered: None,
             outcome: None,
         })
     }
@@ -98,18 +102,18 @@ impl Attempt {
                 Ok(Ok(None)) => Some(self.closed()),
                 Ok(Err(error)) if self.heard => Some(self.failed(transport::broken_off(&error))),
                 Ok(Err(error)) => Some(self.failed(transport::unanswered(&error))),
-                Err(_) => Some(self.failed(self.patience.exhausted(self.heard))),
+                Err(_) => {
+                    Some(self.failed(self.patience.exhausted(self.heard, self.answered.is_some())))
+                }
             };
         }
     }
 
     fn deadline(&self) -> Instant {
-        if !self.heard {
-            self.patience.first_byte_by()
-        } else if self.decoder.decoded.finish.is_some() {
-            self.patience.closing_by()
-        } else {
-            self.patience.next_by()
+        match self.answered {
+            None => self.patience.first_token_by(self.heard),
+            Some(_) if self.decoder.decoded.finish.is_some() => self.patience.closing_by(),
+            Some(last) => self.patience.next_by(last),
         }
     }
 
@@ -120,10 +124,14 @@ impl Attempt {
             frames,
             decoder,
             opening,
+            answered,
             ..
         } = self;
         let pushed = frames.push(chunk, |data| {
             opening.pass();
+            if !is_ping(data) {
+                *answered = Some(Instant::now());
+            }
             decoder.frame(data);
         });
         if decoder.decoded.ended {
@@ -171,6 +179,15 @@ impl Attempt {
     }
 }
 
+/// A frame that says only that the connection is open.
+fn is_ping(data: &str) -> bool {
+    /// Longer ones say something.
+    const PING_BYTES_MAX: usize = 64;
+    let is_short = data.len() <= PING_BYTES_MAX;
+    is_short
+        && (data.contains("\"ping\"") || data.contains("\"keepalive\"") || data.trim().is_empty())
+}
+
 fn failure_of(trouble: &Trouble) -> Failure {
     match trouble {
         Trouble::Reported(body) => classify::reported(body),
@@ -199,7 +216,18 @@ async fn refusal(mut response: Response) -> Failure {
         retry_after: header(&response, RETRY_AFTER.as_str()),
         retry_after_ms: header(&response, "retry-after-ms"),
         date: header(&response, DATE.as_str()),
+        now: now(),
     })
+}
+
+/// The time since 1970.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a date is compared with it that a server means, not with anything of ours"
+)]
+fn now() -> Option<Duration> {
+    let now = std::time::SystemTime::now();
+    now.duration_since(std::time::UNIX_EPOCH).ok()
 }
 
 fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {

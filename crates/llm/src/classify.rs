@@ -19,10 +19,6 @@ use words::{
     RESETS, TOO_LONG,
 };
 
-/// The longest wait in the middle of a turn. Whoever wants more says "not now": somebody else may answer, and the user
-/// would rather know than sit before a silent terminal.
-const WAIT_MAX: Duration = Duration::from_secs(600);
-
 /// A failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -32,6 +28,8 @@ pub(crate) struct Failure {
     pub(crate) remedy: Remedy,
     /// How long the provider asked us to wait.
     pub(crate) retry_after: Option<Duration>,
+    /// The HTTP status, where it was one that refused.
+    pub(crate) status: Option<u16>,
     /// What a person can do, where that is more than what the kind suggests.
     pub(crate) hint: Option<&'static str>,
 }
@@ -60,13 +58,26 @@ impl Failure {
             message: message.into(),
             remedy,
             retry_after: None,
+            status: None,
             hint: None,
         }
     }
 
-    /// Returns whether the provider wants a wait that is not worth beginning.
-    pub(crate) fn asks_too_much(&self) -> bool {
-        self.retry_after.is_some_and(|wait| wait > WAIT_MAX)
+    /// Says in front, because the end of a long message is cut, how long the provider wants us to wait.
+    pub(crate) fn saying_wait(mut self) -> Self {
+        if let Some(wait) = self.retry_after {
+            self.message = format!("asks to wait {}: {}", in_words(wait), self.message);
+        }
+        self
+    }
+
+    /// Returns whether the provider itself said that it is only a matter of time.
+    pub(crate) fn is_wait_stated(&self) -> bool {
+        let passes = matches!(
+            self.kind,
+            ModelErrorKind::RateLimit | ModelErrorKind::Overloaded
+        );
+        passes && self.retry_after.is_some()
     }
 
     pub(crate) fn with_hint(self, hint: &'static str) -> Self {
@@ -86,6 +97,8 @@ pub(crate) struct Refusal<'a> {
     pub(crate) retry_after_ms: Option<&'a str>,
     /// The server's own `Date`, against which a `Retry-After` date is measured.
     pub(crate) date: Option<&'a str>,
+    /// Our own clock, since 1970, for servers that do not tell theirs.
+    pub(crate) now: Option<Duration>,
 }
 
 /// Reads an HTTP refusal.
@@ -97,17 +110,12 @@ pub(crate) fn refusal(refusal: Refusal<'_>) -> Failure {
     } else {
         format!("{message} (HTTP status {})", refusal.status)
     };
-    let retry_after = retry_after(refusal);
-    // In front, because the end of a long message is cut.
-    let message = match retry_after {
-        Some(wait) if wait > WAIT_MAX => format!("asks to wait {}: {message}", in_words(wait)),
-        _ => message,
-    };
     Failure {
         kind,
         message,
         remedy,
-        retry_after,
+        retry_after: retry_after(refusal),
+        status: Some(refusal.status),
         hint: None,
     }
 }

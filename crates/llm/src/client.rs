@@ -28,6 +28,7 @@ use crate::pool::{KeyLedger, KeyRefusal, Pool, rest_after};
 use crate::prices;
 use crate::resolve::Resolved;
 use crate::settings::Route;
+use crate::wires::{WireMemory, Wires, is_no_such_address};
 
 /// Waits between attempts when the provider does not say how long.
 const BACKOFF: Backoff = Backoff {
@@ -38,6 +39,8 @@ const BACKOFF: Backoff = Backoff {
 const ATTEMPTS_WITH_FALLBACK: u32 = 2;
 /// When a provider wants a longer wait than this, another key or model answers sooner.
 const WAIT_WORTHWHILE: Duration = Duration::from_secs(30);
+/// Attempts that follow each other as fast as the provider asks for. One that says "at once" for ever is not obeyed.
+const ATTEMPTS_AT_ANY_PACE: u32 = 3;
 /// Turns whose fallback is remembered. A gateway rarely has more in flight; a forgotten turn asks the first model again.
 const TURNS_REMEMBERED: usize = 256;
 /// Enough of a provider's words to understand it; some send whole web pages.
@@ -56,12 +59,15 @@ pub struct Client {
     logins: Option<Logins>,
     http: Http,
     attempts_max: u32,
+    /// How long a request waits, all in all, because the provider says so.
+    retry_max: Duration,
     backoff: Backoff,
     random: Random,
     /// Turns that fell back, and to which route: a turn is finished by whoever took it over.
     fallen_back: Mutex<VecDeque<(TurnId, usize)>>,
     /// One for each route: its model said that it cannot see, and is not sent pictures any more.
     cannot_see: Vec<AtomicBool>,
+    wires: Wires,
 }
 
 impl Client {
@@ -71,6 +77,7 @@ impl Client {
             fallbacks,
             strategy,
             attempts_max,
+            retry_max,
             ..
         } = resolved;
         let http = Http::new(primary.deadlines.connect);
@@ -86,11 +93,13 @@ impl Client {
         Self {
             pools: pools.collect(),
             cannot_see: routes.iter().map(|_| AtomicBool::new(false)).collect(),
+            wires: Wires::of(&routes),
             routes,
             ledger: None,
             logins: None,
             http,
             attempts_max,
+            retry_max,
             backoff: BACKOFF,
             random: Random::from_system(),
             fallen_back: Mutex::default(),
@@ -113,6 +122,12 @@ impl Client {
     /// Takes the tokens of logins from here, for routes that have no key.
     pub fn with_logins(mut self, logins: Logins) -> Self {
         self.logins = Some(logins);
+        self
+    }
+
+    /// Tells this memory of servers that turn out to have chat completions only.
+    pub fn with_wire_memory(mut self, memory: Arc<dyn WireMemory>) -> Self {
+        self.wires.memory = Some(memory);
         self
     }
 
@@ -181,11 +196,15 @@ struct Asking<'a> {
     key: Option<Secret>,
     /// Attempts at the current route.
     attempts: u32,
+    /// How long it waited so far because the provider said so.
+    waited: Duration,
     /// The token of a login that was refused, to be renewed before the next attempt.
     refused_token: Option<Secret>,
     /// The current key was already given a second chance after a rate limit.
     waited_for_key: bool,
     left_out: LeftOut,
+    /// The current route is asked over chat completions, which is not the wire it was taken to speak.
+    over_chat: bool,
     shown: Shown,
     state: State,
 }
@@ -215,9 +234,11 @@ impl<'a> Asking<'a> {
             route,
             key: None,
             attempts: 0,
+            waited: Duration::ZERO,
             refused_token: None,
             waited_for_key: false,
             left_out: client.left_out(route),
+            over_chat: client.wires.is_chat_proven(route),
             shown: Shown::Nothing,
             state: State::Ready,
         }
@@ -251,7 +272,7 @@ impl<'a> Asking<'a> {
                 None => self.token().await.map_err(login_failure)?,
             };
         }
-        let (http, route) = (&self.client.http, &self.client.routes[self.route]);
+        let (http, route) = (&self.client.http, self.route());
         Attempt::open(http, route, self.key.as_ref(), &self.request, self.left_out).await
     }
 
@@ -292,6 +313,9 @@ impl<'a> Asking<'a> {
             Delta::Text(text) if !text.trim().is_empty() => Shown::Text,
             _ => Shown::Workings,
         };
+        if self.over_chat {
+            self.client.wires.prove_chat(self.route);
+        }
         if shown > self.shown {
             self.shown = shown;
         }
@@ -299,7 +323,7 @@ impl<'a> Asking<'a> {
 
     fn finish(&mut self, reason: FinishReason, usage: Usage) -> Delta {
         self.state = State::Over;
-        let route = &self.client.routes[self.route];
+        let route = self.route();
         Delta::Finished(Finished {
             reason,
             usage,
@@ -321,6 +345,9 @@ impl<'a> Asking<'a> {
             }
             Shown::Nothing => {}
         }
+        if is_no_such_address(&failure) && self.may_speak_chat() {
+            return Ok(self.speak_chat());
+        }
         match failure.remedy {
             Remedy::SendLess => Err(self.give_up(failure)),
             Remedy::Unsigned if !self.left_out.signatures => {
@@ -334,6 +361,20 @@ impl<'a> Asking<'a> {
             Remedy::OtherKey => self.other_key(failure).await,
             Remedy::Again => self.again(failure),
         }
+    }
+
+    /// Whether the server was asked over a wire that it was only taken to speak.
+    fn may_speak_chat(&self) -> bool {
+        !self.over_chat && self.client.wires.chat(self.route).is_some()
+    }
+
+    fn speak_chat(&mut self) -> Delta {
+        self.over_chat = true;
+        self.attempts = 0;
+        self.state = State::Ready;
+        Delta::Notice(ModelNotice::OtherWire {
+            model: self.route().name.clone(),
+        })
     }
 
     fn sends_pictures(&self) -> bool {
@@ -406,16 +447,37 @@ impl<'a> Asking<'a> {
     }
 
     fn again(&mut self, failure: Failure) -> Result<Delta, ModelError> {
-        let is_enough = self.attempts >= self.attempts_max() || failure.asks_too_much();
-        if is_enough || (self.has_fallback() && !is_short(&failure)) {
+        let wait = self.wait_after(&failure);
+        let is_out_of_attempts = self.attempts >= self.attempts_max();
+        let is_better_elsewhere =
+            self.has_fallback() && (is_out_of_attempts || !is_short(&failure));
+        if !failure.is_wait_stated() {
+            return match is_out_of_attempts || is_better_elsewhere {
+                true => self.fall_back(failure),
+                false => Ok(self.retry(&failure, wait)),
+            };
+        }
+        // Somebody else may answer, and a person would rather know than sit before a silent terminal for hours.
+        if self.waited + wait > self.client.retry_max {
+            return self.fall_back(failure.saying_wait());
+        }
+        if is_better_elsewhere {
             return self.fall_back(failure);
         }
-        let wait = failure.retry_after.unwrap_or_else(|| {
-            self.client
-                .backoff
-                .wait(self.attempts - 1, &self.client.random)
-        });
+        self.waited += wait;
         Ok(self.retry(&failure, wait))
+    }
+
+    /// How long to wait before the next attempt: as the provider says, but not at once again and again.
+    fn wait_after(&self, failure: &Failure) -> Duration {
+        let backoff = |attempt| self.client.backoff.wait(attempt, &self.client.random);
+        match failure.retry_after {
+            None => backoff(self.attempts - 1),
+            Some(wait) => match self.attempts.checked_sub(ATTEMPTS_AT_ANY_PACE) {
+                Some(attempt) => wait.max(backoff(attempt)),
+                None => wait,
+            },
+        }
     }
 
     fn retry(&mut self, failure: &Failure, wait: Duration) -> Delta {
@@ -437,8 +499,10 @@ impl<'a> Asking<'a> {
         self.key = None;
         self.refused_token = None;
         self.attempts = 0;
+        self.waited = Duration::ZERO;
         self.waited_for_key = false;
         self.left_out = self.client.left_out(self.route);
+        self.over_chat = self.client.wires.is_chat_proven(self.route);
         self.state = State::Ready;
         self.client.remember(self.request.turn, self.route);
         Ok(Delta::Notice(ModelNotice::FellBack {
@@ -473,7 +537,12 @@ impl<'a> Asking<'a> {
     }
 
     fn route(&self) -> &'a Route {
-        &self.client.routes[self.route]
+        let over_chat = self
+            .client
+            .wires
+            .chat(self.route)
+            .filter(|_| self.over_chat);
+        over_chat.unwrap_or(&self.client.routes[self.route])
     }
 
     /// Makes a provider's words fit to be shown: no keys, not too long.
@@ -515,7 +584,8 @@ fn hint(kind: ModelErrorKind, route: &Route) -> String {
             )
         }
         ModelErrorKind::RateLimit => {
-            "wait a while, add another key, or set `fallback_providers`".into()
+            "wait a while, add another key, or set `fallback_providers`; `agent.retry_minutes` says how long is waited"
+                .into()
         }
         ModelErrorKind::Overloaded => {
             format!("{provider} has trouble; try again later, or set `fallback_providers`")

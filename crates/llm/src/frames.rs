@@ -3,6 +3,8 @@
 //! Every byte is looked at once and copied at most twice; a frame that lies within one chunk is not copied at all. Names
 //! of events are skipped: every wire repeats them inside the data.
 
+mod surrogates;
+
 use std::borrow::Cow;
 
 /// Bytes of one frame, and of one line. The largest honest frame is a Gemini call with a whole file in its arguments.
@@ -139,7 +141,7 @@ impl<'a> Frame<'a> {
 
     fn end(&mut self, on_frame: &mut impl FnMut(&str)) {
         if let Some(data) = self.data.take() {
-            on_frame(&String::from_utf8_lossy(&data));
+            on_frame(&surrogates::without_lone(String::from_utf8_lossy(&data)));
         }
     }
 }

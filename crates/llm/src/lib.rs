@@ -22,8 +22,10 @@ mod request;
 mod signature;
 mod think;
 mod transport;
+mod wires;
 
 mod address;
+mod aliases;
 mod http;
 
 pub mod login;
@@ -46,3 +48,4 @@ pub use settings::{
     DeadlineSettings, Effort, Endpoint, ModelChoice, ModelOptions, ModelSettings, ProviderOptions,
     Route, StatedWindows,
 };
+pub use wires::WireMemory;

@@ -1,15 +1,18 @@
 //! From settings to routes: which provider, which model, which wire, which keys. Pure: the environment is a closure.
 
+use std::time::Duration;
+
 use hermes_core::text::nearest;
 use hermes_core::{ModelName, Secret};
 
 use crate::address::{host_of, is_local};
+use crate::aliases::{self, Meaning};
 use crate::context;
 use crate::login::{InsecureServer, LoginServer};
 use crate::pool::Strategy;
 use crate::providers::{self, CUSTOM, PROVIDERS, Protocol, Provider, Quirks};
 use crate::settings::{
-    ATTEMPTS_MAX, Effort, Endpoint, ModelChoice, ModelSettings, ProviderOptions, Route,
+    ATTEMPTS_MAX, Effort, Endpoint, ModelChoice, ModelSettings, ProviderOptions, RETRY_MAX, Route,
 };
 
 /// Looks a variable up.
@@ -22,6 +25,7 @@ pub struct Resolved {
     pub fallbacks: Vec<Route>,
     pub strategy: Strategy,
     pub attempts_max: u32,
+    pub retry_max: Duration,
     /// Fallbacks that cannot be used, and why.
     pub warnings: Vec<String>,
 }
@@ -50,6 +54,13 @@ pub enum ResolveError {
     InsecureLogin(#[from] InsecureServer),
     #[error("no model is chosen for provider `{provider}`")]
     NoModel { provider: String },
+    #[error("`{provider}` has no model that is called `{alias}` for short")]
+    AliasElsewhere {
+        alias: String,
+        provider: String,
+        /// The providers that have it.
+        at: Vec<&'static str>,
+    },
     #[error("provider `{provider}` has no base URL")]
     NoBaseUrl { provider: String },
     #[error("`{url}` is not an http or https URL")]
@@ -71,7 +82,9 @@ impl ResolveError {
                     .into()
             }
             Self::UnknownProvider { near, .. } if near.is_empty() => {
-                "run `hermes model` to see the providers, or define it under `providers:`".into()
+                "`hermes model list` shows the providers, and `providers:` in the settings defines one; a model whose \
+                 own name has such a beginning needs --provider beside -m"
+                    .into()
             }
             Self::UnknownProvider { near, .. } => {
                 format!("did you mean {}?", near.join(" or "))
@@ -90,9 +103,16 @@ impl ResolveError {
                     variables.join(" or ")
                 ),
             },
+            Self::AliasElsewhere { alias, at, .. } => {
+                let named = at.iter().map(|provider| format!("{provider}:{alias}"));
+                let named = named.collect::<Vec<_>>().join(" or ");
+                format!("say where: -m {named}; or write the model's whole name")
+            }
             Self::InsecureLogin(_) => "use an https URL, or one on this machine".into(),
             Self::NoModel { .. } => "run `hermes model`, or set `model.default`".into(),
-            Self::NoBaseUrl { .. } => "set `model.base_url` to the server's address".into(),
+            Self::NoBaseUrl { .. } => {
+                "set `model.base_url`, or CUSTOM_BASE_URL or OPENAI_BASE_URL, to the server's address".into()
+            }
             Self::BadBaseUrl { .. } => {
                 "write it with its scheme, such as http://127.0.0.1:8080/v1".into()
             }
@@ -122,6 +142,7 @@ pub fn resolve(settings: &ModelSettings, env: Env<'_>) -> Result<Resolved, Resol
         fallbacks,
         strategy: settings.strategy,
         attempts_max: settings.attempts_max.unwrap_or(ATTEMPTS_MAX).max(1),
+        retry_max: settings.retry_max.unwrap_or(RETRY_MAX),
         warnings,
     })
 }
@@ -141,7 +162,10 @@ impl<'a> Resolver<'a> {
     fn route(&self, choice: &ModelChoice) -> Result<Route, ResolveError> {
         let (source, model) = self.source(choice)?;
         match source {
-            Source::Known(provider) => self.known(provider, model, choice),
+            Source::Known(provider) => {
+                let model = at_provider(model, provider, choice)?;
+                self.known(provider, model, choice)
+            }
             Source::Defined(name, endpoint) => self.defined(name, endpoint, model, choice),
         }
     }
@@ -165,12 +189,23 @@ impl<'a> Resolver<'a> {
         {
             return Ok((source, Some(rest.to_owned())));
         }
-        let source = if let Some(url) = &choice.base_url {
-            Source::Known(provider_at(url))
-        } else {
-            Source::Known(self.first_with_key()?)
+        if let Some(provider) = self.first_with_alias(choice, model.as_deref()) {
+            return Ok((Source::Known(provider), model));
+        }
+        let source = match (&choice.base_url, self.first_with_key()) {
+            (Some(url), _) => provider_at(url),
+            (None, Ok(provider)) => provider,
+            // Somebody who names an address and no key has a server of their own.
+            (None, Err(_)) if self.own_server().is_some() => custom(),
+            (None, Err(error)) => return Err(error),
         };
-        Ok((source, model))
+        match model
+            .as_deref()
+            .and_then(|model| meant_provider(source, model))
+        {
+            Some((prefix, rest)) => Ok((self.find(prefix)?, Some(rest.to_owned()))),
+            None => Ok((Source::Known(source), model)),
+        }
     }
 
     /// Endpoints of the user's own go first: they may carry the name of a provider on purpose.
@@ -195,6 +230,23 @@ impl<'a> Resolver<'a> {
         near.into_iter().map(str::to_owned).collect()
     }
 
+    /// The first provider that can be asked for what a short name means, when nobody said which one.
+    fn first_with_alias(
+        &self,
+        choice: &ModelChoice,
+        model: Option<&str>,
+    ) -> Option<&'static Provider> {
+        let at = aliases::providers_of(model.filter(|_| choice.base_url.is_none())?);
+        let has_entry = |provider: &&Provider| {
+            let is_logged_in = self.settings.logins.iter().any(|id| id == provider.id);
+            is_logged_in || !self.keys(provider).is_empty()
+        };
+        let mut having = PROVIDERS
+            .iter()
+            .filter(|provider| at.contains(&provider.id));
+        having.find(has_entry)
+    }
+
     fn first_with_key(&self) -> Result<&'static Provider, ResolveError> {
         let mut hosted = PROVIDERS.iter().filter(|provider| !provider.local);
         let with_key = hosted.find(|provider| !self.keys(provider).is_empty());
@@ -211,32 +263,40 @@ impl<'a> Resolver<'a> {
         model: Option<String>,
         choice: &ModelChoice,
     ) -> Result<Route, ResolveError> {
-        let from_env = || {
-            provider
-                .base_url_env
-                .and_then(|name| (self.env)(name))
-                .map(|url| url.expose().to_owned())
+        let own_server = match provider.id == CUSTOM && choice.base_url.is_none() {
+            true => self.own_server(),
+            false => None,
         };
-        let base_url = choice
-            .base_url
+        let from_env = || {
+            let named = provider.base_url_env.and_then(|name| (self.env)(name));
+            let own = own_server.as_ref().map(|server| server.base_url.clone());
+            named.map(|url| url.expose().to_owned()).or(own)
+        };
+        let own_url = choice.base_url.clone().or_else(from_env);
+        let base_url = own_url
             .clone()
-            .or_else(from_env)
             .unwrap_or_else(|| provider.base_url.to_owned());
-        let keys = match &choice.api_key {
+        let mut keys = match &choice.api_key {
             Some(key) => vec![key.clone()],
             None => self.keys(provider),
         };
+        if keys.is_empty() {
+            keys.extend(own_server.and_then(|server| server.key));
+        }
         let login = match keys.is_empty() {
             true => self.login(provider, choice)?,
             false => None,
         };
         // A server at an address of the user's own may well need no key.
-        if keys.is_empty() && login.is_none() && !provider.local && choice.base_url.is_none() {
+        let is_elsewhere = host_of(&base_url) != host_of(provider.base_url);
+        let is_own = choice.base_url.is_some() || (is_elsewhere && provider.login.is_none());
+        if keys.is_empty() && login.is_none() && !provider.local && !is_own {
             return Err(no_entry(provider));
         }
-        let protocol = match mode(choice.api_mode.as_deref())? {
+        let stated = mode(choice.api_mode.as_deref())?;
+        let protocol = match stated {
             Some(protocol) => protocol,
-            None if choice.base_url.is_some() => protocol_at(&base_url, provider.protocol),
+            None if own_url.is_some() => protocol_at(&base_url, provider.protocol),
             None => provider.protocol,
         };
         let default_model = Some(provider.default_model.to_owned());
@@ -246,6 +306,7 @@ impl<'a> Resolver<'a> {
             model,
             base_url,
             protocol,
+            is_wire_guessed: stated.is_none() && is_elsewhere,
             quirks: provider.quirks,
             keys,
             local: provider.local,
@@ -308,16 +369,15 @@ impl<'a> Resolver<'a> {
         let mut keys: Vec<Secret> = key.into_iter().filter(|key| !key.is_empty()).collect();
         keys.extend(self.stored(name));
         let api_mode = choice.api_mode.as_deref().or(endpoint.api_mode.as_deref());
-        let protocol = match mode(api_mode)? {
-            Some(protocol) => protocol,
-            None => protocol_at(&base_url, Protocol::OpenAiChat),
-        };
+        let stated = mode(api_mode)?;
+        let protocol = stated.unwrap_or_else(|| protocol_at(&base_url, Protocol::OpenAiChat));
         let local = is_local(&base_url);
         self.finish(Draft {
             provider: name,
             model: model.or_else(|| endpoint.default_model.clone()),
             base_url,
             protocol,
+            is_wire_guessed: stated.is_none(),
             quirks: Quirks::default(),
             keys,
             local,
@@ -327,6 +387,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn finish(&self, draft: Draft<'_>) -> Result<Route, ResolveError> {
+        let draft = self.over_chat(draft);
         let provider = draft.provider.to_owned();
         if draft.base_url.is_empty() {
             return Err(ResolveError::NoBaseUrl { provider });
@@ -354,6 +415,7 @@ impl<'a> Resolver<'a> {
             name: ModelName { provider, model },
             base_url,
             protocol: draft.protocol,
+            is_wire_guessed: draft.is_wire_guessed,
             quirks: draft.quirks,
             keys: draft.keys,
             login: draft.login,
@@ -365,6 +427,30 @@ impl<'a> Resolver<'a> {
             extra_body: options.extra_body,
             deadlines: deadlines.or(self.settings.deadlines).resolve(draft.local),
             key_hint: draft.key_hint,
+        })
+    }
+
+    /// A draft for a server that turned out to have chat completions only.
+    fn over_chat<'d>(&self, draft: Draft<'d>) -> Draft<'d> {
+        let base_url = draft.base_url.trim_end_matches('/');
+        let is_known = self.settings.chat_only.contains(base_url);
+        let is_meant = draft.is_wire_guessed && draft.protocol == Protocol::OpenAiResponses;
+        if !is_known || !is_meant {
+            return draft;
+        }
+        Draft {
+            protocol: Protocol::OpenAiChat,
+            quirks: Quirks::default(),
+            ..draft
+        }
+    }
+
+    /// The server that the environment names, with the key that stands beside its address.
+    fn own_server(&self) -> Option<OwnServer> {
+        OWN_SERVER_VARIABLES.iter().find_map(|(address, key)| {
+            let base_url = (self.env)(address)?.expose().to_owned();
+            let key = (self.env)(key).filter(|key| !key.is_empty());
+            Some(OwnServer { base_url, key })
         })
     }
 
@@ -424,17 +510,73 @@ impl<'a> Resolver<'a> {
     }
 }
 
+/// A server that only the environment knows of.
+struct OwnServer {
+    base_url: String,
+    key: Option<Secret>,
+}
+
+/// The variables of a server of one's own: its address and its key. A key goes nowhere but to the address beside it.
+const OWN_SERVER_VARIABLES: &[(&str, &str)] = &[
+    ("CUSTOM_BASE_URL", "CUSTOM_API_KEY"),
+    ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
+];
+
 /// A route before it was checked.
 struct Draft<'a> {
     provider: &'a str,
     model: Option<String>,
     base_url: String,
     protocol: Protocol,
+    is_wire_guessed: bool,
     quirks: Quirks,
     keys: Vec<Secret>,
     local: bool,
     key_hint: String,
     login: Option<LoginServer>,
+}
+
+/// What a provider calls the model that a name means. Whoever gives an address knows what is there.
+fn at_provider(
+    model: Option<String>,
+    provider: &Provider,
+    choice: &ModelChoice,
+) -> Result<Option<String>, ResolveError> {
+    let Some(name) = model else {
+        return Ok(None);
+    };
+    match aliases::meaning(&name, provider) {
+        Meaning::Model(model) if choice.base_url.is_none() => Ok(Some(model.to_owned())),
+        Meaning::Elsewhere if choice.base_url.is_none() => Err(ResolveError::AliasElsewhere {
+            at: aliases::providers_of(&name),
+            alias: name,
+            provider: provider.id.to_owned(),
+        }),
+        _ => Ok(Some(name)),
+    }
+}
+
+/// Splits off what can only be meant as a provider: a word before a colon, where the models of the provider that would be
+/// asked have none, or before a slash, where they have no makers in their names.
+pub fn meant_provider<'m>(provider: &Provider, model: &'m str) -> Option<(&'m str, &'m str)> {
+    /// How names of models begin at some providers, fine-tuned ones at most.
+    const OF_NAMES: &[&str] = &["ft", "models", "tunedModels", "accounts", "publishers"];
+    let is_word = |text: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let is_word =
+            text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_part);
+        is_word && !OF_NAMES.contains(&text)
+    };
+    // On a machine of one's own, `qwen3:8b` is a model and `org/model` a file.
+    if provider.local {
+        return None;
+    }
+    let has_makers = provider.default_model.contains('/') || provider.id == "nous";
+    let by_colon = model.split_once(':');
+    let by_slash = model.split_once('/').filter(|_| !has_makers);
+    let found = [by_colon, by_slash].into_iter().flatten();
+    let mut found = found.filter(|(prefix, rest)| is_word(prefix) && !rest.is_empty());
+    found.next()
 }
 
 /// Says how to get in at a provider that nobody has a key of.
@@ -477,12 +619,13 @@ fn mode(name: Option<&str>) -> Result<Option<Protocol>, ResolveError> {
 fn provider_at(base_url: &str) -> &'static Provider {
     let host = host_of(base_url);
     let at_home = |provider: &&Provider| !provider.local && host_of(provider.base_url) == host;
-    let custom = |provider: &&Provider| provider.id == CUSTOM;
-    let mut table = PROVIDERS.iter();
-    table
-        .find(at_home)
-        .or_else(|| PROVIDERS.iter().find(custom))
-        .unwrap_or(&PROVIDERS[0])
+    PROVIDERS.iter().find(at_home).unwrap_or_else(custom)
+}
+
+/// The provider whose address only the user knows.
+fn custom() -> &'static Provider {
+    let custom = PROVIDERS.iter().find(|provider| provider.id == CUSTOM);
+    custom.unwrap_or(&PROVIDERS[0])
 }
 
 /// Some addresses speak one wire only, whoever the provider is said to be.
@@ -498,301 +641,4 @@ fn protocol_at(base_url: &str, otherwise: Protocol) -> Protocol {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::{DeadlineSettings, ModelOptions};
-    use std::time::Duration;
-
-    fn resolve_with(
-        settings: &ModelSettings,
-        env: &[(&str, &str)],
-    ) -> Result<Resolved, ResolveError> {
-        resolve(settings, &|name| {
-            let found = env.iter().find(|(key, _)| *key == name);
-            found.map(|(_, value)| Secret::new(*value))
-        })
-    }
-
-    fn choosing(provider: &str, model: &str) -> ModelSettings {
-        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        ModelSettings {
-            choice: ModelChoice {
-                provider: some(provider),
-                model: some(model),
-                ..ModelChoice::default()
-            },
-            ..ModelSettings::default()
-        }
-    }
-
-    fn route(settings: &ModelSettings, env: &[(&str, &str)]) -> Route {
-        resolve_with(settings, env).unwrap().primary
-    }
-
-    #[test]
-    fn a_key_in_the_environment_selects_its_provider() {
-        let check = |env: &[(&str, &str)], provider| {
-            assert_eq!(
-                route(&ModelSettings::default(), env).name.provider,
-                provider
-            );
-        };
-        check(&[("OPENAI_API_KEY", "k")], "openai-api");
-        check(&[("GROQ_API_KEY", "k")], "groq");
-        check(
-            &[("OPENAI_API_KEY", "k"), ("OPENROUTER_API_KEY", "k")],
-            "openrouter",
-        );
-        check(&[("GEMINI_API_KEY", "k"), ("LM_API_KEY", "k")], "gemini");
-    }
-
-    #[test]
-    fn nothing_configured_says_what_to_do() {
-        let error = resolve_with(&ModelSettings::default(), &[]).unwrap_err();
-        assert_eq!(error, ResolveError::NoProvider);
-        let hint = error.hint();
-        assert!(hint.contains("OPENROUTER_API_KEY") && hint.contains("hermes model list"));
-        assert!(hint.len() < 160, "{hint}");
-        // An empty variable is not a key.
-        assert!(resolve_with(&ModelSettings::default(), &[("OPENAI_API_KEY", "")]).is_err());
-    }
-
-    #[test]
-    fn a_missing_key_names_its_variable_and_a_typo_its_neighbour() {
-        let error = resolve_with(&choosing("deepseek", ""), &[]).unwrap_err();
-        assert_eq!(error.to_string(), "there is no API key for DeepSeek");
-        assert!(error.hint().contains("DEEPSEEK_API_KEY"));
-        let error = resolve_with(&choosing("antropic", ""), &[]).unwrap_err();
-        assert_eq!(error.hint(), "did you mean anthropic?");
-    }
-
-    #[test]
-    fn a_colon_names_the_provider_only_when_it_is_one() {
-        let env = [("OPENROUTER_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")];
-        let name = |model: &str| route(&choosing("", model), &env).name.to_string();
-        assert_eq!(
-            name("anthropic:claude-opus-4-6"),
-            "anthropic:claude-opus-4-6"
-        );
-        assert_eq!(
-            name("deepseek/deepseek-r1:free"),
-            "openrouter:deepseek/deepseek-r1:free"
-        );
-        // With a provider named, the colon belongs to the model.
-        let named = route(&choosing("openrouter", "anthropic:x"), &env);
-        assert_eq!(named.name.model, "anthropic:x");
-    }
-
-    #[test]
-    fn wires_follow_the_mode_then_the_address_then_the_table() {
-        let protocol = |provider: &str, url: Option<&str>, api_mode: Option<&str>| {
-            let mut settings = choosing(provider, "m");
-            settings.choice.base_url = url.map(str::to_owned);
-            settings.choice.api_mode = api_mode.map(str::to_owned);
-            settings.choice.api_key = Some(Secret::new("k"));
-            route(&settings, &[]).protocol
-        };
-        assert_eq!(protocol("openai", None, None), Protocol::OpenAiResponses);
-        assert_eq!(
-            protocol("openai", None, Some("chat_completions")),
-            Protocol::OpenAiChat
-        );
-        assert_eq!(protocol("openai-chat", None, None), Protocol::OpenAiChat);
-        assert_eq!(
-            protocol("custom", Some("https://api.openai.com/v1"), None),
-            Protocol::OpenAiResponses
-        );
-        assert_eq!(
-            protocol("custom", Some("https://x.example/anthropic/"), None),
-            Protocol::Anthropic
-        );
-        assert_eq!(
-            protocol("", Some("http://127.0.0.1:9/v1"), None),
-            Protocol::OpenAiChat
-        );
-    }
-
-    #[test]
-    fn a_base_url_alone_finds_who_lives_there() {
-        let mut settings = choosing("", "m");
-        settings.choice.base_url = Some("https://api.groq.com/openai/v1".into());
-        assert_eq!(
-            route(&settings, &[("GROQ_API_KEY", "k")]).name.provider,
-            "groq"
-        );
-        settings.choice.base_url = Some("http://192.168.1.5:8080/v1/".into());
-        let route = route(&settings, &[("OPENROUTER_API_KEY", "k")]);
-        assert_eq!(
-            (route.name.provider.as_str(), route.keys.len()),
-            ("custom", 0)
-        );
-        assert_eq!(route.base_url, "http://192.168.1.5:8080/v1");
-    }
-
-    #[test]
-    fn endpoints_of_the_users_own_are_found_by_name() {
-        let mut settings = choosing("custom:lab", "");
-        let endpoint = Endpoint {
-            base_url: "http://10.0.0.7:8000/v1".into(),
-            key_env: Some("LAB_KEY".into()),
-            default_model: Some("qwen3".into()),
-            ..Endpoint::default()
-        };
-        settings.endpoints.insert("lab".into(), endpoint);
-        let options = ProviderOptions {
-            context_length: Some(32_768),
-            ..ProviderOptions::default()
-        };
-        settings.provider_options.insert("lab".into(), options);
-        let route = route(&settings, &[("LAB_KEY", "k")]);
-        assert_eq!(route.name.to_string(), "lab:qwen3");
-        assert_eq!(
-            (route.context_window, route.local, route.keys.len()),
-            (Some(32_768), true, 1)
-        );
-        assert_eq!(route.deadlines.idle, Duration::from_secs(900));
-    }
-
-    #[test]
-    fn options_are_those_of_the_model_then_of_the_provider_by_name_or_address() {
-        let seconds = |total| DeadlineSettings {
-            total: Some(Duration::from_secs(total)),
-            ..DeadlineSettings::default()
-        };
-        let small = ModelOptions {
-            context_length: Some(4_096),
-            deadlines: seconds(5),
-        };
-        let options = ProviderOptions {
-            context_length: Some(32_768),
-            deadlines: seconds(60),
-            models: [("small".to_owned(), small)].into(),
-            ..ProviderOptions::default()
-        };
-        let endpoint = Endpoint {
-            base_url: "http://10.0.0.7:8000/v1/".into(),
-            ..Endpoint::default()
-        };
-        let found = |provider: &str, model: &str, url: Option<&str>| {
-            let mut settings = choosing(provider, model);
-            settings.choice.base_url = url.map(str::to_owned);
-            settings.endpoints.insert("lab".into(), endpoint.clone());
-            settings
-                .provider_options
-                .insert("lab".into(), options.clone());
-            let route = route(&settings, &[]);
-            (
-                route.context_window.unwrap_or_default(),
-                route.deadlines.total.as_secs(),
-            )
-        };
-        assert_eq!(found("lab", "small", None), (4_096, 5));
-        assert_eq!(found("lab", "big", None), (32_768, 60));
-        let address = Some("http://10.0.0.7:8000/v1");
-        assert_eq!(found("custom", "small", address), (4_096, 5));
-        let elsewhere = Some("http://10.0.0.8:8000/v1");
-        assert_eq!(found("custom", "small", elsewhere).1, 1_800);
-    }
-
-    #[test]
-    fn a_window_is_what_is_set_or_stated_or_known_and_never_a_guess() {
-        let window = |url: &str, model: &str, stated: Option<u64>| {
-            let mut settings = choosing("custom", model);
-            settings.choice.base_url = Some(format!("{url}/"));
-            let models = stated.map(|tokens| (model.to_owned(), tokens));
-            let models = models.into_iter().collect();
-            settings.stated_windows.insert(url.to_owned(), models);
-            route(&settings, &[]).context_window
-        };
-        let (near, far) = ("http://127.0.0.1:8080/v1", "https://models.example/v1");
-        assert_eq!(window(near, "qwen3:8b", None), None);
-        assert_eq!(window(near, "qwen3:8b", Some(4_096)), Some(4_096));
-        assert_eq!(window(far, "claude-haiku-4.5", None), Some(200_000));
-        assert_eq!(
-            window(far, "claude-haiku-4.5", Some(100_000)),
-            Some(100_000)
-        );
-        assert_eq!(window(far, "who-knows", None), None);
-    }
-
-    #[test]
-    fn every_key_of_a_provider_joins_its_pool_once() {
-        let mut settings = choosing("zai", "");
-        settings
-            .stored_keys
-            .insert("zai".into(), vec![Secret::new("b"), Secret::new("c")]);
-        let route = route(&settings, &[("GLM_API_KEY", "a"), ("ZAI_API_KEY", "b")]);
-        let keys: Vec<_> = route.keys.iter().map(Secret::expose).collect();
-        assert_eq!(keys, ["a", "b", "c"]);
-    }
-
-    #[test]
-    fn a_login_stands_for_a_key_and_goes_to_its_provider_only() {
-        let login = |settings: &ModelSettings, env: &[(&str, &str)]| {
-            let route = route(settings, env);
-            (route.name.provider, route.login.is_some())
-        };
-        let mut settings = choosing("", "");
-        settings.logins = vec!["nous".into()];
-        assert_eq!(login(&settings, &[]), ("nous".into(), true));
-        // Who has a key wants it used.
-        assert_eq!(login(&settings, &[("GROQ_API_KEY", "k")]).0, "groq");
-        let with_key = [("NOUS_API_KEY", "k")];
-        assert_eq!(login(&settings, &with_key), ("nous".into(), false));
-        let mut at = |url: &str| {
-            settings.choice.provider = Some("nous".into());
-            settings.choice.base_url = Some(url.into());
-            login(&settings, &[]).1
-        };
-        assert!(at("https://inference-api.nousresearch.com/v1/"));
-        for url in [
-            "http://inference-api.nousresearch.com/v1",
-            "https://nousresearch.example/v1",
-            "http://127.0.0.1:9/v1",
-        ] {
-            assert!(!at(url), "{url}");
-        }
-    }
-
-    #[test]
-    fn who_is_not_logged_in_is_told_how_to() {
-        let error = resolve_with(&choosing("xai-oauth", ""), &[("XAI_API_KEY", "k")]).unwrap_err();
-        assert_eq!(error.hint(), "log in with `hermes auth add xai-oauth`");
-        let error = resolve_with(&choosing("nous", ""), &[]).unwrap_err();
-        assert!(error.hint().ends_with("or set NOUS_API_KEY"), "{error}");
-    }
-
-    #[test]
-    fn a_fallback_without_a_key_is_a_warning() {
-        let mut settings = choosing("openrouter", "m");
-        let fallback = |provider: &str| ModelChoice {
-            provider: Some(provider.into()),
-            ..ModelChoice::default()
-        };
-        settings.fallbacks = vec![fallback("groq"), fallback("anthropic")];
-        let env = [("OPENROUTER_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")];
-        let resolved = resolve_with(&settings, &env).unwrap();
-        assert_eq!(resolved.fallbacks.len(), 1);
-        assert!(resolved.warnings[0].contains("GROQ_API_KEY"));
-    }
-
-    #[test]
-    fn nonsense_is_refused_with_what_is_known() {
-        let mut settings = choosing("ollama", "m");
-        settings.reasoning_effort = Some("extreme".into());
-        let error = resolve_with(&settings, &[]).unwrap_err();
-        assert_eq!(error.to_string(), "unknown reasoning effort `extreme`");
-        settings.reasoning_effort = None;
-        settings.choice.base_url = Some("127.0.0.1:11434".into());
-        let error = resolve_with(&settings, &[]).unwrap_err();
-        assert!(error.hint().contains("http://"));
-        assert!(matches!(
-            resolve_with(&choosing("ollama", ""), &[]),
-            Err(ResolveError::NoModel { .. })
-        ));
-        assert!(matches!(
-            resolve_with(&choosing("custom", "m"), &[]),
-            Err(ResolveError::NoBaseUrl { .. })
-        ));
-    }
-}
+mod tests;

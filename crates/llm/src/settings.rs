@@ -1,6 +1,6 @@
 //! What the user said about models, and the route that makes of it. Plain data: `resolve` turns one into the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hermes_core::{ModelDeadlines, ModelName, Secret};
@@ -12,6 +12,9 @@ use crate::providers::{Protocol, Quirks};
 
 /// Attempts at one provider before the next one is asked, unless set: `agent.api_max_retries`.
 pub const ATTEMPTS_MAX: u32 = 3;
+
+/// How long one request waits because the provider says so, unless set.
+pub const RETRY_MAX: Duration = Duration::from_secs(300);
 
 /// The settings of one model, before anything is looked up.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +31,8 @@ pub struct ModelSettings {
     pub provider_options: BTreeMap<String, ProviderOptions>,
     /// What servers said of their models when they were asked for a list.
     pub stated_windows: StatedWindows,
+    /// The addresses of servers that turned out to have chat completions only.
+    pub chat_only: BTreeSet<String>,
     /// Whom to ask when the first choice fails, in order.
     pub fallbacks: Vec<ModelChoice>,
     /// Keys that were stored rather than set in the environment, by provider id.
@@ -37,6 +42,8 @@ pub struct ModelSettings {
     pub strategy: Strategy,
     pub deadlines: DeadlineSettings,
     pub attempts_max: Option<u32>,
+    /// How long one request may wait, all in all, because the provider says so: `agent.retry_minutes`.
+    pub retry_max: Option<Duration>,
 }
 
 /// One way to name a model.
@@ -91,6 +98,8 @@ pub struct ModelOptions {
 pub struct DeadlineSettings {
     pub connect: Option<Duration>,
     pub first_byte: Option<Duration>,
+    /// As long as `first_byte` unless set.
+    pub first_token: Option<Duration>,
     pub idle: Option<Duration>,
     pub total: Option<Duration>,
 }
@@ -101,6 +110,8 @@ pub struct Route {
     pub name: ModelName,
     pub base_url: String,
     pub protocol: Protocol,
+    /// Nobody said which wire it is: the server may turn out to speak another one.
+    pub is_wire_guessed: bool,
     pub quirks: Quirks,
     /// At least one for hosted providers without a login; local servers mostly have none.
     pub keys: Vec<Secret>,
@@ -148,10 +159,11 @@ impl Effort {
 
 impl DeadlineSettings {
     /// These, and where they say nothing, `others`.
-    pub(crate) fn or(self, others: Self) -> Self {
+    pub fn or(self, others: Self) -> Self {
         Self {
             connect: self.connect.or(others.connect),
             first_byte: self.first_byte.or(others.first_byte),
+            first_token: self.first_token.or(others.first_token),
             idle: self.idle.or(others.idle),
             total: self.total.or(others.total),
         }
@@ -162,6 +174,10 @@ impl DeadlineSettings {
         ModelDeadlines {
             connect: self.connect.unwrap_or(default.connect),
             first_byte: self.first_byte.unwrap_or(default.first_byte),
+            first_token: self
+                .first_token
+                .or(self.first_byte)
+                .unwrap_or(default.first_token),
             idle: self.idle.unwrap_or(default.idle),
             total: self.total.unwrap_or(default.total),
         }
@@ -173,6 +189,8 @@ const DEADLINES: ModelDeadlines = ModelDeadlines {
     connect: Duration::from_secs(10),
     // A model reads the whole prompt before it says anything.
     first_byte: Duration::from_secs(120),
+    // A server that says it is busy may have a queue.
+    first_token: Duration::from_secs(300),
     // Some models fall silent while they reason.
     idle: Duration::from_secs(180),
     // Half an hour at 40 tokens a second is more than most output limits allow.
@@ -182,6 +200,7 @@ const DEADLINES: ModelDeadlines = ModelDeadlines {
 /// A local server loads its model and reads the whole prompt on a CPU before the first token comes.
 const LOCAL_DEADLINES: ModelDeadlines = ModelDeadlines {
     first_byte: Duration::from_secs(900),
+    first_token: Duration::from_secs(900),
     idle: Duration::from_secs(900),
     ..DEADLINES
 };

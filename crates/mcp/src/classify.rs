@@ -2,15 +2,20 @@
 //!
 //! Pure. The rule behind every line: a request that may have run is never called "not run".
 
+mod words;
+
 use std::time::Duration;
 
-use crate::failure::{Failure, HttpAnswer};
+use crate::failure::{Credentials, Failure, HttpAnswer};
+use words::{is_reported_loss, says_session_lost};
 
 /// What a failed request means for whoever sent it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// The server forgot our session and refused the request.
     SessionLost,
+    /// It says so, but a tool may have said it: true only if the session does not answer a ping.
+    SessionDoubted,
     /// The server does not accept our credentials.
     Auth,
     /// The server asked us to come back later.
@@ -42,18 +47,8 @@ pub(crate) enum SessionUse {
     Sessionless,
 }
 
-/// What servers say when they have forgotten a session. Deliberately short: a tool may speak of sessions of its own.
-const SESSION_LOST_PHRASES: &[&str] = &[
-    "invalid or expired session",
-    "session expired",
-    "expired session",
-    "session not found",
-    "unknown session",
-    "session terminated",
-];
-
-/// A longer text that contains a phrase is about something else.
-const PHRASE_TEXT_CHARS_MAX: usize = 200;
+/// The code of an error that names a session nobody knows.
+const SESSION_NOT_FOUND: i32 = -32001;
 
 /// For a rate limit that does not say how long.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -64,12 +59,11 @@ pub(crate) fn classify(failure: &Failure, session: SessionUse) -> Class {
         Failure::Unreachable { .. } | Failure::Misconfigured { .. } => Class::NotExecuted,
         Failure::NeedsLogin { .. } => Class::Auth,
         Failure::Http(answer) => classify_http(answer),
-        Failure::Rpc { message: text, .. } | Failure::Reported { text } => {
-            match session == SessionUse::Session && says_session_lost(text) {
-                true => Class::SessionLost,
-                false => Class::Answered,
-            }
-        }
+        Failure::Rpc { message: text, .. } | Failure::Reported { text } => match session {
+            SessionUse::Session if says_session_lost(text) => Class::SessionDoubted,
+            SessionUse::Sessionless if is_reported_loss(text) => Class::SessionLost,
+            _ => Class::Answered,
+        },
         Failure::VisitWanted { .. } => Class::Answered,
         Failure::NotMcp { .. }
         | Failure::Cut { .. }
@@ -78,10 +72,20 @@ pub(crate) fn classify(failure: &Failure, session: SessionUse) -> Class {
     }
 }
 
+/// Returns what a failure means when it is known not to be about our session.
+pub(crate) fn classify_beside_session(failure: &Failure) -> Class {
+    match failure {
+        Failure::Rpc { .. } | Failure::Reported { .. } => Class::Answered,
+        Failure::Http(answer) => classify_status(answer),
+        failure => classify(failure, SessionUse::Sessionless),
+    }
+}
+
 /// Returns what the failure says about the connection.
 pub(crate) fn health(failure: &Failure, class: Class) -> Health {
     match (class, failure) {
         (Class::SessionLost, _) => Health::Lost,
+        (Class::SessionDoubted, _) => Health::Doubtful,
         (Class::NotExecuted, Failure::Http(_)) => Health::Doubtful,
         (Class::NotExecuted, _) => Health::Lost,
         (Class::OutcomeUnknown, Failure::Unreadable { .. }) => Health::Sound,
@@ -98,9 +102,13 @@ fn classify_http(answer: &HttpAnswer) -> Class {
     if let (401 | 403, Some(_)) = (answer.status, &answer.challenge) {
         return Class::Auth;
     }
-    if answer.session_sent && is_session_refusal(answer) {
-        return Class::SessionLost;
+    if let Some(class) = session_refusal(answer) {
+        return class;
     }
+    classify_status(answer)
+}
+
+fn classify_status(answer: &HttpAnswer) -> Class {
     match answer.status {
         401 | 403 => Class::Auth,
         429 => Class::RateLimited {
@@ -118,28 +126,33 @@ fn classify_http(answer: &HttpAnswer) -> Class {
     }
 }
 
-fn is_session_refusal(answer: &HttpAnswer) -> bool {
+/// Returns what a refusal says about our session, if it may be about that at all.
+fn session_refusal(answer: &HttpAnswer) -> Option<Class> {
+    let rpc = answer.rpc.as_ref().map(|(_, message)| message.as_str());
+    if !answer.session_sent {
+        let says = rpc.is_some_and(is_reported_loss) || is_reported_loss(&answer.body);
+        let is_refusal = matches!(answer.status, 400 | 404 | 409 | 410);
+        return (is_refusal && says).then_some(Class::SessionLost);
+    }
     let mentions_session = || {
-        let rpc = answer.rpc.as_ref().map_or("", |(_, message)| message);
-        contains_ignoring_case(rpc, "session") || contains_ignoring_case(&answer.body, "session")
+        contains_ignoring_case(rpc.unwrap_or_default(), "session")
+            || contains_ignoring_case(&answer.body, "session")
     };
     match answer.status {
-        401 | 404 | 410 => true,
-        400 | 409 | 503 => mentions_session(),
-        _ => answer
-            .rpc
-            .as_ref()
-            .is_some_and(|(_, message)| says_session_lost(message)),
+        401 if answer.credentials == Credentials::Refused => None,
+        401 => Some(Class::SessionLost),
+        // The status that the protocol has for this. An error of another kind may be the tool's own.
+        404 | 410 => match &answer.rpc {
+            Some((code, message)) if *code != SESSION_NOT_FOUND && !says_session_lost(message) => {
+                Some(Class::SessionDoubted)
+            }
+            _ => Some(Class::SessionLost),
+        },
+        400 | 409 | 503 => mentions_session().then_some(Class::SessionDoubted),
+        _ => rpc
+            .is_some_and(says_session_lost)
+            .then_some(Class::SessionDoubted),
     }
-}
-
-/// Returns whether a short text is one of the known ways to say that a session is gone.
-fn says_session_lost(text: &str) -> bool {
-    let text = text.trim();
-    text.chars().count() <= PHRASE_TEXT_CHARS_MAX
-        && SESSION_LOST_PHRASES
-            .iter()
-            .any(|phrase| contains_ignoring_case(text, phrase))
 }
 
 fn contains_ignoring_case(text: &str, phrase: &str) -> bool {

@@ -1,6 +1,7 @@
 //! All servers together: start, look, change, stop.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -11,11 +12,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 
+use crate::known::Remembered;
 use crate::respond::{Means, Models};
 use crate::roster::{Commons, Reloaded, Roster};
 use crate::server::Server;
 use crate::settings::ServerSettings;
-use crate::status::{ServerEvent, ServerStatus};
+use crate::status::{ServerEvent, ServerState, ServerStatus};
 use crate::tool::tools_of;
 use crate::view::View;
 use crate::wake::Wake;
@@ -51,6 +53,8 @@ pub struct McpPorts {
     pub clock: Arc<dyn Clock>,
     /// Our own environment; servers get the few harmless variables of it.
     pub environment: Vec<(String, String)>,
+    /// What servers offered last. Without it, each has to be waited for.
+    pub remembered: Option<Arc<Remembered>>,
 }
 
 impl McpPorts {
@@ -67,6 +71,7 @@ impl McpPorts {
             random,
             clock,
             environment: Vec::new(),
+            remembered: None,
         }
     }
 
@@ -94,6 +99,17 @@ pub struct OfferedTool {
     pub description: String,
     /// Whether the settings let models see it.
     pub is_wanted: bool,
+}
+
+/// A server that is to be used, and that nobody has ever seen the tools of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unseen {
+    pub name: String,
+    pub state: ServerState,
+    /// How long it may take to connect.
+    pub connect_timeout: Duration,
+    /// Why it is not there, as far as that is known.
+    pub last_error: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -138,27 +154,79 @@ impl Mcp {
         // Tasks of earlier reloads have ended by now, or go on.
         while tasks.try_join_next().is_some() {}
         let mut roster = self.roster.write().unwrap_or_else(PoisonError::into_inner);
-        roster.replace(settings, &self.commons, &mut tasks)
+        let reloaded = roster.replace(settings, &self.commons, &mut tasks);
+        // Whoever changed the settings may have mended more than them: those that are away are tried at once.
+        for server in roster.servers() {
+            server.hasten();
+        }
+        reloaded
     }
 
     /// Returns the tools of all servers, waiting at most `wait_max` for those that have not been listed yet.
     ///
     /// A server that is away keeps the tools it had; one that was never reached has none.
     pub async fn tools(&self, wait_max: Duration) -> Vec<Arc<dyn Tool>> {
-        let deadline = Instant::now() + wait_max;
+        self.wait_for_unseen(|_| wait_max).await;
+        self.tools_now()
+    }
+
+    /// Returns the tools of all servers as far as they are known, from an earlier run if need be.
+    pub fn tools_now(&self) -> Vec<Arc<dyn Tool>> {
         let mut taken = HashSet::new();
         let mut tools = Vec::new();
         for server in &self.servers() {
-            let mut view = server.watch();
-            let is_known = |view: &View| view.offer.is_some() || view.state.is_hopeless();
-            // Late servers are simply not there yet.
-            let _ = timeout_at(deadline, view.wait_for(is_known)).await;
             let offer = server.view().offer.clone();
             if let Some(offer) = offer {
                 tools.extend(tools_of(server, &offer, &mut taken));
             }
         }
         tools
+    }
+
+    /// Returns a number that changes with [`Mcp::tools_now`].
+    pub fn tools_version(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for server in &self.servers() {
+            Arc::as_ptr(server).hash(&mut hasher);
+            server
+                .view()
+                .offer
+                .as_ref()
+                .map(Arc::as_ptr)
+                .hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// Waits for each server whose tools nobody has ever seen, as long as `patience` allows and there is hope.
+    pub async fn wait_for_unseen(&self, patience: impl Fn(&Unseen) -> Duration) {
+        let started = Instant::now();
+        for server in &self.servers() {
+            let mut views = server.watch();
+            while let Some(unseen) = unseen(server).filter(|server| !server.state.is_hopeless()) {
+                // Patience may end with the first attempt, so each change is looked at.
+                let changed = timeout_at(started + patience(&unseen), views.changed()).await;
+                if !matches!(changed, Ok(Ok(()))) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Waits at most `wait_max` for lists that are newer than those of an earlier run.
+    pub async fn wait_for_fresh(&self, wait_max: Duration) {
+        let deadline = Instant::now() + wait_max;
+        for server in &self.servers() {
+            let mut view = server.watch();
+            let is_fresh = |view: &View| view.is_listed || view.state.is_hopeless();
+            // What was known before will do.
+            let _ = timeout_at(deadline, view.wait_for(is_fresh)).await;
+        }
+    }
+
+    /// Returns the servers that are to be used, but whose tools nobody has ever seen.
+    pub fn unseen(&self) -> Vec<Unseen> {
+        self.servers().iter().filter_map(unseen).collect()
     }
 
     /// Returns every tool a server listed last, also those the user does not want; none before it was reached.
@@ -221,6 +289,16 @@ impl Mcp {
         // One that still hangs after this has lost its token, if it had been given one, in any case.
         let _ = timeout(RENEWALS_WAIT, renewals.wait()).await;
     }
+}
+
+fn unseen(server: &Arc<Server>) -> Option<Unseen> {
+    let view = server.view();
+    (server.settings.enabled && view.offer.is_none()).then(|| Unseen {
+        name: server.settings.name.clone(),
+        state: view.state.clone(),
+        connect_timeout: server.settings.connect_timeout,
+        last_error: view.last_error.clone(),
+    })
 }
 
 async fn watch_for_sleep(wake: Arc<Wake>, stop: CancellationToken) {

@@ -228,11 +228,20 @@ fn advice(failure: &Failure, settings: &ServerSettings) -> String {
         | Failure::NotMcp { .. } => format!(
             "`mcp_servers.{name}.url` leads to something else; the path is often /mcp or /sse"
         ),
+        Failure::Http(HttpAnswer {
+            status: 300..=399, ..
+        }) => format!(
+            "it has moved: put the address it points to into `mcp_servers.{name}.url`; or, if that is the sign-in page \
+             of a network or of a company, sign in there with a browser first"
+        ),
         Failure::Http(HttpAnswer { status: 429, .. }) => "wait a little; it is asked too often".to_owned(),
         Failure::Http(_) => "the server itself fails; its own log says why".to_owned(),
         Failure::Misconfigured { cause } if cause.contains("certificate") => {
             "this machine does not trust its certificate: have it renewed, or name its authority in the settings"
                 .to_owned()
+        }
+        Failure::Misconfigured { cause } if cause.contains("of the protocol") => {
+            "update the server, or Hermes".to_owned()
         }
         Failure::Misconfigured { .. } => format!("put `mcp_servers.{name}` right: `hermes config edit`"),
         Failure::Timeout { .. } => format!(
@@ -272,6 +281,8 @@ mod tests {
             (http(401), Phase::Http, "headers"),
             (http(404), Phase::Http, "path"),
             (http(500), Phase::Http, "its own log"),
+            (http(302), Phase::Http, "it has moved"),
+            (http(308), Phase::Http, "mcp_servers.s.url"),
             (untrusted, Phase::Encryption, "certificate"),
             (late, Phase::Handshake, "connect_timeout"),
         ] {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
+use hermes_core::text::shorten;
 use hermes_core::tool::BoxFuture;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
@@ -25,6 +26,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::auth::Keeper;
 use crate::classify::SessionUse;
 use crate::client::McpPorts;
+use crate::expected::Expected;
 use crate::failure::Failure;
 use crate::handler::Handler;
 use crate::http::{Address, Drained, HttpClient, SseTransport};
@@ -33,7 +35,7 @@ use crate::log::ServerLog;
 use crate::respond::Respondent;
 use crate::settings::{HttpWire, LogLevel, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{Lines, MalwareCheck, Process, Program, Written, child_environment};
+use crate::stdio::{Effort, Lines, MalwareCheck, Process, Program, Written, child_environment};
 use found::{Era, WireFound};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
@@ -41,6 +43,9 @@ const OWN_REQUESTS_MAX: usize = 4;
 
 /// For the end of what a program wrote, after it has ended.
 const LAST_WORDS_WAIT: Duration = Duration::from_millis(100);
+
+/// Of a version that is none, this much is shown.
+const VERSION_CHARS_MAX: usize = 40;
 
 /// How long a server may take to change how much it logs.
 const LOG_LEVEL_WAIT: Duration = Duration::from_secs(5);
@@ -58,6 +63,11 @@ pub(crate) trait Dial: Send + Sync {
 
     /// Whether the old connection must be gone before a new one is made.
     fn is_exclusive(&self) -> bool;
+
+    /// How many programs an attempt may start.
+    fn starts(&self) -> usize {
+        usize::from(self.is_exclusive())
+    }
 }
 
 /// What ties a connection to its supervisor.
@@ -76,6 +86,8 @@ pub(crate) struct Connection {
     pub(crate) in_flight: InFlight,
     /// What went into the pipe, if it is one.
     pub(crate) written: Option<Written>,
+    /// How much a program has worked so far, if it is one.
+    pub(crate) effort: Option<Effort>,
     /// Keeps what a program writes to standard error while the connection lasts.
     pub(crate) copier: JoinSet<()>,
 }
@@ -168,6 +180,7 @@ impl Dialer {
         let (process, pipes) = Process::start(program)?;
         let mut copier = JoinSet::new();
         copier.spawn(log.clone().copy(pipes.stderr));
+        let effort = process.effort();
         let transport = Lines::new(pipes.stdout, pipes.stdin, Some(process));
         let (noise, written) = (transport.noise(), transport.written());
         let greeted = handshake(self.handler(wires), transport, wires, era);
@@ -176,6 +189,7 @@ impl Dialer {
             Ok(mut connection) => {
                 connection.copier = copier;
                 connection.written = Some(written);
+                connection.effort = Some(effort);
                 Ok(connection)
             }
             Err(failure) => {
@@ -343,6 +357,15 @@ impl Dial for Dialer {
     fn is_exclusive(&self) -> bool {
         matches!(self.settings.transport, TransportSettings::Stdio { .. })
     }
+
+    fn starts(&self) -> usize {
+        match (self.is_exclusive(), self.era.known()) {
+            (false, _) => 0,
+            // The second is asked without the question that the first may have choked on.
+            (true, Protocol::Auto) => 2,
+            (true, _) => 1,
+        }
+    }
 }
 
 /// Returns whether the handshake may have failed because the server did not understand `server/discover`.
@@ -366,10 +389,17 @@ pub(crate) async fn handshake(
     era: Protocol,
 ) -> Result<Connection, Failure> {
     let in_flight = handler.in_flight();
-    let service =
-        serve_client_with_lifecycle_and_ct(handler, transport, lifecycle(era), wires.stop.clone())
-            .await
-            .map_err(Failure::from_handshake)?;
+    let service = serve_client_with_lifecycle_and_ct(
+        handler,
+        Expected::new(transport),
+        lifecycle(era),
+        wires.stop.clone(),
+    )
+    .await
+    .map_err(Failure::from_handshake)?;
+    if let Some(info) = service.peer_info() {
+        refuse_unknown(&info.protocol_version)?;
+    }
     // A cached answer would make a dead server look alive.
     let no_cache = ClientCacheConfig::disabled();
     service.set_response_cache_config(no_cache).await;
@@ -378,7 +408,27 @@ pub(crate) async fn handshake(
         session: SessionUse::Sessionless,
         in_flight,
         written: None,
+        effort: None,
         copier: JoinSet::new(),
+    })
+}
+
+/// Fails for a version of the protocol that nobody here has read.
+fn refuse_unknown(version: &ProtocolVersion) -> Result<(), Failure> {
+    if ProtocolVersion::KNOWN_VERSIONS.contains(version) {
+        return Ok(());
+    }
+    let known: Vec<&str> = ProtocolVersion::KNOWN_VERSIONS
+        .iter()
+        .map(ProtocolVersion::as_str)
+        .collect();
+    let version = shorten(version.as_str(), VERSION_CHARS_MAX);
+    Err(Failure::Misconfigured {
+        cause: format!(
+            "it answers with version `{version}` of the protocol, which we do not speak (we speak {}); update whichever \
+             of the two is older",
+            known.join(", ")
+        ),
     })
 }
 

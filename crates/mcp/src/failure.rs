@@ -79,6 +79,7 @@ pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     /// Whether the request carried a session id.
     pub(crate) session_sent: bool,
+    pub(crate) credentials: Credentials,
     /// `WWW-Authenticate`.
     pub(crate) challenge: Option<String>,
     pub(crate) retry_after: Option<Duration>,
@@ -86,6 +87,16 @@ pub(crate) struct HttpAnswer {
     pub(crate) body: String,
     /// The JSON-RPC error in the body, whatever its id was.
     pub(crate) rpc: Option<(i32, String)>,
+}
+
+/// What is known of the credentials that a refused request carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Credentials {
+    /// Nothing, or that the server takes them when there is no session.
+    #[default]
+    Unsuspected,
+    /// The server refuses them also when there is no session.
+    Refused,
 }
 
 impl Failure {

@@ -9,7 +9,11 @@ use hermes_core::{
     Ask, CancellationToken, Person, Progress, Response, SessionId, Spending, ToolContext,
 };
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
-use tokio::time::Instant;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+
+/// Whoever calls something off does not wait longer to hear whether the server knows.
+const TELL_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// A call that is under way.
 #[derive(Debug)]
@@ -22,8 +26,25 @@ pub(crate) struct Call {
     stop: CancellationToken,
     /// When the server last said something about it.
     heard: Mutex<Instant>,
+    /// When it last told of its progress.
+    spoke: Mutex<Option<Instant>>,
     /// How many answers of ours the server waits for.
     asked: AtomicUsize,
+    sent: Mutex<Sent>,
+}
+
+/// How far a call has come that is called off.
+#[derive(Debug, Default)]
+pub(crate) enum Sent {
+    /// Nothing of it has left.
+    #[default]
+    Nothing,
+    /// It is with the server.
+    Whole,
+    /// The server has answered it; perhaps another is to follow.
+    Answered,
+    /// The server is being told that nobody waits any more; gets whether it was.
+    CalledOff(oneshot::Receiver<bool>),
 }
 
 impl Call {
@@ -36,6 +57,8 @@ impl Call {
             person: cx.person.clone(),
             stop: cx.stop.clone(),
             heard: Mutex::new(Instant::now()),
+            spoke: Mutex::default(),
+            sent: Mutex::default(),
             asked: AtomicUsize::new(0),
         })
     }
@@ -64,10 +87,41 @@ impl Call {
         }
     }
 
+    /// Notes how far it has come.
+    pub(crate) fn is_sent(&self, sent: Sent) {
+        *lock(&self.sent) = sent;
+    }
+
+    /// Returns how far it had come when it was called off, and what the server knows of that.
+    pub(crate) async fn called_off(&self) -> CalledOff {
+        let sent = std::mem::take(&mut *lock(&self.sent));
+        match sent {
+            Sent::Nothing => CalledOff::BeforeItWasSent,
+            Sent::Whole => CalledOff::Untold,
+            Sent::Answered => CalledOff::AfterAnAnswer,
+            Sent::CalledOff(told) => match timeout(TELL_WAIT_MAX, told).await {
+                Ok(Ok(true)) => CalledOff::Told,
+                _ => CalledOff::Untold,
+            },
+        }
+    }
+
     /// Notes a sign of life.
     pub(crate) fn hear(&self) {
         *lock(&self.heard) = Instant::now();
     }
+}
+
+/// What a server knows of a call that was called off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CalledOff {
+    /// Nothing, and there is nothing to know.
+    BeforeItWasSent,
+    Told,
+    /// It is not at work on it.
+    AfterAnAnswer,
+    /// Nobody knows: the word about it did not get through in time.
+    Untold,
 }
 
 pub(crate) struct IsAsked<'a>(&'a Call);
@@ -113,11 +167,20 @@ impl InFlight {
             return;
         };
         call.hear();
+        *lock(&call.spoke) = Some(Instant::now());
         call.progress.show(match (&notice.message, notice.total) {
             (Some(message), _) => message.clone(),
             (None, Some(total)) => format!("{} of {total}", notice.progress),
             (None, None) => notice.progress.to_string(),
         });
+    }
+
+    /// Returns whether the server told of progress since then, or waits for an answer of ours.
+    pub(crate) fn has_spoken_since(&self, since: Instant) -> bool {
+        lock(&self.0).iter().any(|UnderWay { call, .. }| {
+            let spoke = *lock(&call.spoke);
+            spoke >= Some(since) || call.asked.load(Ordering::Relaxed) > 0
+        })
     }
 
     /// Finds the call that a server's question belongs to. It does not say, so there is an answer only if all calls are
@@ -178,7 +241,7 @@ pub(crate) mod tests {
             person: Person::default(),
             delegates: Delegates::default(),
             spending: Spending::default(),
-            previous: None,
+            state: None,
             toolbox: Toolbox::default(),
             reader: Reader::default(),
             agreement: Agreement::default(),

@@ -10,6 +10,7 @@
 mod auth;
 mod client;
 mod diagnose;
+mod known;
 mod roster;
 mod settings;
 mod status;
@@ -18,6 +19,7 @@ mod server;
 mod supervisor;
 
 mod classify;
+mod expected;
 mod failure;
 mod keepalive;
 mod pace;
@@ -31,6 +33,7 @@ mod dial;
 mod handler;
 mod http;
 mod in_flight;
+mod listed;
 mod listen;
 mod message;
 mod probe;
@@ -50,8 +53,9 @@ mod utility;
 mod serve;
 
 pub use auth::{Callback, CallbackError, Login, LoginError, Returned, forget_login};
-pub use client::{Mcp, McpPorts, OfferedTool, UnknownServer};
+pub use client::{Mcp, McpPorts, OfferedTool, UnknownServer, Unseen};
 pub use diagnose::{Fault, Phase, Step, diagnose};
+pub use known::Remembered;
 pub use respond::Models;
 pub use rest::RestSettings;
 pub use roster::Reloaded;

@@ -13,18 +13,11 @@ const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 const LOSSES_WINDOW: Duration = Duration::from_secs(60);
 /// So many losses are bad luck and healed at once; more are a pattern and wait.
 const LOSSES_FREE: usize = 3;
-/// So many ends of a program are a crash loop.
-const CRASHES_MAX: usize = 5;
-const CRASH_LOOP_WAIT: Duration = Duration::from_secs(30);
+/// A program that ends again and again is started at most so often in the window, however many callers wait.
+const STARTS_MAX: usize = 5;
+const STARTS_WINDOW: Duration = Duration::from_secs(60);
 /// However many callers wait, attempts are this far apart.
 const DEMAND_GAP: Duration = Duration::from_secs(1);
-
-/// Whether what was lost was a process that we would start again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lost {
-    Connection,
-    Process,
-}
 
 #[derive(Debug)]
 pub(crate) struct Pace {
@@ -32,6 +25,10 @@ pub(crate) struct Pace {
     /// Failed attempts since the last healthy time.
     failures: u32,
     losses: VecDeque<Instant>,
+    /// When programs were started that nobody told to end.
+    starts: VecDeque<Instant>,
+    /// How many the next attempt may start.
+    starts_next: usize,
     connected_at: Option<Instant>,
     attempted_at: Option<Instant>,
     /// Before this instant not even a waiting caller may cause an attempt.
@@ -44,6 +41,8 @@ impl Pace {
             backoff,
             failures: 0,
             losses: VecDeque::new(),
+            starts: VecDeque::new(),
+            starts_next: 0,
             connected_at: None,
             attempted_at: None,
             not_before: None,
@@ -55,12 +54,53 @@ impl Pace {
         self.failures + 1
     }
 
-    pub(crate) fn attempting(&mut self, now: Instant) {
+    /// An attempt begins, which may start so many programs.
+    pub(crate) fn attempting(&mut self, now: Instant, starts: usize) {
         self.attempted_at = Some(now);
         self.not_before = None;
+        self.starts.extend(std::iter::repeat_n(now, starts));
+        self.starts_next = starts;
+        while self
+            .starts
+            .front()
+            .is_some_and(|at| now - *at > STARTS_WINDOW)
+        {
+            self.starts.pop_front();
+        }
+    }
+
+    /// Takes back the starts of the last attempt: there was no program to start.
+    pub(crate) fn not_started(&mut self) {
+        self.take_back(self.starts_next);
+    }
+
+    /// Takes back the last start: we ended the program ourselves, and will need it again.
+    pub(crate) fn rested(&mut self) {
+        self.take_back(1);
+    }
+
+    fn take_back(&mut self, starts: usize) {
+        let rest = self.starts.len().saturating_sub(starts);
+        self.starts.truncate(rest);
+    }
+
+    /// Returns when the next attempt may start what it may start.
+    fn start_allowed(&self) -> Option<Instant> {
+        let room = STARTS_MAX.saturating_sub(self.starts_next);
+        let surplus = self.starts.len().checked_sub(room + 1)?;
+        let blocking = self.starts.get(surplus).filter(|_| self.starts_next > 0)?;
+        Some(*blocking + STARTS_WINDOW)
+    }
+
+    /// Puts an attempt off until it may start its programs.
+    fn allowed(&self, due: Instant) -> Instant {
+        self.start_allowed().map_or(due, |at| at.max(due))
     }
 
     pub(crate) fn connected(&mut self, now: Instant) {
+        // It took one start, as far as we know, and the next attempt knows better what to say.
+        self.take_back(self.starts_next.saturating_sub(1));
+        self.starts_next = self.starts_next.min(1);
         self.connected_at = Some(now);
     }
 
@@ -68,11 +108,11 @@ impl Pace {
     pub(crate) fn failed(&mut self, now: Instant, random: &Random) -> Instant {
         let wait = self.backoff.wait(self.failures, random);
         self.failures = self.failures.saturating_add(1);
-        now + wait
+        self.allowed(now + wait)
     }
 
     /// Counts a lost connection and returns when the next attempt is due.
-    pub(crate) fn lost(&mut self, now: Instant, what: Lost, random: &Random) -> Instant {
+    pub(crate) fn lost(&mut self, now: Instant, random: &Random) -> Instant {
         let was_healthy = self
             .connected_at
             .take()
@@ -89,13 +129,10 @@ impl Pace {
         {
             self.losses.pop_front();
         }
-        if what == Lost::Process && self.losses.len() >= CRASHES_MAX {
-            return self.pause(now, CRASH_LOOP_WAIT);
-        }
-        match self.losses.len().checked_sub(LOSSES_FREE + 1) {
+        self.allowed(match self.losses.len().checked_sub(LOSSES_FREE + 1) {
             None => now,
             Some(surplus) => now + self.backoff.wait(surplus as u32, random),
-        }
+        })
     }
 
     /// Returns whether connections are lost so often that it is a pattern.
@@ -113,7 +150,7 @@ impl Pace {
     /// Returns when an attempt may be made for somebody who waits, at the earliest.
     pub(crate) fn demanded(&self, now: Instant) -> Instant {
         let gap_ends = self.attempted_at.map(|at| at + DEMAND_GAP);
-        [Some(now), gap_ends, self.not_before]
+        [Some(now), gap_ends, self.not_before, self.start_allowed()]
             .into_iter()
             .flatten()
             .max()
@@ -147,10 +184,10 @@ mod tests {
         for _ in 0..3 {
             pace.connected(now);
             now += Duration::from_secs(1);
-            assert_eq!(pace.lost(now, Lost::Connection, &random), now);
+            assert_eq!(pace.lost(now, &random), now);
         }
         pace.connected(now);
-        assert!(pace.lost(now, Lost::Connection, &random) > now);
+        assert!(pace.lost(now, &random) > now);
     }
 
     #[tokio::test]
@@ -161,26 +198,48 @@ mod tests {
         }
         pace.connected(now);
         now += Duration::from_secs(60);
-        assert_eq!(pace.lost(now, Lost::Connection, &random), now);
+        assert_eq!(pace.lost(now, &random), now);
         assert_eq!(pace.attempt(), 1);
     }
 
     #[tokio::test]
-    async fn a_crash_loop_waits_and_demand_does_not_shorten_it() {
-        let (mut pace, random, now) = pace();
-        let mut next = now;
-        for _ in 0..5 {
-            next = pace.lost(now, Lost::Process, &random);
+    async fn a_crash_loop_starts_five_times_a_minute_whoever_waits() {
+        let (mut pace, random, start) = pace();
+        let (mut now, mut starts) = (start, Vec::new());
+        while now - start < Duration::from_secs(180) {
+            pace.attempting(now, 1);
+            starts.push(now);
+            pace.connected(now);
+            now += Duration::from_millis(10);
+            pace.lost(now, &random);
+            now = pace.demanded(now);
         }
-        assert_eq!(next, now + Duration::from_secs(30));
-        assert_eq!(pace.demanded(now), next);
+        assert!(starts.len() >= 10, "it is not given up: {}", starts.len());
+        for window in starts.windows(6) {
+            assert!(
+                window[5] - window[0] >= Duration::from_secs(60),
+                "{window:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn programs_that_need_two_starts_to_fail_are_counted_twice() {
+        let (mut pace, random, start) = pace();
+        pace.attempting(start, 2);
+        pace.failed(start, &random);
+        pace.attempting(start, 2);
+        let due = pace.failed(start, &random);
+        assert_eq!(due, start + Duration::from_secs(60));
+        pace.not_started();
+        assert!(pace.demanded(start) <= start + Duration::from_secs(1));
     }
 
     #[tokio::test]
     async fn demand_gets_an_attempt_each_second() {
         let (mut pace, _, now) = pace();
         assert_eq!(pace.demanded(now), now);
-        pace.attempting(now);
+        pace.attempting(now, 0);
         assert_eq!(pace.demanded(now), now + Duration::from_secs(1));
     }
 }

@@ -1,5 +1,6 @@
 //! Asks a server for a sign of life, and for the list of what it offers.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -11,6 +12,7 @@ use rmcp::{Peer, RoleClient};
 use tokio::time::{Instant, timeout};
 
 use crate::failure::Failure;
+use crate::listed::notes_of;
 use crate::view::Offer;
 
 /// For each page of a list.
@@ -93,19 +95,45 @@ fn is_unknown_method(result: &Result<ServerResult, Failure>) -> bool {
 pub(crate) async fn fetch_offer(peer: Peer<RoleClient>) -> Result<Offer, Failure> {
     let capabilities = peer.peer_info().map(|info| info.capabilities.clone());
     let capabilities = capabilities.unwrap_or_default();
-    let tools = match capabilities.tools {
+    let mut listed = match capabilities.tools {
         Some(_) => fetch_tools(&peer).await?,
-        None => Vec::new(),
+        None => Listed::default(),
     };
+    listed.leave_out_doubles();
     Ok(Offer {
-        tools,
+        tools: listed.tools,
+        notes: listed.notes,
         has_resources: capabilities.resources.is_some(),
         has_prompts: capabilities.prompts.is_some(),
     })
 }
 
-async fn fetch_tools(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, Failure> {
-    let mut tools = Vec::new();
+/// What a server lists, and what is odd about it.
+#[derive(Default)]
+struct Listed {
+    tools: Vec<Tool>,
+    notes: Vec<String>,
+}
+
+impl Listed {
+    /// Keeps the first of those that have the same name.
+    fn leave_out_doubles(&mut self) {
+        let (mut names, notes) = (HashSet::new(), &mut self.notes);
+        self.tools.retain(|tool| {
+            let is_new = names.insert(tool.name.clone());
+            if !is_new {
+                notes.push(format!(
+                    "tool `{}` is listed twice; the first counts",
+                    tool.name
+                ));
+            }
+            is_new
+        });
+    }
+}
+
+async fn fetch_tools(peer: &Peer<RoleClient>) -> Result<Listed, Failure> {
+    let mut listed = Listed::default();
     let mut cursor = None;
     for _ in 0..PAGES_MAX {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
@@ -117,16 +145,19 @@ async fn fetch_tools(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, Failure> {
                     cause: "its list of tools has the wrong shape".to_owned(),
                 });
             }
-            Err(failure) if tools.is_empty() && is_unknown_method(&Err(failure.clone())) => break,
+            Err(failure) if listed.tools.is_empty() && is_unknown_method(&Err(failure.clone())) => {
+                break;
+            }
             Err(failure) => return Err(failure),
         };
-        tools.extend(page.tools);
+        listed.notes.extend(notes_of(&page));
+        listed.tools.extend(page.tools);
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;
         }
     }
-    Ok(tools)
+    Ok(listed)
 }
 
 async fn ask(

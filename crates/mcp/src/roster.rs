@@ -162,6 +162,10 @@ fn launch(
     let end_is_told = ended.clone().drop_guard();
     let (mut server, supervisor) = assemble(&settings, commons, &stop);
     server.branches = Branches::of(&settings, commons, &stop);
+    if let Some(remembered) = &commons.ports.remembered {
+        let remembered = Arc::clone(remembered);
+        tasks.spawn(remembered.follow(Arc::clone(&settings), server.watch(), stop.clone()));
+    }
     if let Some(supervisor) = supervisor {
         tasks.spawn(async move {
             if let Some(replaced) = replaced {
@@ -188,7 +192,12 @@ pub(crate) fn assemble(
         true => ServerState::Connecting,
         false => ServerState::Disabled,
     };
-    let (view, watched) = watch::channel(View::new(state));
+    let remembered = commons.ports.remembered.as_ref();
+    let offer = remembered.and_then(|remembered| remembered.of(settings));
+    let (view, watched) = watch::channel(View {
+        offer: offer.filter(|_| settings.enabled),
+        ..View::new(state)
+    });
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
     let respondent = Arc::new(Respondent::new(settings, commons.ports.means()));
     // Renewals of its tokens outlive the connections that need them.

@@ -51,9 +51,9 @@ pub struct Served {
     pub archive: Arc<dyn Archive>,
     pub approvals: Arc<dyn Approvals>,
     pub clock: Arc<dyn Clock>,
-    /// Whether clients may answer what waits for consent. Only those that were let in: whoever started this program over
-    /// its streams, or who has the token.
-    pub may_answer: bool,
+    /// Why clients may not answer what waits for consent, nor see its codes, if they may not. Those may that were let in:
+    /// whoever started this program over its streams, or who has the token.
+    pub no_answers: Option<&'static str>,
 }
 
 /// Answers one client over a pair of byte streams, until it closes its side or `stop` is cancelled.

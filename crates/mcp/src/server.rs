@@ -3,6 +3,7 @@
 //! Start at [`Server::request`]. The decision whether a request is sent again is [`may_send_again`], which is pure.
 
 mod branches;
+mod doubt;
 mod error;
 mod link;
 mod rounds;
@@ -11,15 +12,15 @@ mod send;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hermes_core::{Effect, SessionId, ToolContext};
+use hermes_core::{Effect, SessionId};
 use rmcp::model::{ClientRequest, ServerResult};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::auth::StepUp;
-use crate::classify::{Class, Health, classify, health};
+use crate::classify::{Class, Health, health};
 use crate::failure::Failure;
-use crate::in_flight::Call;
+use crate::in_flight::{Call, Sent};
 use crate::media::MediaFolder;
 use crate::respond::Respondent;
 use crate::settings::{Retry, ServerSettings};
@@ -41,6 +42,7 @@ pub(crate) struct Server {
     permits: Semaphore,
     wake: Arc<Wake>,
     heir: Mutex<Heir>,
+    findings: doubt::Findings,
     respondent: Arc<Respondent>,
     /// How a person grants what their login does not allow, if one can be asked.
     step_up: Option<StepUp>,
@@ -88,6 +90,7 @@ impl Server {
             signals,
             wake,
             heir: Mutex::new(Heir::Itself),
+            findings: doubt::Findings::default(),
         }
     }
 
@@ -124,6 +127,26 @@ impl Server {
         *self.heir() = Heir::Nobody;
     }
 
+    fn is_removed(&self) -> bool {
+        matches!(*self.heir(), Heir::Nobody)
+    }
+
+    /// Says what happens next, for somebody whose call failed.
+    fn outlook(&self) -> String {
+        match self.is_removed() {
+            true => "the server was removed from the settings; do without it".to_owned(),
+            false => self.view().outlook(),
+        }
+    }
+
+    /// Says how the server is, for somebody whose call may have run.
+    fn condition(&self) -> String {
+        match self.is_removed() {
+            true => "the server was removed from the settings".to_owned(),
+            false => self.view().condition(),
+        }
+    }
+
     fn heir(&self) -> MutexGuard<'_, Heir> {
         self.heir.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,13 +177,13 @@ impl Server {
     pub(crate) async fn request(
         &self,
         request: &Request,
-        cx: &ToolContext,
+        call: &Arc<Call>,
     ) -> Result<ServerResult, CallError> {
         let Some(_permit) = self.permit().await else {
             let cause = "other calls to this server took all its places".to_owned();
             return Err(self.not_sent(request, cause));
         };
-        self.in_rounds(request, &Call::of(cx)).await
+        self.in_rounds(request, call).await
     }
 
     /// Waits for a place among the calls, which is free as a rule; `None` when it takes too long.
@@ -182,14 +205,20 @@ impl Server {
             Ok(link) => link,
             Err(cause) => return Err((self.not_sent(request, cause), None)),
         };
-        let failure = match self.send(&link, request, call).await {
-            Ok(answer) => match send::hidden_session_loss(&answer, link.session) {
+        let (failure, class) = match self.send(&link, request, call).await {
+            Ok(answer) => match send::reported(&answer) {
                 None => return Ok(answer),
-                Some(failure) => failure,
+                Some(failure) => match self.judge(&link, request, &failure).await {
+                    Class::SessionLost => (failure, Class::SessionLost),
+                    _ => return Ok(answer),
+                },
             },
-            Err(failure) => failure,
+            Err(failure) => {
+                let class = self.judge(&link, request, &failure).await;
+                (failure, class)
+            }
         };
-        Box::pin(self.recover(&link, request, call, failure)).await
+        Box::pin(self.recover(&link, request, call, failure, class)).await
     }
 
     /// Sends the request again if it may be. Boxed by its caller: few calls need it.
@@ -199,13 +228,16 @@ impl Server {
         request: &Request,
         call: &Arc<Call>,
         failure: Failure,
+        class: Class,
     ) -> Result<ServerResult, (CallError, Option<Failure>)> {
-        let class = classify(&failure, link.session);
         if !may_send_again(&failure, class, request) {
             self.report(link, &failure, class).await;
             return Err((self.failed(request, &failure, class), Some(failure)));
         }
         tracing::debug!(server = self.settings.name, %failure, "a request will be sent again");
+        if class != Class::OutcomeUnknown {
+            call.is_sent(Sent::Nothing);
+        }
         match self.link_after_trouble(link, &failure, class).await {
             Some(link) => self.send_last(&link, request, call, class).await,
             None => Err((self.failed(request, &failure, class), None)),
@@ -221,14 +253,15 @@ impl Server {
         first: Class,
     ) -> Result<ServerResult, (CallError, Option<Failure>)> {
         let failure = match self.send(link, request, call).await {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) => {
+                if let Some(failure) = send::reported(&answer) {
+                    self.judge_last(link, request, &failure);
+                }
+                return Ok(answer);
+            }
             Err(failure) => failure,
         };
-        let class = match (classify(&failure, link.session), &failure) {
-            // On a session this young, the words are about something of the server's own.
-            (Class::SessionLost, Failure::Rpc { .. }) => Class::Answered,
-            (class, _) => class,
-        };
+        let class = self.judge_last(link, request, &failure);
         self.report(link, &failure, class).await;
         let known = match (first, class) {
             (_, Class::Answered) => class,
@@ -269,7 +302,7 @@ impl Server {
             operation: request.operation.clone(),
             fate: Fate::NotRun,
             cause,
-            next: self.view().outlook(),
+            next: self.outlook(),
         }
     }
 
@@ -304,7 +337,8 @@ impl Server {
                 Class::RateLimited { after } => {
                     format!("it asked us to wait {} s", after.as_secs().max(1))
                 }
-                _ => self.view().outlook(),
+                Class::OutcomeUnknown if request.effect != Effect::Read => self.condition(),
+                _ => self.outlook(),
             },
         }
     }
@@ -319,6 +353,8 @@ fn may_send_again(failure: &Failure, class: Class, request: &Request) -> bool {
     };
     match class {
         Class::SessionLost | Class::NotExecuted => true,
+        // Nobody has looked whether it is true.
+        Class::SessionDoubted => false,
         Class::RateLimited { after } => after <= LINK_WAIT_MAX,
         // Its time is used up.
         Class::OutcomeUnknown if matches!(failure, Failure::Timeout { .. }) => false,

@@ -33,7 +33,8 @@ const CALL_TOTAL_FACTOR: u32 = 6;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Below the idle limits of most proxies and session stores, and rare enough to cost nothing.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(180);
-const CONCURRENCY: usize = 16;
+/// Enough for what a model asks for at once, and no burden for a server.
+const CONCURRENCY: usize = 8;
 const BREAKER: BreakerLimits = BreakerLimits {
     strikes_max: 3,
     cooldown: Duration::from_secs(60),
@@ -219,7 +220,7 @@ impl ServerSettings {
             tools: tools(&mut section)?,
             supports_parallel_tool_calls: section
                 .switch("supports_parallel_tool_calls")?
-                .unwrap_or(false),
+                .unwrap_or(true),
             concurrency_max: section.count("max_concurrency")?.unwrap_or(CONCURRENCY),
             retry: section.word("retry", RETRIES)?.unwrap_or(Retry::Safe),
             sharing: section

@@ -27,6 +27,11 @@ pub enum ServerState {
 }
 
 impl ServerState {
+    /// Returns whether it was switched off, by the settings or by us.
+    pub(crate) fn is_off(&self) -> bool {
+        matches!(self, Self::Disabled | Self::Stopped)
+    }
+
     /// Returns whether waiting is of no use: somebody has to do something first.
     pub(crate) fn is_hopeless(&self) -> bool {
         matches!(
@@ -75,8 +80,10 @@ pub struct ServerStatus {
     pub next_attempt: Option<Duration>,
     /// How many tools it offers.
     pub tools: usize,
-    /// Why the last connection was lost, or not made.
+    /// Why the last connection was lost, or not made, or what it offers was not listed.
     pub last_error: Option<String>,
+    /// What is odd about what it offers.
+    pub notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

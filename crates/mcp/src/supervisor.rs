@@ -21,7 +21,7 @@ use crate::classify::{Class, classify};
 use crate::dial::Dial;
 use crate::failure::Failure;
 use crate::keepalive::Keepalive;
-use crate::pace::{Lost, Pace};
+use crate::pace::Pace;
 use crate::probe::ProbeKind;
 use crate::refresh::Refresh;
 use crate::rest::Rest;
@@ -36,10 +36,12 @@ use jobs::Done;
 
 /// A probe takes at most this long, and never longer than the interval between probes.
 const PROBE_TIMEOUT_MAX: Duration = Duration::from_secs(10);
+/// A probe of a connection with calls under way takes at least this long.
+const BUSY_PROBE_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// A probe that somebody waits for.
 const DOUBT_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-/// What only a person can mend is looked at again this often, in case they did.
-const HOPELESS_WAIT: Duration = Duration::from_secs(300);
+/// A program or a certificate that was fine so shortly ago is being replaced, not missing.
+const REPLACED_WITHIN: Duration = Duration::from_secs(15);
 /// For the ends of connections and processes when we stop: a process group gets two seconds, a session five.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(6);
 /// Attempts to connect follow each other quickly at first; those closer together than this are one strike, so that a
@@ -77,6 +79,8 @@ pub(crate) struct Supervisor {
     next_attempt: Option<Instant>,
     pace: Pace,
     breaker: Breaker,
+    /// When a connection was last lost.
+    lost_at: Option<Instant>,
     /// When a failed attempt to connect was last a strike.
     struck_at: Option<Instant>,
     refresh: Refresh,
@@ -85,10 +89,20 @@ pub(crate) struct Supervisor {
     /// When the connection has been silent for too long.
     next_probe: Option<Instant>,
     is_probing: bool,
+    /// Counts the probes: only what the last one finds matters.
+    probes: u64,
+    /// How things were when a busy connection was probed.
+    watch: Option<Watch>,
     /// Ends the lookout for a login when it is dropped.
     waiting_for_login: Option<DropGuard>,
     /// Callers whose trouble is not settled yet.
     waiters: Vec<oneshot::Sender<()>>,
+}
+
+struct Watch {
+    since: Instant,
+    /// What the program had worked by then, if that is known.
+    effort: Option<u64>,
 }
 
 struct Live {
@@ -118,10 +132,13 @@ impl Supervisor {
             is_connecting: false,
             open: Vec::new(),
             next_attempt: None,
+            lost_at: None,
             struck_at: None,
             refresh: Refresh::default(),
             next_probe: None,
             is_probing: false,
+            probes: 0,
+            watch: None,
             waiting_for_login: None,
             waiters: Vec::new(),
         }
@@ -168,10 +185,10 @@ impl Supervisor {
             return;
         }
         if is_due(self.breaker_probe_due()) && self.breaker.try_probe(now.into_std()) {
-            self.start_probe(DOUBT_PROBE_TIMEOUT);
+            self.probe_soon();
         }
         if is_due(self.probe_due()) {
-            self.probe_unless_busy(now);
+            self.probe_silent(now);
         }
         if is_due(self.refresh.due()) {
             self.start_fetch(now);
@@ -189,6 +206,7 @@ impl Supervisor {
         tracing::info!(server = self.supplies.settings.name, "its program may rest");
         self.supplies.view.send_modify(|view| view.link = None);
         self.forget_connection();
+        self.pace.rested();
         self.set_state(ServerState::Resting);
     }
 
@@ -196,25 +214,63 @@ impl Supervisor {
     fn forget_connection(&mut self) -> Option<Live> {
         self.refresh.reset();
         self.rest.ended();
-        (self.is_probing, self.next_probe) = (false, None);
+        (self.is_probing, self.next_probe, self.watch) = (false, None, None);
         self.live.take()
     }
 
     /// Returns when the program should rest: not before we know its tools, which stay when it rests.
     fn rest_due(&self) -> Option<Instant> {
         let is_program = self.supplies.dial.is_exclusive();
-        let has_offer = || self.supplies.view.borrow().offer.is_some();
-        self.rest.due().filter(|_| is_program && has_offer())
+        let is_listed = || self.supplies.view.borrow().is_listed;
+        self.rest.due().filter(|_| is_program && is_listed())
     }
 
-    /// Probes a silent connection. One with calls under way is left alone: a server that works on one thing at a time
-    /// could not answer, and the calls have deadlines of their own.
-    fn probe_unless_busy(&mut self, now: Instant) {
-        let interval = self.keepalive.interval();
-        match self.live.as_ref().is_some_and(|live| live.link.is_busy()) {
-            true => self.next_probe = interval.map(|interval| now + interval),
-            false => self.start_probe(PROBE_TIMEOUT_MAX.min(interval.unwrap_or(PROBE_TIMEOUT_MAX))),
+    /// Probes a silent connection. One with calls under way gets more time, because a server that works on one thing at
+    /// a time cannot answer; but not more than two intervals in all.
+    fn probe_silent(&mut self, now: Instant) {
+        let interval = self.keepalive.interval().unwrap_or(PROBE_TIMEOUT_MAX);
+        let Some(live) = self.live.as_ref().filter(|live| live.link.is_busy()) else {
+            return self.start_probe(PROBE_TIMEOUT_MAX.min(interval));
+        };
+        let watch = Watch {
+            since: now,
+            effort: live.link.effort(),
+        };
+        let deadline = (2 * interval).saturating_sub(self.silence(now));
+        self.start_probe(deadline.max(BUSY_PROBE_TIMEOUT_MIN));
+        self.watch = Some(watch);
+    }
+
+    /// Probes for somebody who waits. A patient probe of a busy connection gives way.
+    fn probe_soon(&mut self) {
+        if self.watch.take().is_some() {
+            self.is_probing = false;
         }
+        self.start_probe(DOUBT_PROBE_TIMEOUT);
+    }
+
+    /// Returns whether a server that did not answer a probe shows no other sign of life either.
+    fn is_frozen(&self) -> bool {
+        let (Some(live), Some(watch)) = (&self.live, &self.watch) else {
+            return false;
+        };
+        let has_answered = self.supplies.view.borrow().last_success > Some(watch.since);
+        let has_worked = matches!(
+            (watch.effort, live.link.effort()), (Some(before), Some(now)) if now > before
+        );
+        !has_answered && !has_worked && !live.link.in_flight.has_spoken_since(watch.since)
+    }
+
+    /// Gives up a connection together with the calls on it, which would wait in vain.
+    fn cut(&mut self, epoch: u64, now: Instant) {
+        let silence = self.silence(now).as_secs();
+        let cause = format!("it has been silent for {silence} s, and does not answer a ping");
+        if let Some(live) = self.live.as_ref().filter(|live| live.link.epoch == epoch) {
+            live.link.give_up(&cause);
+            live.end.cancel();
+        }
+        self.breaker.fail(now.into_std());
+        self.lose(epoch, &Failure::Cut { cause });
     }
 
     /// Returns whether giving up the connection would cut off calls: those of a process end with it.
@@ -229,7 +285,9 @@ impl Supervisor {
 
     fn breaker_probe_due(&self) -> Option<Instant> {
         match self.breaker.state() {
-            BreakerState::Open { until } if !self.is_probing => Some(Instant::from_std(until)),
+            BreakerState::Open { until } if !self.is_probing || self.watch.is_some() => {
+                Some(Instant::from_std(until))
+            }
             _ => None,
         }
     }
@@ -262,23 +320,22 @@ impl Supervisor {
         };
         let now = Instant::now();
         tracing::info!(server = self.supplies.settings.name, epoch, %failure, "lost the connection");
-        let what = match self.supplies.dial.is_exclusive() {
+        if self.supplies.dial.is_exclusive() {
             // A program that hangs must go before another is started; calls on it are lost anyway.
-            true => {
-                live.end.cancel();
-                Lost::Process
-            }
-            false => Lost::Connection,
-        };
-        let due = self.pace.lost(now, what, &self.supplies.random);
+            live.end.cancel();
+        }
+        self.lost_at = Some(now);
+        let due = self.pace.lost(now, &self.supplies.random);
         self.next_attempt = Some(due);
-        let is_forgotten = classify(failure, live.link.session) == Class::SessionLost;
+        let class = classify(failure, live.link.session);
+        let is_forgotten = matches!(class, Class::SessionLost | Class::SessionDoubted);
         let error = match is_forgotten && self.pace.is_pattern() {
             true => format!("{failure}; {AFFINITY_HINT}"),
             false => failure.to_string(),
         };
         self.supplies.view.send_modify(|view| {
             view.link = None;
+            view.listing_since = None;
             view.last_error = Some(error);
         });
         self.set_state(ServerState::Reconnecting {
@@ -286,9 +343,9 @@ impl Supervisor {
         });
     }
 
-    /// Gives up until somebody changes something: looks again only now and then.
+    /// Tells that somebody has to change something. They may have done so, or need not: attempts go on all the same.
     fn despair(&mut self, state: ServerState) {
-        let due = self.pace.pause(Instant::now(), HOPELESS_WAIT);
+        let due = self.pace.failed(Instant::now(), &self.supplies.random);
         self.next_attempt = Some(due);
         self.set_state(state);
         self.settle();

@@ -12,6 +12,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
+use crate::in_flight::{Call, CalledOff};
 use crate::name::{distinct_tool_name, tool_name};
 use crate::render::tool_result;
 use crate::schema::normalised;
@@ -182,14 +183,24 @@ pub(crate) async fn answer(
         )));
     };
     let server = server.for_conversation(&cx.session);
+    let call = Call::of(cx);
     tokio::select! {
         biased;
-        () = cx.stop.cancelled() => Err(ToolError::Stopped(format!(
-            "MCP server `{}`, {}: stopped; the server was told, but it may have done part of it",
-            server.settings.name, request.operation
-        ))),
-        result = server.request(request, cx) => result.map_err(ToolError::from),
+        () = cx.stop.cancelled() => {}
+        result = server.request(request, &call) => return result.map_err(ToolError::from),
     }
+    let state = match call.called_off().await {
+        CalledOff::BeforeItWasSent => "stopped before it was sent; it did not run",
+        CalledOff::Told => "stopped; the server was told, but it may have done part of it",
+        CalledOff::AfterAnAnswer => {
+            "stopped while the server waited for us; it may have done part of it"
+        }
+        CalledOff::Untold => "stopped, but the server could not be told; it may go on with it",
+    };
+    Err(ToolError::Stopped(format!(
+        "MCP server `{}`, {}: {state}",
+        server.settings.name, request.operation
+    )))
 }
 
 impl From<CallError> for ToolError {

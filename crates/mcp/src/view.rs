@@ -1,13 +1,14 @@
 //! What callers see of a server: its connection and its state, published by the supervisor.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hermes_core::CancellationToken;
 use hermes_core::breaker::BreakerState;
 use rmcp::model::{RequestId, Tool};
 use rmcp::{Peer, RoleClient};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 
@@ -15,10 +16,13 @@ use crate::classify::SessionUse;
 use crate::dial::Connection;
 use crate::in_flight::InFlight;
 use crate::status::{BreakerStatus, ServerState, ServerStatus};
-use crate::stdio::Written;
+use crate::stdio::{Effort, Written};
 
 /// Answers that follow each other more closely are one sign of life: each that is told wakes the supervisor.
 const SIGNS_APART: Duration = Duration::from_secs(1);
+
+/// A list takes less, unless something is wrong.
+const LIST_PROMPT_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub(crate) struct View {
@@ -26,14 +30,28 @@ pub(crate) struct View {
     pub(crate) link: Option<Arc<Link>>,
     pub(crate) breaker: BreakerState,
     pub(crate) next_attempt: Option<Instant>,
+    pub(crate) attempts: Attempts,
     pub(crate) last_success: Option<Instant>,
     pub(crate) round_trip: Option<Duration>,
     pub(crate) reconnects: u64,
     pub(crate) last_error: Option<String>,
-    /// What the server offered when it was last asked. Kept through outages.
+    /// What the server offered when it was last asked, perhaps by an earlier run. Kept through outages.
     pub(crate) offer: Option<Arc<Offer>>,
+    /// Whether the server has listed what it offers, since we know it.
+    pub(crate) is_listed: bool,
+    /// Since when its list is waited for.
+    pub(crate) listing_since: Option<Instant>,
+    /// Whether it did not list what it offers when it was last asked.
+    pub(crate) cannot_list: bool,
     /// How many awakenings of the machine this takes into account.
     pub(crate) wakes: u64,
+}
+
+/// How many attempts to connect there were. Whoever waits for a new one compares.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Attempts {
+    pub(crate) begun: u64,
+    pub(crate) ended: u64,
 }
 
 /// A connection. It ends when nobody holds it any more: calls that are under way on an old one may finish.
@@ -44,6 +62,9 @@ pub(crate) struct Link {
     pub(crate) session: SessionUse,
     pub(crate) in_flight: InFlight,
     written: Option<Written>,
+    effort: Option<Effort>,
+    /// Why the calls on it were given up, if they were.
+    given_up: OnceLock<String>,
     calls: AtomicUsize,
     /// When the supervisor was last told of an answer, if there was no trouble since.
     told: Mutex<Option<Instant>>,
@@ -61,6 +82,8 @@ impl Link {
             session: connection.session,
             in_flight: connection.in_flight.clone(),
             written: connection.written.clone(),
+            effort: connection.effort.clone(),
+            given_up: OnceLock::new(),
             calls: AtomicUsize::new(0),
             told: Mutex::default(),
             _end_on_drop: end.drop_guard(),
@@ -98,6 +121,25 @@ impl Link {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns how much its program has worked so far, if that is known.
+    pub(crate) fn effort(&self) -> Option<u64> {
+        self.effort.as_ref().and_then(Effort::so_far)
+    }
+
+    /// Notes why the calls on it are given up.
+    pub(crate) fn give_up(&self, cause: &str) {
+        self.given_up.get_or_init(|| cause.to_owned());
+    }
+
+    pub(crate) fn given_up(&self) -> Option<&str> {
+        self.given_up.get().map(String::as_str)
+    }
+
+    /// Returns whether its end is that of a program.
+    pub(crate) fn is_program(&self) -> bool {
+        self.written.is_some()
+    }
+
     pub(crate) fn is_busy(&self) -> bool {
         self.calls.load(Ordering::Relaxed) > 0
     }
@@ -109,11 +151,14 @@ impl Drop for Calling<'_> {
     }
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub(crate) tools: Vec<Tool>,
     pub(crate) has_resources: bool,
     pub(crate) has_prompts: bool,
+    /// What is odd about the list, in words for people.
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
 }
 
 impl View {
@@ -123,11 +168,15 @@ impl View {
             link: None,
             breaker: BreakerState::Closed,
             next_attempt: None,
+            attempts: Attempts::default(),
             last_success: None,
             round_trip: None,
             reconnects: 0,
             last_error: None,
             offer: None,
+            is_listed: false,
+            listing_since: None,
+            cannot_list: false,
             wakes: 0,
         }
     }
@@ -146,14 +195,37 @@ impl View {
         let now = Instant::now();
         ServerStatus {
             name: name.to_owned(),
-            state: self.state.clone(),
+            state: self.honest_state(now),
             last_success: self.last_success.map(|at| now - at),
             round_trip: self.round_trip,
             reconnects: self.reconnects,
             breaker: self.breaker_status(now),
             next_attempt: self.next_attempt.map(|at| at - now),
             tools: self.offer.as_ref().map_or(0, |offer| offer.tools.len()),
-            last_error: self.last_error.clone(),
+            last_error: self.last_error.clone().or_else(|| {
+                let late = "its list of tools does not come";
+                self.is_listing_late(now).then(|| late.to_owned())
+            }),
+            notes: self
+                .offer
+                .as_ref()
+                .map_or_else(Vec::new, |offer| offer.notes.clone()),
+        }
+    }
+
+    fn is_listing_late(&self, now: Instant) -> bool {
+        self.listing_since
+            .is_some_and(|since| now - since > LIST_PROMPT_MAX)
+    }
+
+    /// Returns the state as people understand it: ready is what can be used.
+    fn honest_state(&self, now: Instant) -> ServerState {
+        let is_late = self.is_listing_late(now);
+        match &self.state {
+            ServerState::Ready if self.breaker != BreakerState::Closed => ServerState::Degraded,
+            ServerState::Ready if is_late || self.cannot_list => ServerState::Degraded,
+            ServerState::Ready if !self.is_listed => ServerState::Connecting,
+            state => state.clone(),
         }
     }
 
@@ -174,7 +246,8 @@ impl View {
         match (&self.state, self.breaker_status(now), self.next_attempt) {
             (ServerState::NeedsAuth { reason }, ..) => reason.clone(),
             (ServerState::Misconfigured { .. }, ..) => {
-                "it will work when its settings are put right; then reconnect it".to_owned()
+                "it will work when its settings, or what they name, are put right; every call tries it"
+                    .to_owned()
             }
             (ServerState::Stopped | ServerState::Disabled, ..) => "it is switched off".to_owned(),
             (ServerState::Resting, ..) => "the next call starts it".to_owned(),
@@ -182,14 +255,23 @@ impl View {
                 "after repeated failures it is left alone; it will be probed in {} s",
                 probe_in.as_secs().max(1)
             ),
-            (ServerState::Ready, ..) => {
-                "the connection is fine; try again if it is safe".to_owned()
-            }
+            (ServerState::Ready, ..) => "the connection is fine; it can be tried again".to_owned(),
             (_, _, Some(at)) => format!(
                 "the connection is being restored; the next attempt is in {} s",
                 seconds(at)
             ),
             _ => "the connection is being restored now; try again in a few seconds".to_owned(),
         }
+    }
+
+    /// Says how the server is, for somebody whose call may have run: what to do about that is not for us to say.
+    pub(crate) fn condition(&self) -> String {
+        match (&self.state, self.breaker) {
+            (ServerState::Ready, BreakerState::Closed) => "the connection is fine",
+            (state, _) if state.is_hopeless() => return self.outlook(),
+            (_, BreakerState::Closed) => "the connection is being restored",
+            _ => "after repeated failures the server is left alone for a while",
+        }
+        .to_owned()
     }
 }

@@ -273,6 +273,7 @@ impl Corpus {
         let result = ToolResult::new(&call, ResultStatus::Ok, self.text(900));
         let calling = Message {
             role: Role::Assistant,
+            origin: None,
             parts: vec![Part::text(self.text(40)), Part::ToolCall(call)],
         };
         let question = Message::user(self.text(60));

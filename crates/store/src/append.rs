@@ -3,11 +3,12 @@
 //! The rules it holds, so that a stored conversation is always one a provider accepts:
 //! - a session has at most one open turn, and entries belong to it; turns are taken back only when none is open;
 //! - a result answers a call of the latest reply, and no call is answered twice;
+//! - a compaction keeps no result without its call;
 //! - the next reply, and the end of the turn, come only when every call is answered.
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    CallId, Cost, Effect, Entry, FinishReason, Message, ModelName, SessionId, Timestamp,
+    CallId, Cost, Effect, Entry, FinishReason, Message, ModelName, Prefix, SessionId, Timestamp,
     ToolResult, TurnEnd, TurnId, Usage,
 };
 use rusqlite::{Connection, OptionalExtension, params};
@@ -16,6 +17,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::sessions::{self, TokenColumns};
 use crate::stored::{encode, role_name};
+use crate::{compactions, tool_states};
 
 /// Characters of the first message that stand for a session without a title: a line in a list.
 const PREVIEW_CHARS_MAX: usize = 80;
@@ -145,6 +147,14 @@ impl<'conn> Log<'conn> {
             } => self.intend(turn, call, tool, *effect),
             Entry::CallFinished { turn, result } => self.finish_call(turn, result),
             Entry::TurnEnded { turn, end, closing } => self.end_turn(turn, end, closing.as_ref()),
+            Entry::ToolKept { turn, tool, state } => {
+                tool_states::keep(self.conn, self.session, turn, tool, state)
+            }
+            Entry::Compacted {
+                summary,
+                kept,
+                prefix,
+            } => self.compact(summary, *kept, prefix.as_ref()),
             Entry::Rewound { turns } => self.rewind(*turns),
             Entry::Inherited { turn, messages } => self.inherit(turn, messages),
         }
@@ -246,12 +256,15 @@ impl<'conn> Log<'conn> {
         self.require_no_open_turn()?;
         let last_turns = "SELECT number FROM turns WHERE session = ?1 AND taken_back IS NULL
                           ORDER BY number DESC LIMIT ?2";
-        let messages: i64 = self
+        let (messages, first): (i64, Option<i64>) = self
             .conn
             .prepare_cached(&format!(
-                "SELECT count(*) FROM messages WHERE session = ?1 AND turn IN ({last_turns})"
+                "SELECT count(*), min(number) FROM messages
+                 WHERE session = ?1 AND turn IN ({last_turns})"
             ))?
-            .query_row(params![self.session, turns], |row| row.get(0))?;
+            .query_row(params![self.session, turns], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
         let taken_back = self
             .conn
             .prepare_cached(&format!(
@@ -264,7 +277,23 @@ impl<'conn> Log<'conn> {
             )));
         }
         self.added.messages -= messages;
-        Ok(())
+        match first {
+            Some(first) => compactions::revert(self.conn, self.session, self.at, first),
+            None => Ok(()),
+        }
+    }
+
+    fn compact(
+        &self,
+        summary: &Message,
+        kept: u32,
+        prefix: Option<&Prefix>,
+    ) -> Result<(), Failure> {
+        let epoch = compactions::compact(self.conn, self.session, self.at, summary, kept)?;
+        match prefix {
+            Some(prefix) => compactions::set_prefix(self.conn, self.session, epoch, prefix),
+            None => Ok(()),
+        }
     }
 
     fn inherit(&mut self, turn: &TurnId, messages: &[Message]) -> Result<(), Failure> {
@@ -340,8 +369,8 @@ impl<'conn> Log<'conn> {
         let stored = encode(message)?;
         self.conn
             .prepare_cached(
-                "INSERT INTO messages (session, turn, role, at, text, parts)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO messages (session, turn, role, at, text, parts, origin)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?
             .execute(params![
                 self.session,
@@ -349,7 +378,8 @@ impl<'conn> Log<'conn> {
                 role_name(message.role),
                 self.at,
                 stored.text,
-                stored.parts
+                stored.parts,
+                stored.origin
             ])?;
         self.added.messages += 1;
         Ok(self.conn.last_insert_rowid())
@@ -367,7 +397,10 @@ impl<'conn> Log<'conn> {
         };
         turn.steps += 1;
         self.conn
-            .prepare_cached("INSERT INTO steps VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+            .prepare_cached(
+                "INSERT INTO steps (turn, seq, kind, at, message, data)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
             .execute(params![
                 turn.number,
                 turn.steps,
@@ -383,7 +416,10 @@ impl<'conn> Log<'conn> {
         let tokens = TokenColumns::from(request.usage);
         self.conn
             .prepare_cached(
-                "INSERT INTO requests VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                "INSERT INTO requests (reply, provider, model, reason, input_tokens, output_tokens,
+                                       cache_read_tokens, cache_write_tokens, reasoning_tokens,
+                                       cost_micro_usd)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?
             .execute(params![
                 reply,

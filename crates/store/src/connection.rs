@@ -1,6 +1,6 @@
 //! Opens connections to the database file, with the settings each kind needs.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::failure::Failure;
-use crate::migrations;
+use crate::{migrations, wal};
 
 /// How long to wait for another process's transaction. Ours take milliseconds; five seconds outlast a slow disk.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -64,20 +64,37 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
 /// brought to the current schema first.
 pub(crate) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     require_database(path)?;
-    let open = || {
+    let open = || -> Result<(Connection, u32), Failure> {
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         conn.execute_batch(READER_SETTINGS)?;
         let schema = migrations::schema_of(&conn, path)?;
         Ok((conn, schema))
     };
-    let open = || open().map_err(|failure: Failure| failure.at("open", path));
-    match open()? {
-        (conn, migrations::SCHEMA) => Ok(conn),
-        (outdated, _) => {
-            drop(outdated);
+    let opened = match open() {
+        // A process that was killed left something half done, which only a writer may bring to its end.
+        Err(failure) if failure.needs_writer() => None,
+        Ok((_, schema)) if schema < migrations::SCHEMA => None,
+        opened => Some(opened),
+    };
+    let opened = match opened {
+        Some(opened) => opened,
+        None => {
             drop(open_writer(path)?);
-            open().map(|(conn, _)| conn)
+            open()
         }
+    };
+    let opened = opened.map_err(|failure| failure.at("open", path));
+    opened.map(|(conn, _)| conn)
+}
+
+/// Refuses a database whose log was cut or altered, before SQLite forgets what is missing.
+pub(crate) fn require_whole_log(path: &Path) -> Result<(), StoreError> {
+    match wal::examine(path).map_err(|error| cannot_open(path, &error))? {
+        None => Ok(()),
+        Some(damage) => Err(StoreError::Damaged {
+            path: damage.path,
+            detail: damage.detail,
+        }),
     }
 }
 
@@ -117,13 +134,19 @@ fn require_database(path: &Path) -> Result<(), StoreError> {
         Ok((bytes, magic))
     };
     let (bytes, magic) = read().map_err(|error| cannot_open(path, &error))?;
-    if bytes == 0 || (bytes >= PAGE_BYTES_MIN && magic == MAGIC) {
+    // A process that was killed before its first change was done leaves a journal, with which SQLite undoes it.
+    let is_begun = magic.iter().all(|byte| *byte == 0) && has_journal(path);
+    if bytes == 0 || (bytes >= PAGE_BYTES_MIN && (magic == MAGIC || is_begun)) {
         return Ok(());
     }
     Err(StoreError::Damaged {
         path: path.to_owned(),
         detail: "it is not a SQLite database".into(),
     })
+}
+
+fn has_journal(path: &Path) -> bool {
+    fs::metadata(wal::beside(path, "-journal")).is_ok_and(|journal| journal.len() > 0)
 }
 
 fn cannot_open(path: &Path, error: &io::Error) -> StoreError {

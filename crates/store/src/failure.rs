@@ -47,6 +47,19 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Returns whether a reader met what it must not mend: a journal that waits to be undone, an index to be built.
+    pub(crate) fn needs_writer(&self) -> bool {
+        let Self::Sqlite(error) = self else {
+            return false;
+        };
+        matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)
+        )
+    }
+}
+
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sqlite(error)

@@ -3,7 +3,8 @@
 //!
 //! The only crate with SQL. Start at [`SqliteStore`]. Every change goes through the one thread in `writer`, which
 //! commits in groups; `append` holds the rules of the step log; `search` finds things again. Reads run beside it on a
-//! few connections of their own (`readers`). `claim` keeps two processes from writing into one session.
+//! few connections of their own (`readers`). `claim` keeps two processes from writing into one session. `wal` notices a log
+//! that was cut before SQLite overlooks it, `salvage` saves what can be read of a damaged file.
 //!
 //! Deliberately absent: VACUUM (it would lock out everyone while serving), and changing a stored message (they are
 //! only added, and removed with their session).
@@ -13,19 +14,25 @@ mod sqlite;
 mod append;
 mod approvals;
 mod claim;
+mod compactions;
 mod health;
 mod insights;
 mod load;
+mod offers;
+mod salvage;
 mod search;
 mod sessions;
 mod stored;
 mod title;
+mod tool_states;
 
 mod connection;
 mod failure;
 mod migrations;
 mod readers;
+mod wal;
 mod writer;
 
 pub use health::Health;
+pub use salvage::Salvage;
 pub use sqlite::SqliteStore;

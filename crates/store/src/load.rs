@@ -8,18 +8,28 @@ use hermes_core::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::failure::Failure;
-use crate::sessions;
-use crate::stored::decode;
+use crate::stored::{Columns, decode};
+use crate::{compactions, sessions, tool_states};
 
 pub(crate) fn load(conn: &Connection, session: &SessionId) -> Result<LoadedSession, Failure> {
     let number = sessions::require_number(conn, session)?;
     Ok(LoadedSession {
         record: sessions::read_record(conn, session)?,
         prefix: prefix(conn, number)?,
-        messages: in_call_order(messages(conn, number, 0)?),
+        messages: seen_by_model(conn, number)?,
+        tool_states: tool_states::all(conn, number)?,
         open_turn: open_turn(conn, number)?,
         last_end: last_end(conn, number)?,
     })
+}
+
+/// Reads what a model sees: everything, or the summary and what came after it.
+fn seen_by_model(conn: &Connection, session: i64) -> Result<Vec<Message>, Failure> {
+    let Some(compaction) = compactions::current(conn, session)? else {
+        return Ok(in_call_order(messages(conn, session, 0)?));
+    };
+    let rest = in_call_order(messages(conn, session, compaction.covers + 1)?);
+    Ok(std::iter::once(compaction.summary).chain(rest).collect())
 }
 
 /// Lines stand as they were stored: results in the order they came.
@@ -29,7 +39,7 @@ pub(crate) fn transcript(
 ) -> Result<Vec<TranscriptLine>, Failure> {
     let number = sessions::require_number(conn, session)?;
     let mut statement = conn.prepare_cached(
-        "SELECT m.role, m.text, m.parts, m.at, t.id
+        "SELECT m.role, m.text, m.parts, m.origin, m.at, t.id
          FROM messages m LEFT JOIN turns t ON t.number = m.turn
          WHERE m.session = ?1 AND t.taken_back IS NULL ORDER BY m.number",
     )?;
@@ -37,8 +47,8 @@ pub(crate) fn transcript(
     let mut lines = Vec::new();
     while let Some(row) = rows.next()? {
         lines.push(TranscriptLine {
-            at: Timestamp::from_millis(row.get(3)?),
-            turn: row.get::<_, Option<String>>(4)?.map(Into::into),
+            at: Timestamp::from_millis(row.get(4)?),
+            turn: row.get::<_, Option<String>>(5)?.map(Into::into),
             message: message(row)?,
         });
     }
@@ -60,7 +70,7 @@ pub(crate) fn spoken(conn: &Connection, query: &SpokenQuery) -> Result<Vec<Spoke
         None => "?1 IS NULL",
     };
     let mut statement = conn.prepare_cached(&format!(
-        "SELECT m.role, m.text, m.parts, m.at, m.number, s.id
+        "SELECT m.role, m.text, m.parts, m.origin, m.at, m.number, s.id
          FROM messages m
              JOIN sessions s ON s.number = m.session
              LEFT JOIN turns t ON t.number = m.turn
@@ -72,9 +82,9 @@ pub(crate) fn spoken(conn: &Connection, query: &SpokenQuery) -> Result<Vec<Spoke
     let mut spoken = Vec::new();
     while let Some(row) = rows.next()? {
         spoken.push(Spoken {
-            place: row.get::<_, i64>(4)?.unsigned_abs(),
-            session: row.get::<_, String>(5)?.into(),
-            at: Timestamp::from_millis(row.get(3)?),
+            place: row.get::<_, i64>(5)?.unsigned_abs(),
+            session: row.get::<_, String>(6)?.into(),
+            at: Timestamp::from_millis(row.get(4)?),
             message: message(row)?,
         });
     }
@@ -126,7 +136,7 @@ fn start_of_last(
 /// Reads the messages from a number on.
 fn messages(conn: &Connection, session: i64, first: i64) -> Result<Vec<Message>, Failure> {
     let mut statement = conn.prepare_cached(
-        "SELECT role, text, parts FROM messages
+        "SELECT role, text, parts, origin FROM messages
          WHERE session = ?1 AND number >= ?2
              AND turn NOT IN (SELECT number FROM turns WHERE session = ?1 AND taken_back IS NOT NULL)
          ORDER BY number",
@@ -139,26 +149,27 @@ fn messages(conn: &Connection, session: i64, first: i64) -> Result<Vec<Message>,
     Ok(messages)
 }
 
-/// Reads a message from the columns `role`, `text` and `parts`, which come first.
+/// Reads a message from the columns `role`, `text`, `parts` and `origin`, which come first.
 fn message(row: &rusqlite::Row<'_>) -> Result<Message, Failure> {
     let text = |column| -> Result<Option<&str>, Failure> {
         row.get_ref(column)?
             .as_str_or_null()
             .map_err(|error| Failure::Unreadable(format!("a message: {error}")))
     };
-    decode(
-        text(0)?.unwrap_or_default(),
-        text(1)?.unwrap_or_default(),
-        text(2)?,
-    )
+    decode(Columns {
+        role: text(0)?.unwrap_or_default(),
+        text: text(1)?.unwrap_or_default(),
+        parts: text(2)?,
+        origin: text(3)?,
+    })
 }
 
 fn prefix(conn: &Connection, session: i64) -> Result<Prefix, Failure> {
     let (system, tools): (String, String) = conn
         .prepare_cached(
             "SELECT p.system, p.tools FROM prefixes p
-             JOIN sessions s ON s.number = p.session AND s.epoch = p.epoch
-             WHERE s.number = ?1",
+             JOIN sessions s ON s.number = p.session AND s.epoch >= p.epoch
+             WHERE s.number = ?1 ORDER BY p.epoch DESC LIMIT 1",
         )?
         .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let tools = serde_json::from_str(&tools)
@@ -179,17 +190,19 @@ fn open_turn(conn: &Connection, session: i64) -> Result<Option<OpenTurn>, Failur
     let Some((number, turn, reply)) = found else {
         return Ok(None);
     };
-    let (resumed, steps) = conn
+    let (resumed, steps, replies) = conn
         .prepare_cached(
             "SELECT count(*) FILTER (WHERE kind = 'turn_resumed'),
-                    count(*) FILTER (WHERE kind = 'model_asked')
+                    count(*) FILTER (WHERE kind = 'model_asked'),
+                    count(*) FILTER (WHERE kind = 'replied')
              FROM steps WHERE turn = ?1",
         )?
-        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     Ok(Some(OpenTurn {
         turn: turn.into(),
         resumed,
         steps,
+        replies,
         intents: intents(conn, reply)?,
     }))
 }

@@ -15,6 +15,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_approvals.sql"),
     include_str!("migrations/0004_approval_tool.sql"),
     include_str!("migrations/0005_approval_preview.sql"),
+    include_str!("migrations/0006_mcp_offers.sql"),
+    include_str!("migrations/0007_approval_code.sql"),
+    include_str!("migrations/0008_state.sql"),
 ];
 
 /// The schema this build reads and writes.

@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{
     Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, Claim, Ending, Entry, Insights,
-    LoadedSession, NewSession, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord,
-    Settlement, Settling, Spoken, SpokenQuery, Store, StoreError, StoreStats, Timestamp,
-    TranscriptLine,
+    KnownOffer, KnownOffers, LoadedSession, NewSession, SearchHit, SearchQuery, SessionFilter,
+    SessionId, SessionRecord, Settlement, Settling, Spoken, SpokenQuery, Store, StoreError,
+    StoreStats, Timestamp, TranscriptLine,
 };
 
+use crate::approvals::ByCode;
 use crate::claim::{self, SessionLock};
 use crate::health::{self, Health};
 use crate::readers::Readers;
+use crate::salvage::{self, Salvage};
 use crate::sessions::Left;
 use crate::writer::Writer;
-use crate::{append, approvals, connection, insights, load, search, sessions};
+use crate::{append, approvals, connection, insights, load, offers, search, sessions};
 
 /// Sessions in one SQLite file.
 ///
@@ -43,6 +45,7 @@ impl SqliteStore {
         locks_dir: impl Into<PathBuf>,
     ) -> Result<Self, StoreError> {
         let path = path.into();
+        connection::require_whole_log(&path)?;
         let writer = Writer::start(connection::open_writer(&path)?, &path)?;
         Ok(Self {
             readers: Readers::new(path.clone()),
@@ -57,6 +60,7 @@ impl SqliteStore {
     /// Opens the database to look at it, also while other processes write. Creates nothing, and refuses every change.
     pub fn open_read_only(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
+        connection::require_whole_log(&path)?;
         let readers = Readers::new(path.clone());
         readers.open_first()?;
         Ok(Self {
@@ -64,6 +68,19 @@ impl SqliteStore {
             path,
             write: None,
         })
+    }
+
+    /// Saves what can be read of a damaged database into a new one in its place, and keeps the damaged files. When nothing
+    /// can be read, everything stays as it is.
+    pub async fn salvage(path: impl Into<PathBuf>, now: Timestamp) -> Result<Salvage, StoreError> {
+        let path = path.into();
+        let told = path.clone();
+        let task = tokio::task::spawn_blocking(move || salvage::salvage(&path, now));
+        task.await.map_err(|error| StoreError::Io {
+            action: "recover",
+            path: told,
+            detail: error.to_string(),
+        })?
     }
 
     pub fn path(&self) -> &Path {
@@ -177,6 +194,25 @@ impl SqliteStore {
     }
 }
 
+impl KnownOffers for SqliteStore {
+    fn known_offers(&self) -> BoxFuture<'_, Result<Vec<KnownOffer>, StoreError>> {
+        Box::pin(self.readers.run(offers::known))
+    }
+
+    fn remember_offer(
+        &self,
+        offer: KnownOffer,
+        at: Timestamp,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| offers::remember(conn, &offer, at))
+                .await
+        })
+    }
+}
+
 impl Approvals for SqliteStore {
     fn open_approval(&self, approval: Approval) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
@@ -196,8 +232,27 @@ impl Approvals for SqliteStore {
         Box::pin(async move {
             let side = self.write_side()?;
             side.writer
-                .run(move |conn| approvals::settle(conn, &id, settlement))
+                .run(move |conn| approvals::settle(conn, &id, settlement.clone()))
                 .await
+        })
+    }
+
+    fn settle_by_code(
+        &self,
+        code: &str,
+        settlement: Settlement,
+    ) -> BoxFuture<'_, Result<(ApprovalId, Settling), StoreError>> {
+        let code = code.to_owned();
+        Box::pin(async move {
+            let side = self.write_side()?;
+            let settled = side
+                .writer
+                .run(move |conn| approvals::settle_by_code(conn, &code, settlement.clone()));
+            match settled.await? {
+                ByCode::Settled(id, settling) => Ok((id, settling)),
+                ByCode::Wrong => Err(StoreError::WrongCode),
+                ByCode::Locked => Err(StoreError::CodesLocked),
+            }
         })
     }
 

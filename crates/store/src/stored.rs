@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 
-use hermes_core::{CallId, Media, Message, Part, ResultStatus, Role, ToolResult};
+use hermes_core::{CallId, Media, Message, Origin, Part, ResultStatus, Role, ToolResult};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
-/// The columns `text` and `parts` of a row.
+/// The columns `origin`, `text` and `parts` of a row.
 #[derive(Debug, PartialEq)]
 pub(crate) struct StoredMessage<'a> {
+    /// `None` where it goes without saying.
+    pub(crate) origin: Option<String>,
     pub(crate) text: Cow<'a, str>,
     /// `None` for one piece of text, which most messages are.
     pub(crate) parts: Option<String>,
@@ -35,21 +37,28 @@ enum StoredPart<'a> {
 const SEPARATOR: char = '\n';
 
 pub(crate) fn encode(message: &Message) -> Result<StoredMessage<'_>, Failure> {
+    let origin = message.origin.as_ref();
+    let origin = origin.filter(|origin| **origin != Origin::person());
+    let origin = origin.map(json).transpose()?;
     if let [Part::Text { text }] = message.parts.as_slice() {
         return Ok(StoredMessage {
+            origin,
             text: text.into(),
             parts: None,
         });
     }
     let pieces: Vec<&str> = message.parts.iter().filter_map(searchable).collect();
     let parts: Vec<StoredPart> = message.parts.iter().map(without_text).collect();
-    let parts = serde_json::to_string(&parts).map_err(|error| {
-        Failure::Refused(format!("a message cannot be written as JSON: {error}"))
-    })?;
     Ok(StoredMessage {
+        origin,
         text: pieces.join("\n").into(),
-        parts: Some(parts),
+        parts: Some(json(&parts)?),
     })
+}
+
+fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value)
+        .map_err(|error| Failure::Refused(format!("a message cannot be written as JSON: {error}")))
 }
 
 fn searchable(part: &Part) -> Option<&str> {
@@ -74,11 +83,22 @@ fn without_text(part: &Part) -> StoredPart<'_> {
     }
 }
 
-pub(crate) fn decode(role: &str, text: &str, parts: Option<&str>) -> Result<Message, Failure> {
-    let role = role_from(role)?;
-    let Some(parts) = parts else {
+/// The columns of a message, as a row has them.
+pub(crate) struct Columns<'a> {
+    pub(crate) role: &'a str,
+    pub(crate) origin: Option<&'a str>,
+    pub(crate) text: &'a str,
+    pub(crate) parts: Option<&'a str>,
+}
+
+pub(crate) fn decode(columns: Columns<'_>) -> Result<Message, Failure> {
+    let role = role_from(columns.role)?;
+    let origin = origin_from(role, columns.origin)?;
+    let text = columns.text;
+    let Some(parts) = columns.parts else {
         return Ok(Message {
             role,
+            origin,
             parts: vec![Part::text(text)],
         });
     };
@@ -104,8 +124,19 @@ pub(crate) fn decode(role: &str, text: &str, parts: Option<&str>) -> Result<Mess
     });
     Ok(Message {
         role,
+        origin,
         parts: parts.collect::<Result<_, Failure>>()?,
     })
+}
+
+fn origin_from(role: Role, origin: Option<&str>) -> Result<Option<Origin>, Failure> {
+    match (role, origin) {
+        (Role::User, None) => Ok(Some(Origin::person())),
+        (Role::Assistant | Role::Tool, None) => Ok(None),
+        (_, Some(origin)) => serde_json::from_str(origin)
+            .map(Some)
+            .map_err(|error| Failure::Unreadable(format!("the origin of a message: {error}"))),
+    }
 }
 
 /// The text of a row, piece by piece.
@@ -150,14 +181,44 @@ mod tests {
     fn check(message: &Message, text: &str) {
         let stored = encode(message).unwrap();
         assert_eq!(stored.text, text);
-        let role = role_name(message.role);
-        let back = decode(role, &stored.text, stored.parts.as_deref()).unwrap();
-        assert_eq!(back, *message);
+        let back = decode(Columns {
+            role: role_name(message.role),
+            origin: stored.origin.as_deref(),
+            text: &stored.text,
+            parts: stored.parts.as_deref(),
+        });
+        assert_eq!(back.unwrap(), *message);
+    }
+
+    #[test]
+    fn where_words_came_from_comes_back_and_a_person_needs_no_column() {
+        let mut message = Message::user("done");
+        assert_eq!(encode(&message).unwrap().origin, None);
+        for origin in [
+            Origin::person(),
+            Origin::Person {
+                surface: Some("telegram".into()),
+                id: Some("42".into()),
+            },
+            Origin::Steering,
+            Origin::Notice,
+            Origin::SubagentReport {
+                delegation: "d1".into(),
+            },
+            Origin::Schedule {
+                job: "daily".into(),
+            },
+            Origin::Summary,
+        ] {
+            message.origin = Some(origin);
+            check(&message, "done");
+        }
     }
 
     fn assistant(parts: Vec<Part>) -> Message {
         Message {
             role: Role::Assistant,
+            origin: None,
             parts,
         }
     }
@@ -229,9 +290,16 @@ mod tests {
 
     #[test]
     fn a_row_that_disagrees_with_itself_is_damage() {
-        let broken = decode("user", "ab", Some(r#"[{"text":5}]"#));
+        let row = |role, origin, parts| Columns {
+            role,
+            origin,
+            text: "ab",
+            parts,
+        };
+        let broken = decode(row("user", None, Some(r#"[{"text":5}]"#)));
         assert!(matches!(broken, Err(Failure::Unreadable(_))));
-        assert!(decode("system", "ab", None).is_err());
-        assert!(decode("user", "ab", Some("{")).is_err());
+        assert!(decode(row("system", None, None)).is_err());
+        assert!(decode(row("user", None, Some("{"))).is_err());
+        assert!(decode(row("user", Some("{}"), None)).is_err());
     }
 }

@@ -1,12 +1,13 @@
 //! A store that forgets everything with the test: the contract in its simplest form.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hermes_core::approval_code::TRIES_MAX;
 use hermes_core::{
     Approval, ApprovalId, Approvals, BoxFuture, CallId, Claim, Cost, Entry, Intent, LoadedSession,
-    Message, NewSession, OpenTurn, Role, SessionId, SessionRecord, Settled, Settlement, Settling,
-    Store, StoreError, Timestamp, TurnEnd, Usage, history,
+    Message, NewSession, OpenTurn, Prefix, Role, SessionId, SessionRecord, Settled, Settlement,
+    Settling, Store, StoreError, Timestamp, ToolStates, TurnEnd, TurnId, Usage, history,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -18,6 +19,8 @@ struct Contents {
     claimed: HashSet<SessionId>,
     /// In the order they were opened, each with the number of the reply it belongs to.
     approvals: Vec<(usize, Approval)>,
+    /// How many wrong codes were tried while each was open.
+    tries: HashMap<ApprovalId, u32>,
     /// The error every write gets, while set.
     refusal: Option<StoreError>,
 }
@@ -105,7 +108,7 @@ impl Contents {
     fn settle(&mut self, id: &ApprovalId, settlement: Settlement) -> Result<Settling, StoreError> {
         self.refusal.clone().map_or(Ok(()), Err)?;
         let (reply, approval) = self.approval(id)?;
-        if let Some(settlement) = approval.settled {
+        if let Some(settlement) = approval.settled.clone() {
             let is_ours = false;
             return Ok(Settling {
                 settlement,
@@ -116,7 +119,7 @@ impl Contents {
         let how = match settlement.how {
             Settled::Answered { .. } if !waits => Settled::Withdrawn,
             Settled::Answered { .. } if !approval.is_open(settlement.at) => Settled::Expired,
-            Settled::Answered { verdict, .. } if !approval.choices.contains(&verdict) => {
+            Settled::Answered { verdict, .. } if !approval.offers(verdict, &settlement.said) => {
                 let id = id.clone();
                 return Err(StoreError::NotOffered { id, verdict });
             }
@@ -126,13 +129,42 @@ impl Contents {
         let settlement = Settlement { how, ..settlement };
         for (_, approval) in &mut self.approvals {
             if approval.id == *id {
-                approval.settled = Some(settlement);
+                approval.settled = Some(settlement.clone());
             }
         }
         Ok(Settling {
             settlement,
             is_ours,
         })
+    }
+
+    fn settle_by_code(
+        &mut self,
+        code: &str,
+        settlement: Settlement,
+    ) -> Result<(ApprovalId, Settling), StoreError> {
+        let open = self.open_approvals(settlement.at);
+        let tries = |id: &ApprovalId| self.tries.get(id).copied().unwrap_or(0);
+        let (locked, open): (Vec<_>, Vec<_>) = open
+            .into_iter()
+            .partition(|one| tries(&one.id) >= TRIES_MAX);
+        let all = self.approvals.iter().map(|(_, one)| one);
+        let is_locked = |one: &&Approval| locked.iter().any(|locked| locked.id == one.id);
+        let found = all
+            .filter(|one| !is_locked(one))
+            .rfind(|one| one.code.is(code));
+        if let Some(found) = found {
+            let id = found.id.clone();
+            let settling = self.settle(&id, settlement)?;
+            return Ok((id, settling));
+        }
+        if open.is_empty() && !locked.is_empty() {
+            return Err(StoreError::CodesLocked);
+        }
+        for one in open {
+            *self.tries.entry(one.id).or_default() += 1;
+        }
+        Err(StoreError::WrongCode)
     }
 
     fn approval(&self, id: &ApprovalId) -> Result<&(usize, Approval), StoreError> {
@@ -185,6 +217,13 @@ impl Log {
             Entry::Rewound { turns } if *turns as usize > self.turns_told().len() => {
                 return Err("so many turns were not told".into());
             }
+            Entry::ToolKept { turn, .. } => {
+                let is_told = self.told().turns.iter().any(|told| told.turn == *turn);
+                return is_told
+                    .then_some(())
+                    .ok_or(format!("turn `{turn}` is not told"));
+            }
+            Entry::Compacted { kept, .. } => return self.check_compaction(*kept as usize),
             Entry::TurnStarted { .. } | Entry::Rewound { .. } | Entry::Inherited { .. } => {
                 return open.map_or(Ok(()), |open| Err(format!("turn `{open}` is still open")));
             }
@@ -204,39 +243,43 @@ impl Log {
         }
     }
 
-    fn messages(&self) -> Vec<Message> {
-        history::in_call_order(self.turns_told().concat())
+    fn check_compaction(&self, kept: usize) -> Result<(), String> {
+        let told = self.told();
+        let messages = told.messages();
+        let Some(covers) = messages
+            .len()
+            .checked_sub(kept)
+            .filter(|covers| *covers > 0)
+        else {
+            return Err("nothing would be summarised".into());
+        };
+        if messages
+            .get(covers)
+            .is_some_and(|first| first.role == Role::Tool)
+        {
+            return Err("a result would be kept without its call".into());
+        }
+        match told.compactions.last() {
+            Some(last) if last.covers >= covers => Err("there is nothing new to compact".into()),
+            _ => Ok(()),
+        }
     }
 
-    /// The messages of each turn that was not taken back.
-    fn turns_told(&self) -> Vec<Vec<Message>> {
-        let mut turns: Vec<Vec<Message>> = Vec::new();
+    /// Everything that was said and not taken back.
+    fn messages(&self) -> Vec<Message> {
+        history::in_call_order(self.told().messages())
+    }
+
+    fn turns_told(&self) -> Vec<ToldTurn> {
+        self.told().turns
+    }
+
+    fn told(&self) -> Told {
+        let mut told = Told::default();
         for entry in &self.entries {
-            let more = match entry {
-                Entry::TurnStarted { message, .. } => {
-                    turns.push(vec![message.clone()]);
-                    continue;
-                }
-                Entry::Inherited { messages, .. } => {
-                    turns.push(messages.clone());
-                    continue;
-                }
-                Entry::Rewound { turns: back } => {
-                    turns.truncate(turns.len().saturating_sub(*back as usize));
-                    continue;
-                }
-                Entry::Replied { message, .. } => Some(message.clone()),
-                Entry::CallFinished { result, .. } => Some(Message::result(result.clone())),
-                Entry::TurnEnded { closing, .. } => closing.clone(),
-                Entry::TurnResumed { .. }
-                | Entry::ModelAsked { .. }
-                | Entry::CallIntended { .. } => None,
-            };
-            if let Some(turn) = turns.last_mut() {
-                turn.extend(more);
-            }
+            told.take(entry);
         }
-        turns
+        told
     }
 
     fn open_turn(&self) -> Option<OpenTurn> {
@@ -248,12 +291,14 @@ impl Log {
                         turn: turn.clone(),
                         resumed: 0,
                         steps: 0,
+                        replies: 0,
                         intents: Vec::new(),
                     });
                 }
                 (Entry::TurnEnded { .. }, _) => open = None,
                 (Entry::TurnResumed { .. }, Some(open)) => open.resumed += 1,
                 (Entry::ModelAsked { .. }, Some(open)) => open.steps += 1,
+                (Entry::Replied { .. }, Some(open)) => open.replies += 1,
                 (Entry::CallIntended { call, .. }, Some(open)) => {
                     open.intents.retain(|intent| intent.call != *call);
                     open.intents.extend(intent_of(entry));
@@ -277,10 +322,12 @@ impl Log {
     fn load(&self) -> LoadedSession {
         let messages = self.messages();
         let open_turn = self.open_turn();
+        let told = self.told();
         LoadedSession {
             record: self.record(&messages, open_turn.is_some()),
-            prefix: self.row.prefix.clone(),
-            messages,
+            prefix: told.prefix().unwrap_or(&self.row.prefix).clone(),
+            messages: told.seen_by_model(),
+            tool_states: told.tool_states(),
             open_turn,
             last_end: self.last_end(),
         }
@@ -315,6 +362,107 @@ impl Log {
             cost_micro_usd: cost,
             has_open_turn,
         }
+    }
+}
+
+/// A conversation as its log tells it.
+#[derive(Default)]
+struct Told {
+    turns: Vec<ToldTurn>,
+    compactions: Vec<Compaction>,
+}
+
+/// A turn that was not taken back.
+struct ToldTurn {
+    turn: TurnId,
+    messages: Vec<Message>,
+    kept: ToolStates,
+}
+
+struct Compaction {
+    /// How many of the messages its summary stands for.
+    covers: usize,
+    summary: Message,
+    prefix: Option<Prefix>,
+}
+
+impl Told {
+    fn take(&mut self, entry: &Entry) {
+        let more = match entry {
+            Entry::TurnStarted { turn, message } => {
+                return self.begin(turn, std::slice::from_ref(message));
+            }
+            Entry::Inherited { turn, messages } => return self.begin(turn, messages),
+            Entry::Rewound { turns } => return self.take_back(*turns as usize),
+            Entry::ToolKept { turn, tool, state } => {
+                let told = self.turns.iter_mut().find(|told| told.turn == *turn);
+                if let Some(told) = told {
+                    told.kept.insert(tool.clone(), state.clone());
+                }
+                return;
+            }
+            Entry::Compacted {
+                summary,
+                kept,
+                prefix,
+            } => {
+                return self.compactions.push(Compaction {
+                    covers: self.messages().len() - *kept as usize,
+                    summary: summary.clone(),
+                    prefix: prefix.clone(),
+                });
+            }
+            Entry::Replied { message, .. } => Some(message.clone()),
+            Entry::CallFinished { result, .. } => Some(Message::result(result.clone())),
+            Entry::TurnEnded { closing, .. } => closing.clone(),
+            Entry::TurnResumed { .. } | Entry::ModelAsked { .. } | Entry::CallIntended { .. } => {
+                None
+            }
+        };
+        if let Some(turn) = self.turns.last_mut() {
+            turn.messages.extend(more);
+        }
+    }
+
+    fn begin(&mut self, turn: &TurnId, messages: &[Message]) {
+        self.turns.push(ToldTurn {
+            turn: turn.clone(),
+            messages: messages.to_vec(),
+            kept: ToolStates::new(),
+        });
+    }
+
+    fn take_back(&mut self, turns: usize) {
+        self.turns.truncate(self.turns.len().saturating_sub(turns));
+        let left = self.messages().len();
+        self.compactions
+            .retain(|compaction| compaction.covers <= left);
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        let messages = self.turns.iter().map(|turn| turn.messages.as_slice());
+        messages.collect::<Vec<_>>().concat()
+    }
+
+    fn seen_by_model(&self) -> Vec<Message> {
+        let mut messages = self.messages();
+        let Some(compaction) = self.compactions.last() else {
+            return history::in_call_order(messages);
+        };
+        let rest = history::in_call_order(messages.split_off(compaction.covers));
+        std::iter::once(compaction.summary.clone())
+            .chain(rest)
+            .collect()
+    }
+
+    fn prefix(&self) -> Option<&Prefix> {
+        let mut latest = self.compactions.iter().rev();
+        latest.find_map(|compaction| compaction.prefix.as_ref())
+    }
+
+    fn tool_states(&self) -> ToolStates {
+        let kept = self.turns.iter().flat_map(|turn| turn.kept.clone());
+        kept.collect()
     }
 }
 
@@ -408,6 +556,15 @@ impl Approvals for MemoryStore {
         settlement: Settlement,
     ) -> BoxFuture<'_, Result<Settling, StoreError>> {
         Box::pin(std::future::ready(self.lock().settle(id, settlement)))
+    }
+
+    fn settle_by_code(
+        &self,
+        code: &str,
+        settlement: Settlement,
+    ) -> BoxFuture<'_, Result<(ApprovalId, Settling), StoreError>> {
+        let settled = self.lock().settle_by_code(code, settlement);
+        Box::pin(std::future::ready(settled))
     }
 
     fn approval(&self, id: &ApprovalId) -> BoxFuture<'_, Result<Approval, StoreError>> {

@@ -181,12 +181,17 @@ impl Tool for TestTool {
                 Behaviour::Panic => panic!("a scripted panic"),
                 Behaviour::Hang => std::future::pending().await,
                 Behaviour::TellAgreement => {
-                    let Agreement { covers, basis } = &cx.agreement;
+                    let Agreement {
+                        covers,
+                        basis,
+                        pass,
+                    } = &cx.agreement;
                     let seen = basis.as_deref().unwrap_or("nothing");
-                    Ok(ToolOutput::text(format!(
-                        "{}, seen: {seen}",
-                        covers.join("+")
-                    )))
+                    let mut told = format!("{}, seen: {seen}", covers.join("+"));
+                    if !pass.is_inside() {
+                        told.push_str(&format!(", {pass:?}"));
+                    }
+                    Ok(ToolOutput::text(told))
                 }
                 Behaviour::Enquire(ask) => {
                     let response = cx.person.ask(ask.clone()).await;

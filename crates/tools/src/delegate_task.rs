@@ -124,7 +124,15 @@ impl Tool for DelegateTask {
             };
             let delegated = cx.delegates.delegate(errands, manner).await;
             let delegated = delegated.map_err(ToolError::Answer)?;
-            Ok(ToolOutput::text(present(delegated, &goals, is_background)))
+            let kept = match &delegated {
+                Delegated::Dispatched(dispatched) => Some(json!(dispatched)),
+                Delegated::Done(_) => None,
+            };
+            let text = present(delegated, &goals, is_background);
+            Ok(ToolOutput {
+                state: kept,
+                ..ToolOutput::text(text)
+            })
         })
     }
 }

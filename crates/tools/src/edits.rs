@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use hermes_core::text::head;
-use hermes_core::{Agreement, Consent, Preview, Review};
+use hermes_core::{Agreement, Consent, Mode, ModeSwitch, Preview, Review};
 use sha2::{Digest as _, Sha256};
 
 use crate::ToolPorts;
@@ -26,13 +26,25 @@ const ORDINARY_FILES: &str = "ordinary files";
 const EVERY_CHANGE: &str = "changes a file, and every change is shown first until one is allowed for the session (`approvals.edits`)";
 
 /// `approvals.edits`: which changes of files are looked at before they are made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub enum EditReview {
     /// Those that a command would be asked about.
     #[default]
     Sensitive,
     /// Every one.
     Every,
+    /// As the person has switched it just now.
+    Switched(ModeSwitch),
+}
+
+impl EditReview {
+    fn is_of_every(&self) -> bool {
+        match self {
+            Self::Sensitive => false,
+            Self::Every => true,
+            Self::Switched(switch) => switch.now() == Mode::Ask,
+        }
+    }
 }
 
 /// Decides about the changes of one tool.
@@ -48,7 +60,7 @@ impl Edits {
         Self {
             tool,
             systems: systems.clone(),
-            review: ports.edit_review,
+            review: ports.edit_review.clone(),
         }
     }
 
@@ -56,7 +68,7 @@ impl Edits {
     pub(crate) fn consent(&self, paths: &[&str], cwd: &Path) -> Consent {
         let mut reasons: Vec<&str> = Vec::new();
         let (mut shown, mut covers) = (Vec::new(), Vec::new());
-        let mut is_for_person = self.review == EditReview::Every;
+        let mut is_for_person = self.review.is_of_every();
         let mut writes = self.systems.judge_writes(paths, cwd);
         writes.sort_by_key(|write| rank(&write.judgement));
         for write in writes {
@@ -117,10 +129,9 @@ impl Edits {
 
     /// What must be covered for a write, if anything.
     fn name(&self, judgement: &Write, file: &str) -> Option<String> {
-        match (judgement, self.review) {
-            (Write::Asked { .. }, _) => Some(format!("{} {file}", self.tool)),
-            (_, EditReview::Every) => Some(ORDINARY_FILES.to_owned()),
-            (_, EditReview::Sensitive) => None,
+        match judgement {
+            Write::Asked { .. } => Some(format!("{} {file}", self.tool)),
+            _ => self.review.is_of_every().then(|| ORDINARY_FILES.to_owned()),
         }
     }
 }

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::policy::CommandLists;
-use crate::{ToolPorts, arguments};
+use crate::{ToolFence, ToolPorts, arguments};
 use door::Door;
 
 const NAME: &str = "execute_code";
@@ -88,6 +88,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         settings: ports.code.clone(),
         commands: Arc::clone(&ports.commands),
         output_bytes_max: ports.limits.output_bytes_max,
+        fence: ports.fence.clone(),
     })
 }
 
@@ -120,6 +121,7 @@ struct ExecuteCode {
     settings: CodeSettings,
     commands: Arc<CommandLists>,
     output_bytes_max: usize,
+    fence: ToolFence,
 }
 
 #[derive(Deserialize)]
@@ -148,10 +150,20 @@ impl Tool for ExecuteCode {
     }
 
     fn consent(&self, arguments: &Value, _session: &SessionId, _cwd: &Path) -> Consent {
-        let code = arguments::text(arguments, "code");
-        code.map_or(Consent::NotNeeded, |code| {
-            self.commands.consent_for_script(code)
-        })
+        let Some(code) = arguments::text(arguments, "code") else {
+            return Consent::NotNeeded;
+        };
+        match &self.fence {
+            // Whatever the script is, it stays inside.
+            ToolFence::Held(_) => Consent::NotNeeded,
+            ToolFence::Missing(why) => match self.commands.consent_for_script(code) {
+                Consent::NotNeeded => {
+                    Consent::needed(format!("runs a script, and no fence holds it ({why})"))
+                }
+                judged => judged,
+            },
+            ToolFence::Off => self.commands.consent_for_script(code),
+        }
     }
 
     fn run<'a>(
@@ -234,6 +246,7 @@ impl ExecuteCode {
             pty: false,
             timeout: self.settings.timeout.min(TIMEOUT_MAX),
             output_bytes_max: self.output_bytes_max,
+            pass: cx.agreement.pass.clone(),
             stop: cx.stop.clone(),
             progress: cx.progress.clone(),
         }
@@ -245,6 +258,9 @@ impl ExecuteCode {
             return Err(ToolError::Answer(module::PYTHON_MISSING.to_owned()));
         }
         let mut text = output.text.trim_end().to_owned();
+        for notice in self.terminal.notices() {
+            let _ = write!(text, "\n[{notice}]");
+        }
         if !text.is_empty() {
             text.push('\n');
         }

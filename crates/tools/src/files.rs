@@ -14,12 +14,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{CancellationToken, Parallel, ToolContext};
+use hermes_core::{CancellationToken, Fencing, Parallel, Pass, ToolContext};
 
+use crate::blocking::unless_stopped;
 use crate::guard::{Guard, PinnedGuard, Write};
 use crate::ledger::Stamp;
 use crate::lines::{Page, PageText};
-use crate::{ToolPorts, paths};
+use crate::{ToolFence, ToolPorts, paths};
 use here::Here;
 pub(crate) use remote_answer::Answer as RemoteAnswer;
 use there::{There, ThereSettings};
@@ -216,11 +217,26 @@ impl FileSystem {
     }
 }
 
+/// Guarded files that somebody agreed to change, while they are changed.
+pub(crate) struct AgreedWrites {
+    fencing: Option<Arc<dyn Fencing>>,
+    paths: Vec<PathBuf>,
+}
+
+impl Drop for AgreedWrites {
+    fn drop(&mut self) {
+        if let Some(fencing) = &self.fencing {
+            self.paths.iter().for_each(|path| fencing.accept(path));
+        }
+    }
+}
+
 /// The file systems of a session.
 #[derive(Clone)]
 pub(crate) struct FileSystems {
     here: Arc<Here>,
     there: Option<Arc<There>>,
+    fence: ToolFence,
 }
 
 impl FileSystems {
@@ -230,7 +246,97 @@ impl FileSystems {
             here: Arc::new(Here::new(ports.home.clone(), Guard::new(ports))),
             there: there
                 .map(|settings| Arc::new(There::new(Arc::clone(&ports.terminal), settings))),
+            fence: ports.fence.clone(),
         }
+    }
+
+    fn fencing(&self) -> Option<&Arc<dyn Fencing>> {
+        match &self.fence {
+            ToolFence::Held(fencing) => Some(fencing),
+            ToolFence::Off | ToolFence::Missing(_) => None,
+        }
+    }
+
+    /// The files of this machine for a session that works in `cwd`.
+    fn here(&self, cwd: &Path) -> Arc<Here> {
+        match self.fencing() {
+            Some(fencing) => Arc::new(self.here.fenced(fencing.area(cwd))),
+            None => Arc::clone(&self.here),
+        }
+    }
+
+    /// Does the work of a call on a thread that may wait, inside the fence: whatever its rules over paths overlook, the
+    /// kernel refuses. `None` when it was stopped.
+    pub(crate) async fn work<T: Send + 'static>(
+        &self,
+        (cwd, stop): (&Path, &CancellationToken),
+        pass: Pass,
+        work: impl FnOnce() -> Result<T, String> + Send + 'static,
+    ) -> Option<Result<T, String>> {
+        let fencing = self.fencing().filter(|_| !pass.outside).cloned();
+        let Some(fencing) = fencing else {
+            return unless_stopped(stop, work).await;
+        };
+        let cwd = cwd.to_owned();
+        let inside = move || {
+            let mut done = None;
+            let entered = fencing.inside(&cwd, &pass, Box::new(|| done = Some(work())));
+            let nothing = |error: io::Error| {
+                Err(format!(
+                    "nothing was done: the fence could not be put up: {error}"
+                ))
+            };
+            match (done, entered) {
+                (Some(done), _) => done,
+                (None, Err(error)) => nothing(error),
+                (None, Ok(())) => nothing(io::ErrorKind::Other.into()),
+            }
+        };
+        unless_stopped(stop, inside).await
+    }
+
+    /// What a call that reads a path may do beyond the fence: look at what Hermes keeps in its home, as far as the guard
+    /// lets it.
+    pub(crate) fn pass_to_read(&self, path: &str, cwd: &Path) -> Pass {
+        if self.fencing().is_none() {
+            return Pass::default();
+        }
+        let path = paths::joined(path, cwd, self.here.home());
+        let target = path.canonicalize().unwrap_or(path);
+        Pass {
+            reads: match self.here.pinned().is_ours_to_read(&target) {
+                true => vec![target],
+                false => Vec::new(),
+            },
+            ..Pass::default()
+        }
+    }
+
+    /// What a call that writes these paths may do beyond the fence. That somebody agreed to it is checked when the files
+    /// are found; whatever is free stays inside.
+    pub(crate) fn pass_to_write(&self, paths: &[&str], cwd: &Path) -> Pass {
+        let is_asked = |write: &JudgedWrite| matches!(write.judgement, Write::Asked { .. });
+        match self.fencing().is_some() && self.judge_writes(paths, cwd).iter().any(is_asked) {
+            true => Pass::outside(),
+            false => Pass::default(),
+        }
+    }
+
+    /// Lets files be changed that are guarded, until what is returned is dropped.
+    pub(crate) fn agreed(&self, paths: &[&str], cwd: &Path) -> AgreedWrites {
+        let fencing = self.fencing().cloned();
+        let paths = match &fencing {
+            Some(_) => self.judge_writes(paths, cwd).into_iter(),
+            None => Vec::new().into_iter(),
+        };
+        let paths: Vec<PathBuf> = paths
+            .filter(|write| matches!(write.judgement, Write::Asked { .. }))
+            .map(|write| write.name.into())
+            .collect();
+        if let Some(fencing) = &fencing {
+            paths.iter().for_each(|path| fencing.agree(path));
+        }
+        AgreedWrites { fencing, paths }
     }
 
     /// The files that a call reads.
@@ -239,7 +345,7 @@ impl FileSystems {
             Some(there) if !there.is_result(path) => {
                 FileSystem::There(there.for_call(&cx.cwd, &cx.stop))
             }
-            _ => FileSystem::Here(Arc::clone(&self.here)),
+            _ => FileSystem::Here(self.here(&cx.cwd)),
         }
     }
 
@@ -247,7 +353,7 @@ impl FileSystems {
     pub(crate) fn to_write(&self, cwd: &Path, stop: &CancellationToken) -> Arc<dyn Files> {
         match &self.there {
             Some(there) => there.for_call(cwd, stop),
-            None => Arc::clone(&self.here) as Arc<dyn Files>,
+            None => self.here(cwd) as Arc<dyn Files>,
         }
     }
 
@@ -257,8 +363,9 @@ impl FileSystems {
         match &self.there {
             Some(there) => paths.iter().map(|path| there.judge_write(path)).collect(),
             None => {
-                let guard = self.here.pinned();
-                let judge = |path: &&str| self.here.judge_write(path, cwd, &guard);
+                let here = self.here(cwd);
+                let guard = here.pinned();
+                let judge = |path: &&str| here.judge_write(path, cwd, &guard);
                 paths.iter().map(judge).collect()
             }
         }

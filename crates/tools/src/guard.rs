@@ -9,8 +9,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::ToolPorts;
+use hermes_core::FenceArea;
+use hermes_core::fence::why_guarded;
+
 use crate::policy::places::{inside_home, why_sensitive};
+use crate::{ToolPorts, paths};
 
 /// How the names of examples of secret files end. They are free.
 const EXAMPLE_ENDINGS: &[&str] = &[".example", ".sample", ".template", ".dist"];
@@ -122,6 +125,8 @@ pub(crate) struct Guard {
     secret: Vec<PathBuf>,
     protected: Vec<PathBuf>,
     settings: Vec<PathBuf>,
+    /// What is inside the fence, where one stands.
+    area: Option<FenceArea>,
 }
 
 /// Whose files are guarded.
@@ -142,6 +147,15 @@ impl Guard {
             secret: ports.secret.clone(),
             protected: ports.protected.clone(),
             settings: ports.settings.clone(),
+            area: None,
+        }
+    }
+
+    /// Guards what is outside of a fence, too.
+    pub(crate) fn fenced(self, area: FenceArea) -> Self {
+        Self {
+            area: Some(area),
+            ..self
         }
     }
 
@@ -166,6 +180,7 @@ impl Guard {
             secret: spellings(&self.secret),
             protected: spellings(&self.protected),
             settings: spellings(&self.settings),
+            area: self.area.clone(),
         }
     }
 }
@@ -178,6 +193,7 @@ pub(crate) struct PinnedGuard {
     secret: Vec<PathBuf>,
     protected: Vec<PathBuf>,
     settings: Vec<PathBuf>,
+    area: Option<FenceArea>,
 }
 
 /// What becomes of a write.
@@ -211,23 +227,44 @@ impl Write {
 }
 
 impl PinnedGuard {
-    /// Says why a file must not be read, if so.
+    /// Says why a file must not be read, if so, in words for the model.
     pub(crate) fn refuse_read(&self, path: &Path) -> Option<String> {
-        let reason = if contains(&self.secret, path) {
-            "it holds Hermes' own keys"
-        } else if holds_variables(path) && !self.is_folder_here(path) {
-            "files of this name hold secrets"
-        } else if self.is_below_home(path, HOME_SECRETS) || self.is_private_key(path) {
-            "it holds the user's credentials"
-        } else if path.starts_with("/proc") && is_named(path, PROC_SECRETS) {
-            "it shows the inside of a process"
-        } else {
-            return None;
-        };
+        if self.why_not_read(path).is_none()
+            && self.is_beyond(path, FenceArea::may_read)
+            && !self.is_ours_to_read(path)
+        {
+            return Some(format!(
+                "`{}` is not read: it is outside the fence, where keys and logins are; if it is needed, `terminal` with \
+                 `outside_fence: true` asks the user",
+                path.display()
+            ));
+        }
+        let reason = self.why_not_read(path)?;
         Some(format!(
             "`{}` is not read: {reason}; ask the user for what you need to know from it",
             path.display()
         ))
+    }
+
+    /// Says why a file must not be read, if so: what it is.
+    pub(crate) fn why_not_read(&self, path: &Path) -> Option<&'static str> {
+        if contains(&self.secret, path) {
+            Some("it holds Hermes' own keys")
+        } else if holds_variables(path) && !self.is_folder_here(path) {
+            Some("files of this name hold secrets")
+        } else if self.is_below_home(path, HOME_SECRETS) || self.is_private_key(path) {
+            Some("it holds the user's credentials")
+        } else if path.starts_with("/proc") && is_named(path, PROC_SECRETS) {
+            Some("it shows the inside of a process")
+        } else {
+            None
+        }
+    }
+
+    /// Returns whether the fence keeps a path from being used so.
+    fn is_beyond(&self, path: &Path, may: fn(&FenceArea, &Path) -> bool) -> bool {
+        let area = self.area.as_ref();
+        area.is_some_and(|area| !may(area, &paths::without_dots(path)))
     }
 
     /// Says what becomes of a write. Whatever is not refused is asked about where a command that writes there would be.
@@ -244,14 +281,42 @@ impl PinnedGuard {
                 is_for_person: true,
             };
         }
+        if self.is_ours(path) {
+            return Write::Asked {
+                reason: "changes what Hermes itself is told and remembers",
+                is_for_person: true,
+            };
+        }
         let reason = match self.is_below_home(path, START_FILES) {
             true => Some("changes what runs when the user logs in"),
             false => why_sensitive(&path.to_string_lossy()),
         };
+        let reason = reason.or_else(|| why_guarded(self.inside_project(path)));
+        let is_outside = || self.is_beyond(path, FenceArea::may_write);
+        let reason = reason.or_else(|| is_outside().then_some("writes outside the project"));
         reason.map_or(Write::Free, |reason| Write::Asked {
             reason,
             is_for_person: false,
         })
+    }
+
+    /// Returns whether a file is in a home of Hermes: instructions, skills, notes.
+    fn is_ours(&self, path: &Path) -> bool {
+        let mut homes = self.settings.iter().filter_map(|file| file.parent());
+        homes.any(|home| path.starts_with(home))
+    }
+
+    /// Returns whether a file in a home of Hermes is none of those that only Hermes looks after.
+    pub(crate) fn is_ours_to_read(&self, path: &Path) -> bool {
+        let is_kept = contains(&self.secret, path) || contains(&self.protected, path);
+        self.is_ours(path) && !is_kept
+    }
+
+    /// What of a path is inside the project; all of it where that is not known.
+    fn inside_project<'a>(&self, path: &'a Path) -> &'a Path {
+        let area = self.area.as_ref();
+        let inside = area.and_then(|area| path.strip_prefix(&area.project).ok());
+        inside.unwrap_or(path)
     }
 
     fn why_refused(&self, path: &Path) -> Option<&'static str> {
@@ -329,6 +394,7 @@ mod tests {
             secret: vec!["/home/me/.hermes/auth.json".into()],
             protected: vec!["/home/me/.hermes/hermes.db".into()],
             settings: vec!["/home/me/.hermes/config.yaml".into()],
+            area: None,
         };
         guard.pinned()
     }
@@ -397,7 +463,7 @@ mod tests {
     fn class_of_command(path: &str) -> &'static str {
         match policy::consent_for(&format!("echo x > '{path}'")) {
             Consent::NotNeeded => "free",
-            Consent::Needed { .. } | Consent::Review(_) => "asked",
+            Consent::Needed(_) | Consent::Review(_) => "asked",
             Consent::Forbidden { .. } => "refused",
         }
     }
@@ -493,7 +559,62 @@ mod tests {
     }
 
     #[test]
-    fn only_a_person_changes_the_settings_that_decide_what_is_asked() {
+    fn behind_a_fence_what_is_outside_is_asked_about_and_secrets_are_not_read() {
+        let area = FenceArea {
+            project: "/home/me/.cursor/project".into(),
+            writable: vec!["/home/me/.cursor/project".into(), "/tmp".into()],
+            hidden: vec!["/home/me/.ssh".into()],
+            ..FenceArea::default()
+        };
+        let guard = Guard {
+            area: Some(area),
+            ..Guard::default()
+        };
+        let guard = guard.pinned();
+        for (path, expected) in [
+            ("/home/me/.cursor/project/src/main.rs", "free"),
+            ("/tmp/x", "free"),
+            ("/home/me/notes.md", "asked"),
+            ("/home/me/.cursor/project/../notes.md", "asked"),
+            ("/home/me/.cursor/project/AGENTS.md", "asked"),
+            ("/home/me/.cursor/project/part/.vscode/tasks.json", "asked"),
+            ("/home/me/.cursor/project/skills/x/SKILL.md", "asked"),
+        ] {
+            assert_eq!(class(&guard, path), expected, "{path}");
+        }
+        assert!(
+            guard
+                .refuse_read(Path::new("/home/me/.ssh/config"))
+                .is_some()
+        );
+        assert_eq!(guard.refuse_read(Path::new("/home/me/notes.md")), None);
+    }
+
+    #[test]
+    fn only_a_person_changes_what_hermes_is_told() {
+        for name in [
+            "SOUL.md",
+            "memories/MEMORY.md",
+            "skills/x/SKILL.md",
+            "cron/jobs.json",
+        ] {
+            let path = Path::new("/home/me/.hermes").join(name);
+            let write = guard().judge_write(&path);
+            assert!(
+                matches!(
+                    write,
+                    Write::Asked {
+                        is_for_person: true,
+                        ..
+                    }
+                ),
+                "{name}: {write:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_person_changes_the_settings_the_settings_that_decide_what_is_asked() {
         let is_for_person = |path| match guard().judge_write(Path::new(path)) {
             Write::Asked { is_for_person, .. } => is_for_person,
             other => panic!("{other:?}"),

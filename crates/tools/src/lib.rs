@@ -8,11 +8,11 @@
 //! `atomic` (how a file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
 //! `shell` makes of them; `web` judges addresses, and fetches what they name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{Processes, Terminal, Tool};
+use hermes_core::{Fencing, Processes, Terminal, Tool};
 
 mod clarify;
 mod delegate_task;
@@ -53,8 +53,8 @@ pub use edits::EditReview;
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use files::FilePlace;
 pub use ledger::FileLedger;
-pub use policy::CommandLists;
-pub use tool_search::{SearchLimits, tool_search};
+pub use policy::{AllowRule, CommandLists};
+pub use tool_search::{Catalogue, SearchLimits, finders, tool_search};
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
 pub use web::{Blocklist, Names, PrivateUrls, SystemNames, WebSettings};
 
@@ -81,6 +81,11 @@ pub fn built_in(ports: &ToolPorts) -> Vec<Arc<dyn Tool>> {
     BUILT_IN.iter().map(|(_, make)| make(ports)).collect()
 }
 
+/// Says why tools do not read a file, if so: what it is.
+pub fn why_not_read(ports: &ToolPorts, path: &Path) -> Option<&'static str> {
+    guard::Guard::new(ports).pinned().why_not_read(path)
+}
+
 /// What tools need of the world.
 #[derive(Clone)]
 pub struct ToolPorts {
@@ -101,9 +106,23 @@ pub struct ToolPorts {
     pub commands: Arc<CommandLists>,
     /// Where the files are that tools read and write.
     pub file_place: FilePlace,
+    /// What holds commands and file tools on this machine.
+    pub fence: ToolFence,
     /// What sessions know of files; one for all sessions of a process.
     pub files: FileLedger,
     pub web: WebSettings,
+}
+
+/// What holds commands and file tools on this machine.
+#[derive(Clone, Default)]
+pub enum ToolFence {
+    /// Nothing does: the user wants it so, or commands run elsewhere. Questions are all there is.
+    #[default]
+    Off,
+    /// Nothing can, and why: whatever is not read-only is asked about.
+    Missing(String),
+    /// Leaving it is what people are asked about.
+    Held(Arc<dyn Fencing>),
 }
 
 /// How much one call may take and return.

@@ -207,7 +207,11 @@ impl Patch {
             stop: &cx.stop,
         };
         let patching = self.patching(arguments, place, cx.agreement.clone())?;
-        match blocking::unless_stopped(&cx.stop, move || patching.run()).await {
+        let pass = self
+            .systems
+            .pass_to_write(&patching.request.paths(), &cx.cwd);
+        let place = (cx.cwd.as_path(), &cx.stop);
+        match self.systems.work(place, pass, move || patching.run()).await {
             Some(Ok(Some(text))) => Ok(ToolOutput::text(text)),
             Some(Err(answer)) => Err(ToolError::Answer(answer)),
             Some(Ok(None)) | None => Err(ToolError::Stopped(
@@ -229,6 +233,7 @@ impl Patch {
             .map_err(|error| ToolError::Answer(format!("nothing was changed: {error}")))?;
         Ok(Patching {
             request,
+            systems: self.systems.clone(),
             edits: self.edits.clone(),
             agreement,
             files: self.systems.to_write(cx.cwd, cx.stop),
@@ -243,6 +248,7 @@ impl Patch {
 /// One call, on a thread that may wait for the disk.
 struct Patching {
     request: Request,
+    systems: FileSystems,
     edits: Edits,
     agreement: Agreement,
     files: Arc<dyn Files>,
@@ -266,6 +272,7 @@ impl Patching {
             return Ok(None);
         }
         let stale = self.stale(&plan);
+        let _agreed = self.systems.agreed(&self.request.paths(), &self.cwd);
         commit::commit(&plan.files)?;
         self.note(&plan, &stale);
         Ok(Some(present(&plan, &summary, &stale)))

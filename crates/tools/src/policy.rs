@@ -8,12 +8,15 @@
 //!
 //! A net for mistakes and for prompts gone astray. It does not contain a program that means harm.
 
-use hermes_core::Consent;
+use hermes_core::{Consent, Need};
 
 use crate::shell::{self, Budget, Command, Scope, TooComplex};
 
 mod call;
+mod exactly;
 mod lists;
+mod named;
+pub(crate) mod needs;
 pub(crate) mod places;
 mod questions;
 mod read_only;
@@ -24,7 +27,9 @@ pub(crate) mod wildcard;
 mod wrappers;
 
 use call::Call;
-pub use lists::CommandLists;
+use exactly::Exactly;
+pub use lists::{AllowRule, CommandLists};
+pub use named::{Named, named};
 pub use read_only::is_read_only;
 
 /// Longer lines are no longer something a person could judge; they belong in a script file.
@@ -80,7 +85,34 @@ pub fn consent_for(line: &str) -> Consent {
 
 /// Says the same of a line that runs in a folder, where that is known.
 pub fn consent_in(folder: Option<&str>, line: &str) -> Consent {
-    Judge::of(line, folder, &Budget::default()).0
+    let judged = Judge::of(line, folder, &Budget::default());
+    judged.consent(folder, line)
+}
+
+/// What was found out about a line.
+struct Judged {
+    verdict: Verdict,
+    /// Every program with its arguments, as written out.
+    calls: Vec<String>,
+    exactly: Exactly,
+}
+
+impl Judged {
+    fn consent(&self, folder: Option<&str>, line: &str) -> Consent {
+        match &self.verdict {
+            Verdict::Free => Consent::NotNeeded,
+            Verdict::Ask(reason) => Consent::Needed(Need {
+                patterns: self.exactly.patterns(line),
+                folder: folder
+                    .filter(|folder| folder.starts_with('/'))
+                    .map(Into::into),
+                ..Need::because(reason)
+            }),
+            Verdict::Forbid(reason) => Consent::Forbidden {
+                reason: reason.clone(),
+            },
+        }
+    }
 }
 
 /// Goes through a line and everything it runs.
@@ -91,21 +123,41 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Returns the verdict on a line, and every program in it with its arguments.
-    fn of(line: &str, folder: Option<&str>, budget: &'a Budget) -> (Consent, Vec<String>) {
+    /// Judges a line twice: by what a lenient reading makes of it, and by what an exact one does. The worse counts.
+    fn of(line: &str, folder: Option<&str>, budget: &'a Budget) -> Judged {
         let mut judge = Self {
             budget,
             calls: Vec::new(),
         };
-        let verdict = judge.line(line, Scope::default(), folder, 0);
+        let exactly = match line.len() > LINE_BYTES_MAX {
+            true => Exactly::default(),
+            false => exactly::judge(line),
+        };
+        let verdict = judge.both(line, folder, &exactly);
         let too_complex =
             |TooComplex| Verdict::forbid("is too long or too deeply nested to be judged");
-        let consent = match verdict.unwrap_or_else(too_complex) {
-            Verdict::Free => Consent::NotNeeded,
-            Verdict::Ask(reason) => Consent::Needed { reason },
-            Verdict::Forbid(reason) => Consent::Forbidden { reason },
-        };
-        (consent, judge.calls)
+        Judged {
+            verdict: verdict.unwrap_or_else(too_complex),
+            calls: judge.calls,
+            exactly,
+        }
+    }
+
+    fn both(
+        &mut self,
+        line: &str,
+        folder: Option<&str>,
+        exactly: &Exactly,
+    ) -> Result<Verdict, TooComplex> {
+        let lenient = self.line(line, Scope::default(), folder, 0)?;
+        let commands: Vec<Command> = exactly.commands();
+        let behind = self.commands(&commands, &Scope::default(), folder, 0)?;
+        let asked = exactly.asked.clone().map_or(Verdict::Free, Verdict::Ask);
+        // What is not understood is the reason that matters most to a person.
+        Ok(match exactly.reading {
+            Some(_) => lenient.or(behind).or(asked),
+            None => asked.or(lenient).or(behind),
+        })
     }
 
     fn line(

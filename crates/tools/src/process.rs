@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use hermes_core::text::{shorten, tail};
 use hermes_core::{
-    BoxFuture, Consent, Effect, Parallel, ProcessError, ProcessName, ProcessState, ProcessStatus,
-    Processes, SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, Consent, Effect, Need, Parallel, ProcessError, ProcessName, ProcessState,
+    ProcessStatus, Processes, SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::typed::TypedLines;
+use crate::typed::{TypedLines, is_interrupt};
 use crate::{CommandLists, ToolPorts, arguments};
 
 const NAME: &str = "process";
@@ -127,8 +127,20 @@ impl Tool for ProcessTool {
         match (text("action"), text("data")) {
             (Some("write" | "submit"), Some(data)) => {
                 let id = text("session_id").unwrap_or_default();
-                let line = self.typed.with(ProcessName { session, id }, data);
-                self.commands.consent_for(&line)
+                let process = ProcessName { session, id };
+                if is_interrupt(data) {
+                    return Consent::NotNeeded;
+                }
+                let line = self.typed.with(process, data);
+                let raw = self.typed.raw_with(process, data);
+                match self.commands.consent_for_typed(&line, &raw) {
+                    // The person is shown the whole line, not its last piece, and who would read it.
+                    Consent::Needed(need) => Consent::Needed(Need {
+                        what: Some(format!("typed into {id}: {line}")),
+                        ..need
+                    }),
+                    consent => consent,
+                }
             }
             _ => Consent::NotNeeded,
         }

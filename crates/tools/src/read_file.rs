@@ -18,7 +18,7 @@ use crate::documents::{self, Extracted};
 use crate::files::{FileSystems, Files, Kind as FileKind, Meta, Source};
 use crate::ledger::FileLedger;
 use crate::lines::{Page, PageText, read_page};
-use crate::{ToolLimits, ToolPorts, arguments, blocking, neighbours};
+use crate::{ToolLimits, ToolPorts, arguments, neighbours};
 
 const NAME: &str = "read_file";
 
@@ -178,7 +178,9 @@ impl ReadFile {
         };
         let stopped =
             || ToolError::Stopped("stopped while reading; nothing was changed".to_owned());
-        let read = blocking::unless_stopped(&cx.stop, move || {
+        let pass = self.systems.pass_to_read(&asked, &cx.cwd);
+        let place = (cx.cwd.as_path(), &cx.stop);
+        let read = self.systems.work(place, pass, move || {
             let path = reading.files.absolute(&asked, &reading.path);
             reading.path = path.map_err(|error| format!("cannot read `{asked}`: {error}"))?;
             reading.run()

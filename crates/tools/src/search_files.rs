@@ -19,7 +19,7 @@ use crate::files::here::Here;
 use crate::files::there::There;
 use crate::files::{FileSystem, FileSystems, Files};
 use crate::guard::PinnedGuard;
-use crate::{ToolPorts, arguments, blocking, neighbours};
+use crate::{ToolPorts, arguments, neighbours};
 
 mod content;
 mod extended;
@@ -167,7 +167,9 @@ impl SearchFiles {
             chars_max: self.chars_max,
             stop: cx.stop.clone(),
         };
-        let searched = blocking::unless_stopped(&cx.stop, move || {
+        let pass = self.systems.pass_to_read(&path, &cx.cwd);
+        let place = (cx.cwd.as_path(), &cx.stop);
+        let searched = self.systems.work(place, pass, move || {
             let absolute = system.files().absolute(&path, &searching.cwd);
             searching.path =
                 absolute.map_err(|error| format!("cannot search `{path}`: {error}"))?;
@@ -252,7 +254,7 @@ impl Searching {
     ) -> Result<(String, bool), String> {
         let lines = Lines {
             pattern: &self.arguments.pattern,
-            matcher: &content::matcher(&self.arguments.pattern)?,
+            matcher: &content::pattern(&self.arguments.pattern)?.matcher,
             context: self.context(wanted),
         };
         if wanted == Wanted::Lines {
@@ -322,10 +324,10 @@ impl Searching {
         guard: PinnedGuard,
         watch: &Watch,
     ) -> Result<String, String> {
-        let matcher = content::matcher(&self.arguments.pattern)?;
+        let pattern = content::pattern(&self.arguments.pattern)?;
         let context = self.context(wanted);
         let search = LineSearch {
-            matcher,
+            pattern,
             context,
             guard,
             watch,

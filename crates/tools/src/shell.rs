@@ -11,6 +11,7 @@
 mod braces;
 mod budget;
 mod draft;
+pub(crate) mod exact;
 mod parameter;
 mod printed;
 mod reader;

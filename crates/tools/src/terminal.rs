@@ -5,30 +5,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, Processes, Reader, SessionId,
-    ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Wishes,
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Need, Parallel, Pass, Processes,
+    Reader, SessionId, ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Wishes,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::policy::needs::{self, Needs, Setting};
 use crate::policy::{self, CommandLists, LINE_BYTES_MAX, is_read_only};
-use crate::{ToolLimits, ToolPorts, arguments, paths};
+use crate::{ToolFence, ToolLimits, ToolPorts, arguments, paths};
 
 const NAME: &str = "terminal";
 
 pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(TerminalTool {
-        spec: spec(&ports.limits),
+        spec: spec(&ports.limits, &ports.fence),
         terminal: Arc::clone(&ports.terminal),
         processes: Arc::clone(&ports.processes),
         limits: ports.limits.clone(),
         home: ports.home.clone(),
         is_here: ports.file_place.is_here(),
         commands: Arc::clone(&ports.commands),
+        fence: ports.fence.clone(),
     })
 }
 
-fn spec(limits: &ToolLimits) -> ToolSpec {
+fn spec(limits: &ToolLimits, fence: &ToolFence) -> ToolSpec {
+    let mut spec = spec_without_fence(limits);
+    if matches!(fence, ToolFence::Held(_)) {
+        spec.parameters["properties"]["outside_fence"] = json!({
+            "type": "boolean",
+            "description": "Run it outside the fence around the project, in a new shell: the user is asked first; say why",
+        });
+    }
+    spec
+}
+
+fn spec_without_fence(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
         description: "Run a bash command and wait for it to end. Returns its output, errors included, and its exit \
@@ -78,6 +92,7 @@ struct TerminalTool {
     /// Whether commands run on this machine, whose home and folder we know.
     is_here: bool,
     commands: Arc<CommandLists>,
+    fence: ToolFence,
 }
 
 #[derive(Deserialize)]
@@ -119,10 +134,27 @@ impl Tool for TerminalTool {
     /// Where a line runs decides what `rm -rf *` is.
     fn consent(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Consent {
         let folder = self.folder_of(arguments, session, cwd);
-        let command = arguments::text(arguments, "command");
-        command.map_or(Consent::NotNeeded, |line| {
-            self.commands.consent_in(folder.as_deref(), line)
-        })
+        let Some(line) = arguments::text(arguments, "command") else {
+            return Consent::NotNeeded;
+        };
+        let judged = self.commands.consent_in(folder.as_deref(), line);
+        match &self.fence {
+            ToolFence::Off => judged,
+            ToolFence::Missing(why) => asked_without_fence(judged, line, why),
+            ToolFence::Held(fencing) => {
+                let (area, folder) = (fencing.area(cwd), self.path_of(arguments, session, cwd));
+                let setting = Setting {
+                    area: &area,
+                    home: self.home.as_deref(),
+                    folder: &folder,
+                };
+                let mut needs = Needs::of(line, setting);
+                if arguments["outside_fence"] == true {
+                    needs.leave();
+                }
+                asked_to_leave(judged, line, needs, setting)
+            }
+        }
     }
 
     fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
@@ -171,6 +203,53 @@ impl TerminalTool {
         Some(in_home.unwrap_or(folder).to_string_lossy().into_owned())
     }
 
+    /// The folder that a command on this machine would run in.
+    fn path_of(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> PathBuf {
+        let folder = match arguments::text(arguments, "workdir") {
+            Some(workdir) => Some(paths::absolute(workdir, cwd, self.home.as_deref())),
+            None => self.terminal.folder_here(session, cwd),
+        };
+        folder.unwrap_or_else(|| cwd.to_owned())
+    }
+
+    /// What a command may do beyond the fence: what was agreed to, and what git checks out by itself.
+    fn pass(&self, arguments: &Arguments, cx: &ToolContext) -> Pass {
+        let mut pass = cx.agreement.pass.clone();
+        if let ToolFence::Held(fencing) = &self.fence {
+            let area = fencing.area(&cx.cwd);
+            let workdir = json!({"workdir": arguments.workdir});
+            let setting = Setting {
+                area: &area,
+                home: self.home.as_deref(),
+                folder: &self.path_of(&workdir, &cx.session, &cx.cwd),
+            };
+            let checked_out = needs::checked_out_by(&arguments.command, setting);
+            pass.writes.extend(checked_out);
+        }
+        pass
+    }
+
+    /// Says that the fence may be why a command failed, and what to do.
+    fn fence_hint(&self, output: &CommandOutput, pass: &Pass, cwd: &Path) -> Option<String> {
+        let ToolFence::Held(fencing) = &self.fence else {
+            return None;
+        };
+        let has_failed = !matches!(output.exit, CommandExit::Code(0)) && !pass.outside;
+        let is_refused = |text: &str| REFUSALS.iter().any(|words| text.contains(words));
+        if !has_failed || !is_refused(&output.text) {
+            return None;
+        }
+        let area = fencing.area(cwd);
+        let writable = match area.is_project_writable() {
+            true => format!("`{}`, temporary folders", area.project.display()),
+            false => "temporary folders".to_owned(),
+        };
+        Some(format!(
+            "[the fence may be why: commands write in {writable} and caches of tools, and read no keys or logins. If it has \
+             to go beyond, run it again with `outside_fence: true`: the user is asked]"
+        ))
+    }
+
     async fn run_command(
         &self,
         arguments: Value,
@@ -178,7 +257,7 @@ impl TerminalTool {
     ) -> Result<ToolOutput, ToolError> {
         let arguments: Arguments = arguments::parse(NAME, arguments)?;
         let command = self.command(&arguments, cx).map_err(ToolError::Answer)?;
-        let timeout = command.timeout;
+        let (timeout, pass) = (command.timeout, command.pass.clone());
         if cx.stop.is_cancelled() {
             return Err(ToolError::Stopped(
                 "stopped before the command was started".to_owned(),
@@ -193,6 +272,9 @@ impl TerminalTool {
             }
             Ok(mut output) => {
                 output.text = with_notices(&output.text, &self.terminal.notices());
+                if let Some(hint) = self.fence_hint(&output, &pass, &cx.cwd) {
+                    output.text = format!("{}\n{hint}", output.text.trim_end());
+                }
                 present(&arguments.command, timeout, &output)
             }
             Err(error) => Err(ToolError::Answer(error.to_string())),
@@ -254,10 +336,55 @@ impl TerminalTool {
             pty: arguments.pty,
             timeout: timeout.unwrap_or(self.limits.command_timeout.min(longest)),
             output_bytes_max: self.limits.output_bytes_max,
+            pass: self.pass(arguments, cx),
             stop: cx.stop.clone(),
             progress: cx.progress.clone(),
         })
     }
+}
+
+/// How programs say that they were not allowed something.
+const REFUSALS: &[&str] = &[
+    "Permission denied",
+    "permission denied",
+    "Operation not permitted",
+    "operation not permitted",
+    "Read-only file system",
+    "EACCES",
+    "EPERM",
+    "EROFS",
+    "PermissionError",
+];
+
+/// Where nothing fences commands in, whatever is not known to be harmless is asked about.
+fn asked_without_fence(judged: Consent, line: &str, why: &str) -> Consent {
+    match judged {
+        Consent::NotNeeded if !is_read_only(line) => Consent::needed(format!(
+            "may change something, and no fence holds it ({why})"
+        )),
+        judged => judged,
+    }
+}
+
+/// Leaving the fence is asked about together with what the line does.
+fn asked_to_leave(judged: Consent, line: &str, needs: Needs, setting: Setting<'_>) -> Consent {
+    let mut need = match judged {
+        Consent::NotNeeded => Need::default(),
+        Consent::Needed(need) => need,
+        decided @ (Consent::Review(_) | Consent::Forbidden { .. }) => return decided,
+    };
+    if needs.is_empty() && need.reason.is_empty() {
+        return Consent::NotNeeded;
+    }
+    let reasons = [need.reason].into_iter().chain(needs.reasons);
+    let reasons: Vec<String> = reasons.filter(|reason| !reason.is_empty()).collect();
+    need.reason = reasons.join(", and ");
+    if need.patterns.is_empty() && !needs.pass.is_inside() {
+        need.patterns = needs::patterns(line, setting);
+    }
+    need.folder = need.folder.or_else(|| Some(setting.folder.to_owned()));
+    need.pass = needs.pass;
+    Consent::Needed(need)
 }
 
 /// Puts what the command printed and how it ended into words.

@@ -97,7 +97,7 @@ enum Status {
     Cancelled,
 }
 
-/// What a call returns, and what the next one starts from.
+/// What a call returns.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct List {
     todos: Vec<Item>,
@@ -119,7 +119,8 @@ impl Tool for Todo {
     }
 
     fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Idempotent
+        // The list is what the conversation says it is; nothing else changes.
+        Effect::Read
     }
 
     fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
@@ -134,20 +135,17 @@ impl Tool for Todo {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let arguments = arguments::parse(NAME, arguments)?;
-            let items = changed(previous_items(cx.previous.as_deref()), arguments)?;
-            Ok(ToolOutput::text(present(items)))
+            let items = changed(kept_items(cx.state.as_ref()), arguments)?;
+            let state = json!({ "todos": items });
+            Ok(ToolOutput::text(present(items)).keeping(state))
         })
     }
 }
 
-/// Reads the list out of an earlier result. One that we did not write counts as empty; words of the user and context
-/// files may follow what we wrote.
-fn previous_items(previous: Option<&str>) -> Vec<Item> {
-    let list = previous.and_then(|text| {
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<List>();
-        values.next()?.ok()
-    });
-    list.unwrap_or_default().todos
+/// Reads the list that was kept. One that we did not write counts as empty.
+fn kept_items(state: Option<&Value>) -> Vec<Item> {
+    let items = state.and_then(|state| Vec::deserialize(state.get("todos")?).ok());
+    items.unwrap_or_default()
 }
 
 fn changed(previous: Vec<Item>, arguments: Arguments) -> Result<Vec<Item>, ToolError> {
@@ -247,10 +245,11 @@ fn present(items: Vec<Item>) -> String {
 mod tests {
     use super::*;
 
-    /// Calls the tool on an earlier result and shows the items as `id:content:status`.
+    /// Calls the tool on what an earlier call returned and shows the items as `id:content:status`.
     fn call(previous: Option<&str>, arguments: Value) -> (String, Vec<String>) {
         let arguments = arguments::parse(NAME, arguments).unwrap();
-        let text = present(changed(previous_items(previous), arguments).unwrap());
+        let kept = previous.map(|text| serde_json::from_str(text).unwrap());
+        let text = present(changed(kept_items(kept.as_ref()), arguments).unwrap());
         let list: Value = serde_json::from_str(&text).unwrap();
         let show = |item: &Value| {
             let part = |name: &str| item[name].as_str().unwrap().to_owned();
@@ -274,13 +273,6 @@ mod tests {
         assert!(text.ends_with(
             r#""summary":{"total":2,"pending":0,"in_progress":1,"completed":1,"cancelled":0}}"#
         ));
-    }
-
-    #[test]
-    fn words_of_the_user_behind_a_list_do_not_lose_it() {
-        let (text, written) = call(None, json!({"todos": [item("1", "plan", "pending")]}));
-        let steered = format!("{text}\n\n[and hurry]");
-        assert_eq!(call(Some(&steered), json!({})).1, written);
     }
 
     #[test]
@@ -319,9 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn a_result_we_did_not_write_counts_as_empty() {
-        for previous in ["", "no json", "{}", "[1]"] {
-            assert!(call(Some(previous), json!({})).1.is_empty(), "{previous}");
+    fn a_list_we_did_not_write_counts_as_empty() {
+        for kept in [json!(""), json!({}), json!([1]), json!({"todos": 5})] {
+            assert!(kept_items(Some(&kept)).is_empty(), "{kept}");
         }
     }
 

@@ -22,9 +22,18 @@ struct Line {
     session: SessionId,
     process: String,
     text: String,
+    /// As it was typed, with the keys that corrected it.
+    raw: String,
 }
 
 impl TypedLines {
+    /// Returns the same as it was typed, with the keys that corrected it.
+    pub(crate) fn raw_with(&self, process: ProcessName<'_>, typed: &str) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = lines.iter().find(|line| line.is_of(process));
+        begun.map_or("", |line| line.raw.as_str()).to_owned() + typed
+    }
+
     /// Returns what the process would read if this came next: the line so far, and what is typed now, corrected.
     pub(crate) fn with(&self, process: ProcessName<'_>, typed: &str) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,9 +46,10 @@ impl TypedLines {
     pub(crate) fn add(&self, process: ProcessName<'_>, typed: &str) {
         let text = self.with(process, typed);
         let text = unfinished(&text).to_owned();
+        let raw = self.raw_with(process, typed);
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.retain(|line| !line.is_of(process));
-        if text.is_empty() {
+        if text.is_empty() || is_interrupt(typed) {
             return;
         }
         if lines.len() == LINES_MAX {
@@ -49,8 +59,15 @@ impl TypedLines {
             session: process.session.clone(),
             process: process.id.to_owned(),
             text,
+            raw,
         });
     }
+}
+
+/// Returns whether this is only the key that interrupts a program, or the one that ends its input: both take back what was
+/// typed of a line, or send it off as it was judged.
+pub(crate) fn is_interrupt(typed: &str) -> bool {
+    matches!(typed, "\u{3}" | "\u{4}")
 }
 
 impl Line {

@@ -25,6 +25,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hermes_core::HiddenKeys;
+
 pub use destination::PrivateUrls;
 pub use names::{Names, SystemNames};
 pub use website::Blocklist;
@@ -36,6 +38,8 @@ pub struct WebSettings {
     pub private_urls: PrivateUrls,
     /// `security.website_blocklist`
     pub blocklist: Blocklist,
+    /// Keys that no address may hold, in whatever form.
+    pub keys: HiddenKeys,
     /// `web.extract_char_limit`: how much of a page a conversation gets, unless a call says otherwise.
     pub page_chars_max: usize,
     /// Where pages are kept that are longer than that.
@@ -54,6 +58,7 @@ impl WebSettings {
         Self {
             private_urls: PrivateUrls::Refused,
             blocklist: Blocklist::default(),
+            keys: HiddenKeys::default(),
             page_chars_max: 15_000,
             shelf,
             names: Arc::new(SystemNames),

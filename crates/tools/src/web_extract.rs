@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hermes_core::{
-    BoxFuture, CancellationToken, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec,
+    BoxFuture, CancellationToken, Effect, HiddenKeys, Parallel, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -40,6 +40,7 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         spec: spec(),
         fetcher: Fetcher::new(settings),
         blocklist: settings.blocklist.clone(),
+        keys: settings.keys.clone(),
         chars_usual: settings.page_chars_max,
         page_time_max: settings.page_time_max,
         shelf: settings.shelf.clone(),
@@ -75,6 +76,7 @@ struct WebExtract {
     spec: ToolSpec,
     fetcher: Fetcher,
     blocklist: Blocklist,
+    keys: HiddenKeys,
     chars_usual: usize,
     page_time_max: Duration,
     shelf: PathBuf,
@@ -159,7 +161,7 @@ impl Tool for WebExtract {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let Arguments { urls, char_limit } = arguments::parse(NAME, arguments)?;
-            let urls = wanted(urls)?;
+            let urls = wanted(urls, &self.keys)?;
             let chars_max = char_limit.unwrap_or(self.chars_usual);
             let chars_max = chars_max.clamp(CHARS_MIN, CHARS_MAX);
             tokio::select! {
@@ -244,7 +246,7 @@ fn readable(fetched: &Fetched, chars_max: usize, folder: &Path) -> Result<Page, 
 }
 
 /// The addresses of a call, if they are ones that may leave this machine.
-fn wanted(items: Vec<Item>) -> Result<Vec<String>, ToolError> {
+fn wanted(items: Vec<Item>, keys: &HiddenKeys) -> Result<Vec<String>, ToolError> {
     let urls: Vec<String> = items.into_iter().map(Item::url).collect();
     let refused = |text: String| Err(ToolError::Answer(text));
     if urls.is_empty() || urls.len() > URLS_MAX {
@@ -254,7 +256,7 @@ fn wanted(items: Vec<Item>) -> Result<Vec<String>, ToolError> {
         ));
     }
     for (at, url) in urls.iter().enumerate() {
-        if let Some(found) = secret::find(url) {
+        if let Some(found) = secret::find(url, keys) {
             return refused(format!(
                 "nothing was fetched: number {} of `urls` has {found} in it, and secrets are not sent in addresses; \
                  leave it out, or ask the user",

@@ -15,7 +15,7 @@ use crate::edits::{Before, Edit, Edits};
 use crate::files::FileSystems;
 use crate::ledger::FileLedger;
 use crate::target::{Existing, Target};
-use crate::{ToolPorts, arguments, blocking, edits, syntax};
+use crate::{ToolPorts, arguments, blocking, diff, edits, syntax};
 
 const NAME: &str = "write_file";
 
@@ -140,8 +140,12 @@ impl WriteFile {
         let files = self.systems.to_write(&cx.cwd, &cx.stop);
         let (edits, ledger) = (self.edits.clone(), self.ledger.clone());
         let (session, stop) = (cx.session.clone(), cx.stop.clone());
+        let progress = cx.progress.clone();
         let (asked, cwd, agreement) = (path.clone(), cx.cwd.clone(), cx.agreement.clone());
-        let written = blocking::unless_stopped(&cx.stop, move || {
+        let pass = self.systems.pass_to_write(&[&path], &cx.cwd);
+        let place = (cx.cwd.as_path(), &cx.stop);
+        let systems = self.systems.clone();
+        let written = self.systems.work(place, pass, move || {
             let target = Target::asked_for(&files, &asked, &cwd)?;
             edits.check(&asked, &target, &agreement)?;
             let _lock = ledger.lock(vec![target.path().to_owned()]);
@@ -151,7 +155,11 @@ impl WriteFile {
                 false => {
                     let prepared = prepare(&target, &content, &ledger, &session)?;
                     edits::check_seen(&[prepared.edit(&asked, &target)], &agreement)?;
-                    write(&target, &prepared, &ledger, &session).map(Some)
+                    let _agreed = systems.agreed(&[&asked], &cwd);
+                    let text = write(&target, &prepared, &ledger, &session)?;
+                    // For whoever watches; the model knows what it wrote.
+                    progress.show(prepared.diff(&asked));
+                    Ok(Some(text))
                 }
             }
         });
@@ -172,6 +180,18 @@ struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
+    /// What changes, line by line.
+    fn diff(&self, name: &str) -> String {
+        let old = self
+            .existing
+            .as_ref()
+            .map(|existing| match &existing.content {
+                Some(Ok(content)) => content.as_slice(),
+                _ => &[],
+            });
+        diff::unified(name, old, Some(self.content.as_bytes()))
+    }
+
     fn edit<'a>(&'a self, name: &'a str, target: &'a Target) -> Edit<'a> {
         let before = match &self.existing {
             None => Before::NoFile,

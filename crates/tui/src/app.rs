@@ -10,9 +10,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crossterm::event::KeyEvent;
-use hermes_core::{Event, Op, Response, Verdict, wording};
+use hermes_core::command::{self, Surface, Verb};
+use hermes_core::{ApprovalAnswer, Event, Op, Response, wording};
 use ratatui_core::text::Line;
 
+use crate::asked::{Asked, Heard};
 use crate::composer::{Composed, Composer, PasteLimits};
 use crate::conversation::Conversation;
 use crate::editor::Edit;
@@ -20,10 +22,12 @@ use crate::form::Filled;
 use crate::host::{Around, BusyInput, FromHost, Settings, ToHost};
 use crate::item::Item;
 use crate::keymap::{self, Key};
+use crate::keys;
 use crate::picker::{Picked, Picker};
 use crate::screen::Size;
 use crate::status::shorten_home;
 use crate::theme;
+use crate::vi::Mode;
 
 /// A second Ctrl-C within this time leaves.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -76,6 +80,8 @@ pub(crate) struct App {
     hint: Option<(String, Duration)>,
     /// When Ctrl-C was pressed last.
     interrupted: Option<Duration>,
+    /// When Esc was pressed last, with nothing to send away.
+    escaped: Option<Duration>,
     /// When the last character was typed.
     typed: Option<Duration>,
     is_leaving: bool,
@@ -99,6 +105,7 @@ impl App {
             busy_input: settings.busy_input,
             hint: None,
             interrupted: None,
+            escaped: None,
             typed: None,
             is_leaving: false,
             now: Duration::ZERO,
@@ -117,6 +124,17 @@ impl App {
             {
                 let form = self.conversation.forms.front_mut();
                 form.into_iter().for_each(|form| form.paste(&text));
+                Vec::new()
+            }
+            Input::Paste(text) | Input::PastedImages { text, .. }
+                if self
+                    .conversation
+                    .questions
+                    .front()
+                    .is_some_and(Asked::is_typed_to) =>
+            {
+                let asked = self.conversation.questions.front_mut();
+                asked.into_iter().for_each(|asked| asked.paste(&text));
                 Vec::new()
             }
             Input::PastedImages { images, .. } => {
@@ -152,6 +170,14 @@ impl App {
     /// What is typed and not sent.
     pub(crate) fn draft(&self) -> String {
         self.composer.editor.expanded()
+    }
+
+    /// Puts texts into the input that were typed before the program was killed.
+    pub(crate) fn restore(&mut self, texts: Vec<String>) {
+        for text in texts {
+            self.composer.give_back(&text);
+            self.hint("this was typed before, and not sent");
+        }
     }
 
     /// What is finished since the last call, for a terminal of this size.
@@ -221,6 +247,21 @@ impl App {
             FromHost::Listed { list, items } => self.composer.listed(list, items),
             FromHost::BusyInput(mode) => self.busy_input = mode,
             FromHost::Reasoning(shown) => self.conversation.reasoning = shown,
+            FromHost::Say(text) => {
+                self.composer.replace(&text);
+                return self.send();
+            }
+            FromHost::Titled(title) => self.conversation.title(title),
+            FromHost::Diff(diff) => self.conversation.print(Item::Diff(diff)),
+            FromHost::Mode { mode, is_usual } => {
+                self.conversation.mode(mode, is_usual);
+                self.hint(mode_hint(mode));
+            }
+            FromHost::Paged(paged) => {
+                if let Err(why) = paged {
+                    self.complain(why);
+                }
+            }
             FromHost::Leave => return vec![Effect::Leave],
         }
         Vec::new()
@@ -231,19 +272,17 @@ impl App {
             let picked = picker.key(key);
             return self.picked(picked);
         }
-        if let Some(verdict) = self.verdict(key) {
-            return self.answer(verdict);
-        }
-        if key == Key::Edit(Edit::Insert('d'))
-            && !self.was_typing()
-            && self.conversation.show_whole_diff()
-        {
-            return Vec::new();
+        if let Some(effects) = self.ask(key) {
+            return effects;
         }
         if !self.was_typing()
             && let Some(effects) = self.fill(key)
         {
             return effects;
+        }
+        if key == Key::Edit(Edit::Insert('?')) && self.composer.is_resting() && self.may_type() {
+            self.conversation.print(Item::Told(keys::TABLE.to_owned()));
+            return Vec::new();
         }
         if matches!(key, Key::Edit(Edit::Insert(_))) {
             self.typed = Some(self.now);
@@ -274,23 +313,21 @@ impl App {
         wishes.map(Effect::Send).collect()
     }
 
-    /// What a key says to the question on the screen.
-    fn verdict(&self, key: Key) -> Option<Verdict> {
-        let asked = self.conversation.questions.front()?;
-        let Key::Edit(Edit::Insert(letter)) = key else {
-            return (key == Key::Cancel).then_some(Verdict::Deny);
-        };
-        if self.was_typing() {
+    /// Gives a key to the question on the screen. Returns nothing if there is none, or if it is not for it.
+    fn ask(&mut self, key: Key) -> Option<Vec<Effect>> {
+        let was_typing = self.was_typing();
+        let asked = self.conversation.questions.front_mut()?;
+        if was_typing && key != Key::Cancel && !asked.is_typed_to() {
             return None;
         }
-        let verdict = match letter.to_ascii_lowercase() {
-            'y' => Verdict::Once,
-            's' => Verdict::Session,
-            'a' => Verdict::Always,
-            'n' => Verdict::Deny,
-            _ => return None,
-        };
-        asked.question.choices.contains(&verdict).then_some(verdict)
+        match asked.key(key) {
+            Heard::Passed => return None,
+            Heard::Nothing => {}
+            Heard::Shown(item) => self.conversation.print(item),
+            Heard::NotYet(why) => self.hint(why),
+            Heard::Answered(answer) => return Some(self.answer(answer)),
+        }
+        Some(Vec::new())
     }
 
     /// Whether the person is in the middle of a message.
@@ -317,14 +354,14 @@ impl App {
         Some(vec![Effect::Send(ToHost::Op(op))])
     }
 
-    fn answer(&mut self, verdict: Verdict) -> Vec<Effect> {
+    fn answer(&mut self, answer: ApprovalAnswer) -> Vec<Effect> {
         let Some(question) = self.conversation.answered() else {
             return Vec::new();
         };
-        let words = wording::verdict(verdict);
+        let words = wording::answer(&answer);
         self.conversation.print(Item::note(theme::DIM, words));
         let approval = question.approval;
-        vec![Effect::Send(ToHost::Op(Op::Answer { approval, verdict }))]
+        vec![Effect::Send(ToHost::Op(Op::Answer { approval, answer }))]
     }
 
     fn composed(&mut self, composed: Composed) -> Vec<Effect> {
@@ -348,6 +385,9 @@ impl App {
             Key::End => {
                 self.composer.key(Key::Edit(Edit::Delete));
             }
+            Key::Cancel if self.composer.is_empty() => return self.escape(),
+            Key::NextMode => return vec![Effect::Send(ToHost::NextMode)],
+            Key::Page => return vec![Effect::Send(ToHost::Page)],
             Key::OpenEditor => return vec![Effect::Send(ToHost::Edit(self.draft()))],
             Key::PasteImage => return self.paste_image(),
             Key::Redraw => return vec![Effect::ClearScreen],
@@ -363,6 +403,28 @@ impl App {
             _ => {}
         }
         Vec::new()
+    }
+
+    /// Whether letters are letters: not the keys of vi.
+    fn may_type(&self) -> bool {
+        self.composer.mode() != Some(Mode::Normal)
+    }
+
+    /// Esc where nothing runs and nothing is typed; the second one goes back to an earlier message.
+    fn escape(&mut self) -> Vec<Effect> {
+        let last = self.escaped.replace(self.now);
+        if last.is_none_or(|last| self.now.saturating_sub(last) >= AGAIN) {
+            self.hint("Esc again goes back to an earlier message");
+            return Vec::new();
+        }
+        (self.escaped, self.hint) = (None, None);
+        let mut commands = command::of(Surface::Terminal);
+        let rewind = commands.find(|command| command.verb == Verb::Rewind);
+        let wish = |command| ToHost::Command {
+            command,
+            arguments: String::new(),
+        };
+        rewind.map(wish).map(Effect::Send).into_iter().collect()
     }
 
     fn paste_image(&mut self) -> Vec<Effect> {
@@ -417,5 +479,15 @@ impl App {
     fn complain(&mut self, text: impl Into<String>) {
         let note = Item::note(theme::WARNING, text);
         self.conversation.print(note);
+    }
+}
+
+fn mode_hint(mode: hermes_core::Mode) -> &'static str {
+    match mode {
+        hermes_core::Mode::Ask => "ask: every change of a file is shown first",
+        hermes_core::Mode::AcceptEdits => {
+            "accept edits: files are changed, other things asked as usual"
+        }
+        hermes_core::Mode::Plan => "plan: it reads and plans, and changes nothing",
     }
 }

@@ -12,7 +12,7 @@ use hermes_core::skill::SkillNames;
 use ratatui_core::text::Line;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::editor::{Editor, image_words};
+use crate::editor::{Edit, Editor, image_words};
 use crate::history::History;
 use crate::host::{EditMode, Item};
 use crate::keymap::Key;
@@ -135,6 +135,10 @@ impl Composer {
                 self.history.leave();
                 return self.suggest();
             }
+            Key::Send if self.editor.ends_in_backslash() => {
+                self.editor.apply(Edit::Backspace);
+                self.editor.apply(Edit::Newline);
+            }
             Key::Send => return Composed::Send,
             Key::Up => self.up(),
             Key::Down => self.down(),
@@ -146,7 +150,8 @@ impl Composer {
 
     /// Inserts pasted text; much of it as one chip.
     pub(crate) fn paste(&mut self, text: &str) -> Composed {
-        let text = wrap::clean(&text.replace("\r\n", "\n").replace('\r', "\n"));
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = hermes_core::text::printable(&text);
         let PasteLimits {
             lines_max,
             chars_max,

@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalId, CallId, Cost, Event, Message, Notice, Question, ResultStatus, Role, Settled,
+    ApprovalId, CallId, Cost, Event, Mode, ModelNotice, Notice, Question, ResultStatus, Settled,
     TurnEnd, skill, wording,
 };
 use serde_json::Value;
 
+use crate::asked::Asked;
 use crate::form::Form;
 use crate::host::{Opened, ShowReasoning};
 use crate::item::{FinishedCall, Greeting, Item};
-use crate::markdown::{Piece, Stream};
-use crate::{theme, wrap};
+use crate::markdown::Stream;
+use crate::{past, theme, wrap};
 
 /// The latest output of a running call that is kept for the screen.
 const PROGRESS_LINES_MAX: usize = 8;
@@ -27,6 +28,8 @@ pub(crate) struct Conversation {
     pub(crate) opened: Option<Opened>,
     /// Since when something runs.
     pub(crate) busy_since: Option<Duration>,
+    /// When the model is asked again, while that is waited for.
+    pub(crate) asks_again_at: Option<Duration>,
     pub(crate) reply: Stream,
     pub(crate) thought: Option<Thought>,
     pub(crate) calls: Vec<RunningCall>,
@@ -59,6 +62,8 @@ pub(crate) struct RunningCall {
     id: CallId,
     pub(crate) tool: String,
     pub(crate) brief: String,
+    /// What it changed, as it told it.
+    change: Option<String>,
     pub(crate) since: Duration,
     pub(crate) progress: VecDeque<String>,
     /// What each subagent is doing.
@@ -71,15 +76,6 @@ struct CallEnd {
     text: String,
     elapsed: Duration,
     images: usize,
-}
-
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) question: Question,
-    pub(crate) at: Duration,
-    is_printed: bool,
-    /// Whether all of its change was shown.
-    is_whole: bool,
 }
 
 /// Words that were sent while a turn runs.
@@ -149,8 +145,21 @@ impl Conversation {
             goes_on: opened.earlier > 0 || !past.is_empty(),
         }));
         self.printed.extend(earlier_note(opened.earlier));
-        self.printed.extend(past.iter().filter_map(past_item));
+        self.printed.extend(past::items(&past));
         self.opened = Some(opened);
+    }
+
+    /// The conversation is called so from now on.
+    pub(crate) fn title(&mut self, title: String) {
+        if let Some(opened) = &mut self.opened {
+            opened.title = Some(title);
+        }
+    }
+
+    pub(crate) fn mode(&mut self, mode: Mode, is_usual: bool) {
+        if let Some(opened) = &mut self.opened {
+            opened.mode = (!is_usual).then_some(mode);
+        }
     }
 
     /// The person said something: now, or as soon as what runs has ended.
@@ -195,6 +204,12 @@ impl Conversation {
     }
 
     pub(crate) fn apply(&mut self, event: Event, now: Duration) {
+        if !matches!(
+            event,
+            Event::CallProgress { .. } | Event::SubagentProgress { .. }
+        ) {
+            self.asks_again_at = None;
+        }
         match event {
             Event::TurnStarted { .. } => self.begin_turn(now),
             Event::TurnResumed { attempt, .. } => {
@@ -322,6 +337,7 @@ impl Conversation {
             id,
             tool,
             brief: wording::brief(arguments),
+            change: None,
             since: now,
             progress: VecDeque::new(),
             subagents: BTreeMap::new(),
@@ -332,6 +348,10 @@ impl Conversation {
         let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) else {
             return;
         };
+        if is_diff(text) {
+            call.change = Some(text.to_owned());
+            return;
+        }
         let text = wrap::clean(text);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             if call.progress.len() == PROGRESS_LINES_MAX {
@@ -354,7 +374,11 @@ impl Conversation {
         self.questions.retain(|asked| asked.question.call != *id);
         self.forms.retain(|form| form.call() != id);
         let running = self.calls.iter().position(|call| call.id == *id);
-        let mut brief = running.map_or(String::new(), |at| self.calls.remove(at).brief);
+        let running = running.map(|at| self.calls.remove(at));
+        let (mut brief, change) = match running {
+            Some(call) => (call.brief, call.change),
+            None => (String::new(), None),
+        };
         if let Some(pictures) = wording::pictures(end.images) {
             brief.push_str(&format!(" ({pictures})"));
         }
@@ -363,6 +387,7 @@ impl Conversation {
             brief,
             status: end.status,
             text: end.text,
+            change,
             elapsed: end.elapsed,
             shows_output: self.shows_output,
         }));
@@ -371,12 +396,7 @@ impl Conversation {
     }
 
     fn ask(&mut self, question: Question, now: Duration) {
-        self.questions.push_back(Asked {
-            question,
-            at: now,
-            is_printed: false,
-            is_whole: false,
-        });
+        self.questions.push_back(Asked::new(question, now));
         self.show_question();
     }
 
@@ -397,7 +417,7 @@ impl Conversation {
         asked.map(|asked| asked.question)
     }
 
-    /// Prints the question that is to be answered now; all of it, however long, but for the end of a long change.
+    /// Prints the question that is to be answered now, as far as a person reads it at once.
     fn show_question(&mut self) {
         let Some(asked) = self.questions.front_mut() else {
             return;
@@ -406,20 +426,6 @@ impl Conversation {
             let question = asked.question.clone();
             self.print(Item::Question(question));
         }
-    }
-
-    /// Prints all of the change that is asked about. Returns whether there is one to be asked about.
-    pub(crate) fn show_whole_diff(&mut self) -> bool {
-        let Some(asked) = self.questions.front_mut() else {
-            return false;
-        };
-        let Some(diff) = asked.question.diff.clone() else {
-            return false;
-        };
-        if !std::mem::replace(&mut asked.is_whole, true) {
-            self.print(Item::Diff(diff));
-        }
-        true
     }
 
     /// Takes the form that is filled in off the screen.
@@ -442,6 +448,11 @@ impl Conversation {
     fn notice(&mut self, notice: &Notice, now: Duration) {
         match notice {
             Notice::SubagentsDone { .. } => self.expect_report(now),
+            Notice::Model {
+                notice: ModelNotice::Retrying { wait_ms, .. },
+            } => self.asks_again_at = Some(now + Duration::from_millis(*wait_ms)),
+            // Told while a turn is about to begin, perhaps for a while.
+            Notice::Tools { .. } => _ = self.busy_since.get_or_insert(now),
             Notice::Forgotten { .. } => {
                 let count = self.at_risk.min(self.waiting.len());
                 let forgotten: Vec<_> = self.waiting.drain(..count).map(|one| one.text).collect();
@@ -531,16 +542,7 @@ fn earlier_note(earlier: usize) -> Option<Item> {
     Some(Item::note(theme::DIM, words))
 }
 
-/// A message of a conversation that goes on. Tool results say nothing that their calls do not.
-fn past_item(message: &Message) -> Option<Item> {
-    let text = message.text();
-    let is_empty = text.trim().is_empty();
-    match message.role {
-        Role::User if !is_empty => Some(Item::User(skill::as_typed(text.trim()).to_owned())),
-        Role::Assistant if !is_empty => Some(Item::Reply(Piece {
-            source: wrap::clean(&text),
-            is_continued: false,
-        })),
-        _ => None,
-    }
+/// Whether a text is a change of files, line by line.
+pub(crate) fn is_diff(text: &str) -> bool {
+    text.starts_with("--- ") && text.contains("\n+++ ")
 }

@@ -72,6 +72,11 @@ impl Editor {
         self.text.is_empty()
     }
 
+    /// Whether a backslash stands before the cursor, at the end of the text.
+    pub(crate) fn ends_in_backslash(&self) -> bool {
+        self.cursor == self.text.len() && self.text.ends_with('\\')
+    }
+
     /// The text with every paste spelt out, and every image named.
     pub(crate) fn expanded(&self) -> String {
         self.spelt_out(&self.text)

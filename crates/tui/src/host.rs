@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hermes_core::command::{Command, List};
 use hermes_core::quick::QuickCommands;
 use hermes_core::skill::SkillNames;
-use hermes_core::{Event, Message, Op, SessionId};
+use hermes_core::{Event, Message, Mode, Op, SessionId};
 
 /// What the program tells the interface.
 #[derive(Debug)]
@@ -51,6 +51,19 @@ pub enum FromHost {
     },
     BusyInput(BusyInput),
     Reasoning(ShowReasoning),
+    /// What the person said on the command line: it is sent as if it were typed.
+    Say(String),
+    /// The conversation has another title.
+    Titled(String),
+    /// A change of files to look at.
+    Diff(String),
+    /// How freely calls may act from now on, and whether that is what the settings say.
+    Mode {
+        mode: Mode,
+        is_usual: bool,
+    },
+    /// The pager is closed, or there is none: [`ToHost::Page`].
+    Paged(Result<(), String>),
     /// The program is done: the interface gives the terminal back.
     Leave,
 }
@@ -74,6 +87,12 @@ pub enum ToHost {
     },
     /// The person wants a command of their own run in a shell; what it prints is told.
     Shell(String),
+    /// A command that the person typed behind a `!`; what it prints is told, and goes along with the next message.
+    Own(String),
+    /// The person wants calls to act more or less freely.
+    NextMode,
+    /// The person wants to read all of the conversation. The terminal is theirs until [`FromHost::Paged`].
+    Page,
     /// The person begins to type a name of this list.
     List(List),
     /// The person looks at an item of a [`Choice`] that can be looked into.
@@ -99,6 +118,10 @@ pub struct Opened {
     pub past: Vec<Message>,
     /// How many messages there are before those.
     pub earlier: usize,
+    /// Everything runs without a question.
+    pub is_unasked: bool,
+    /// How freely calls may act, where that is not what the settings say.
+    pub mode: Option<Mode>,
 }
 
 #[derive(Debug, Clone)]
@@ -127,6 +150,8 @@ pub struct Around {
     pub servers_ready: usize,
     /// Processes that this conversation left running in the background.
     pub processes: usize,
+    /// Which fence holds commands, in a short word.
+    pub fence: Option<&'static str>,
 }
 
 #[derive(Debug, Clone)]

@@ -1,8 +1,10 @@
 //! What is printed for good: one item after the other, into the terminal's own scrollback.
 
+mod result;
+
 use std::time::Duration;
 
-use hermes_core::{Question, ResultStatus};
+use hermes_core::{Question, ResultStatus, wording};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
@@ -29,6 +31,12 @@ pub(crate) enum Item {
     Question(Question),
     /// All of a change that a question is about.
     Diff(String),
+    /// A later part of what a question is about.
+    Part {
+        text: String,
+        number: usize,
+        of: usize,
+    },
     /// A command's answer.
     Told(String),
     Note {
@@ -52,6 +60,8 @@ pub(crate) struct FinishedCall {
     pub(crate) brief: String,
     pub(crate) status: ResultStatus,
     pub(crate) text: String,
+    /// What it changed, line by line, where that is not in the text.
+    pub(crate) change: Option<String>,
     pub(crate) elapsed: Duration,
     pub(crate) shows_output: bool,
 }
@@ -71,7 +81,8 @@ impl Item {
             (Self::Call(_) | Self::Thought { .. }, Self::Call(_) | Self::Thought { .. }) => false,
             (Self::Call(_) | Self::Question(_) | Self::Note { .. }, Self::Note { .. }) => false,
             (Self::Note { .. } | Self::Question(_), Self::Call(_)) => false,
-            (Self::Diff(_), Self::Note { .. } | Self::Call(_)) => false,
+            (Self::Diff(_) | Self::Part { .. }, Self::Note { .. } | Self::Call(_)) => false,
+            (Self::Question(_) | Self::Part { .. }, Self::Part { .. }) => false,
             _ => true,
         }
     }
@@ -86,6 +97,7 @@ impl Item {
             Self::Call(call) => call.rows(columns),
             Self::Question(question) => question::rows(question, size),
             Self::Diff(diff) => question::diff_rows(diff, columns),
+            Self::Part { text, number, of } => question::part_rows(text, *number, *of, columns),
             Self::Told(text) => wrap::clean(text)
                 .lines()
                 .flat_map(|line| told(line, columns))
@@ -190,23 +202,25 @@ impl FinishedCall {
             ResultStatus::OutcomeUnknown => ("?", theme::WARNING),
         };
         let mark = Span::styled(format!("{mark} "), style);
-        let mut rows = vec![call_row(
-            mark,
-            &self.tool,
-            &self.brief,
-            self.elapsed,
-            columns,
-        )];
-        let output = wrap::clean(&self.text);
-        if self.shows_output {
-            rows.extend(detail(&output, columns));
+        let todo = result::todo(&self.tool, &self.text);
+        let change = self.change.as_deref().or(result::change(&self.text));
+        let change = change.filter(|_| self.status == ResultStatus::Ok);
+        let brief = match (&todo, change) {
+            (Some(todo), _) => todo.done(),
+            (None, Some(diff)) => format!("{} {}", self.brief, wording::change_size(diff)),
+            (None, None) => self.brief.clone(),
+        };
+        let mut rows = vec![call_row(mark, &self.tool, &brief, self.elapsed, columns)];
+        if let Some(todo) = todo {
+            rows.extend(todo.rows(columns));
+        } else if let Some(diff) = change {
+            rows.extend(result::change_rows(diff, columns));
+        } else if self.shows_output {
+            rows.extend(detail(&wrap::clean(&self.text), columns));
         } else if self.status != ResultStatus::Ok {
-            let mut lines = output.lines().rev().filter(|line| !line.trim().is_empty());
-            let why = lines.next().unwrap_or_default().trim();
-            rows.push(wrap::cut(
-                Line::styled(format!("    {why}"), style),
-                columns,
-            ));
+            let why = wording::reason(&self.text).into_iter();
+            let row = |why| Line::styled(format!("    {}", wrap::clean(why)), style);
+            rows.extend(why.map(|why| wrap::cut(row(why), columns)));
         }
         rows
     }
@@ -220,9 +234,16 @@ fn detail(output: &str, columns: usize) -> Vec<Line<'static>> {
         .collect();
     if count > DETAIL_ROWS_MAX {
         let rest = count - DETAIL_ROWS_MAX;
-        rows.push(Line::styled(format!("    … {rest} more lines"), theme::DIM));
+        rows.push(more_lines(rest));
     }
     rows
+}
+
+fn more_lines(rest: usize) -> Line<'static> {
+    Line::styled(
+        format!("    … {rest} more lines, Ctrl-T shows all"),
+        theme::DIM,
+    )
 }
 
 /// A call in one row: a mark, the tool, what it is about, and how long it took. What it is about is cut first.
@@ -283,6 +304,7 @@ mod tests {
             brief: "cargo test --workspace".into(),
             status,
             text: text.into(),
+            change: None,
             elapsed: Duration::from_millis(12_345),
             shows_output: false,
         })

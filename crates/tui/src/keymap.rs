@@ -12,6 +12,10 @@ pub(crate) enum Key {
     Up,
     Down,
     Complete,
+    /// Shift-Tab: act more or less freely.
+    NextMode,
+    /// Ctrl-T: read all of it.
+    Page,
     Cancel,
     /// Ctrl-C: stop it, or leave.
     Interrupt,
@@ -36,6 +40,8 @@ pub(crate) fn read(key: KeyEvent) -> Key {
         KeyCode::Char(c) => Key::Edit(Edit::Insert(c)),
         KeyCode::Enter if key.modifiers.is_empty() => Key::Send,
         KeyCode::Enter => Key::Edit(Edit::Newline),
+        KeyCode::BackTab => Key::NextMode,
+        KeyCode::Tab if key.modifiers.contains(KeyModifiers::SHIFT) => Key::NextMode,
         KeyCode::Tab => Key::Complete,
         KeyCode::Esc => Key::Cancel,
         KeyCode::Up => Key::Up,
@@ -78,6 +84,7 @@ fn with_control(c: char) -> Key {
         'o' => return Key::ToggleDetails,
         'p' => return Key::Up,
         'r' => return Key::SearchHistory,
+        't' => return Key::Page,
         'v' => return Key::PasteImage,
         'z' => return Key::Suspend,
         _ => return Key::Other,

@@ -5,6 +5,7 @@
 //! touches the terminal; `screen.rs` is how it is drawn without taking the terminal's scrollback away.
 
 mod app;
+mod asked;
 mod host;
 mod run;
 
@@ -19,6 +20,8 @@ mod editor;
 mod form;
 mod history;
 mod keymap;
+mod keys;
+mod past;
 mod picker;
 mod status;
 mod vi;
@@ -29,6 +32,7 @@ mod images;
 mod screen;
 mod terminal;
 mod theme;
+mod unsent;
 mod wrap;
 
 pub use host::{

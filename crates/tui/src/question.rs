@@ -3,6 +3,7 @@
 //! What a model, a tool or a file wrote is spelt out and stands behind a bar, so that nothing hides and nothing in it can
 //! pass for a part of the dialog.
 
+use hermes_core::exact::{exact, parts};
 use hermes_core::text::escaped;
 use hermes_core::{Question, wording};
 use ratatui_core::text::{Line, Span};
@@ -16,6 +17,8 @@ use crate::wrap::{self, Margin};
 const ROWS_AROUND: usize = 14;
 /// Of a change, this much is shown on the smallest screen.
 const DIFF_ROWS_MIN: usize = 4;
+/// The code of a question is shown on screens of at least this height.
+const CODE_ROWS_MIN: usize = 16;
 /// Who wants to see more on a large one asks for all of it.
 const DIFF_ROWS_MAX: usize = 24;
 
@@ -30,14 +33,56 @@ pub(crate) fn rows(question: &Question, size: Size) -> Vec<Line<'static>> {
         columns,
         &Margin::same(vec![bar()]),
     );
-    for line in printable_lines(&question.what) {
-        let line = Span::styled(line, theme::BOLD);
-        rows.extend(barred(&Line::from(line), "  ", columns));
+    let what = exact(&question.what);
+    let parts = parts(&what);
+    rows.extend(part_rows(parts[0], 1, parts.len(), columns));
+    let mut say = |span| rows.extend(wrap::words(&[span], columns, &Margin::same(vec![bar()])));
+    if let Some(folder) = &question.folder {
+        say(Span::raw(format!(
+            "in {}",
+            exact(&folder.to_string_lossy())
+        )));
     }
-    let reason = Span::styled(escaped(&question.reason), theme::WARNING);
-    rows.extend(wrap::words(&[reason], columns, &Margin::same(vec![bar()])));
+    say(Span::styled(escaped(&question.reason), theme::WARNING));
     if let Some(diff) = &question.diff {
         rows.extend(excerpt(diff, size));
+    }
+    // Where there is little room, what would run comes first; `hermes approvals` shows the code too.
+    if !question.code.shown().is_empty() && size.rows >= CODE_ROWS_MIN {
+        let elsewhere = format!(
+            "elsewhere: hermes approvals allow {}",
+            question.code.shown()
+        );
+        let elsewhere = Span::styled(elsewhere, theme::DIM);
+        rows.extend(wrap::words(
+            &[elsewhere],
+            columns,
+            &Margin::same(vec![bar()]),
+        ));
+    }
+    rows
+}
+
+/// A part of what would run, which the bytes themselves may not change the look of.
+pub(crate) fn part_rows(
+    part: &str,
+    number: usize,
+    of: usize,
+    columns: usize,
+) -> Vec<Line<'static>> {
+    let lines = part
+        .split('\n')
+        .map(|line| Line::from(Span::styled(line.to_owned(), theme::BOLD)));
+    let mut rows: Vec<_> = lines
+        .flat_map(|line| barred(&line, "  ", columns))
+        .collect();
+    if of > 1 {
+        let words = match number < of {
+            true => format!("… part {number} of {of}, d shows more"),
+            false => format!("part {number} of {of}: that is all of it"),
+        };
+        let words = Span::styled(words, theme::WARNING);
+        rows.extend(wrap::words(&[words], columns, &Margin::same(vec![bar()])));
     }
     rows
 }
@@ -110,11 +155,14 @@ mod tests {
     fn question(diff: Option<&str>) -> Question {
         Question {
             approval: "a1".into(),
+            code: hermes_core::ApprovalCode::default(),
             call: "c".into(),
             tool: "terminal".into(),
             what: "rm -rf x\u{1b}[2K\rls".into(),
             diff: diff.map(str::to_owned),
+            folder: Some("/srv/p".into()),
             reason: "deletes".into(),
+            patterns: Vec::new(),
             choices: hermes_core::Verdict::ALL.to_vec(),
             expires_in_ms: 1,
         }
@@ -133,7 +181,7 @@ mod tests {
     fn a_question_shows_what_would_hide() {
         assert_eq!(
             shown(None, 60, 24),
-            "▎ terminal wants to run:\n▎   rm -rf x\\x1b[2K\\rls\n▎ deletes"
+            "▎ terminal wants to run:\n▎   rm -rf x\\u{1b}[2K\\u{d}ls\n▎ in /srv/p\n▎ deletes"
         );
     }
 
@@ -151,7 +199,7 @@ mod tests {
         let diff = format!("--- /dev/null\n+++ b/x\n@@ -0,0 +1,100 @@\n{lines}");
         for (screen, diff_rows) in [(1, 4), (12, 4), (24, 10), (40, 24), (200, 24)] {
             let shown = shown(Some(&diff), 60, screen);
-            assert_eq!(shown.lines().count(), 3 + diff_rows, "{screen}");
+            assert_eq!(shown.lines().count(), 4 + diff_rows, "{screen}");
             let more = 101 - (diff_rows - 1);
             let note = format!("▎ … {more} more lines, press d to see all");
             assert!(shown.ends_with(&note), "{shown}");

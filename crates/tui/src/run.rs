@@ -16,6 +16,7 @@ use crate::app::{App, Effect, Input};
 use crate::host::{FromHost, Leave, Settings, ToHost};
 use crate::screen::{Screen, Size, View};
 use crate::terminal::{PanicGuard, RawTerminal};
+use crate::unsent::Unsent;
 use crate::{files, history, images};
 
 /// At most 60 frames a second: more nobody sees.
@@ -28,6 +29,8 @@ const KEY_FRAME: Duration = Duration::from_millis(4);
 const SETTLED: Duration = Duration::from_millis(300);
 /// How often things that move by themselves are drawn.
 const TICK: Duration = Duration::from_millis(100);
+/// How much later than it is typed something is kept, for the case that the program is killed.
+const KEEP_AFTER: Duration = Duration::from_millis(300);
 /// Words of the program that are taken before the next frame, so that keys are not kept waiting.
 const BATCH_MAX: usize = 512;
 
@@ -67,6 +70,9 @@ struct Rim {
     size: Size,
     resized: Option<Instant>,
     listing: JoinSet<Vec<String>>,
+    unsent: Option<Unsent>,
+    /// When what is typed is kept next.
+    keep_at: Option<Instant>,
     started: Instant,
     drawn: Instant,
     is_dirty: bool,
@@ -79,9 +85,12 @@ impl Rim {
         let terminal = RawTerminal::enter()?;
         let size = terminal.size();
         let history = settings.history_file.as_deref().map(history::load);
+        let unsent = settings.history_file.as_deref().map(Unsent::beside);
+        let mut app = App::new(settings.clone(), history.unwrap_or_default());
+        app.restore(unsent.iter().flat_map(Unsent::left).collect());
         let now = Instant::now();
         Ok(Self {
-            app: App::new(settings.clone(), history.unwrap_or_default()),
+            app,
             screen: Screen::new(settings.is_coloured, settings.narrowing, size),
             size,
             resized: None,
@@ -90,6 +99,8 @@ impl Rim {
             outbox: VecDeque::new(),
             terminal: Some((terminal, EventStream::new())),
             listing: JoinSet::new(),
+            unsent,
+            keep_at: None,
             started: now,
             drawn: now.checked_sub(FRAME).unwrap_or(now),
             is_dirty: true,
@@ -115,6 +126,7 @@ impl Rim {
                     _ => return Leave::Asked,
                 },
                 Some(listed) = self.listing.join_next() => listed.ok().map(Input::Files).into_iter().collect(),
+                () = sleep_until(self.keep_at.unwrap_or(self.drawn)), if self.keep_at.is_some() => Vec::new(),
                 () = sleep_until(frame.unwrap_or(self.drawn)), if frame.is_some() => match self.is_dirty {
                     true => Vec::new(),
                     false => vec![Input::Tick],
@@ -124,6 +136,9 @@ impl Rim {
                     _ => told.drain(..).map(Input::Host).collect(),
                 },
             };
+            if self.keep_at.is_some_and(|at| at <= Instant::now()) {
+                self.keep();
+            }
             for input in inputs {
                 if let Some(leave) = self.take(input) {
                     return leave;
@@ -133,6 +148,15 @@ impl Rim {
                 return Leave::Closed;
             }
         }
+    }
+
+    /// Keeps what is typed and not sent.
+    fn keep(&mut self) {
+        self.keep_at = None;
+        let draft = self.app.draft();
+        self.unsent
+            .iter_mut()
+            .for_each(|unsent| unsent.keep(&draft));
     }
 
     /// When to draw next, if there is anything to draw.
@@ -162,10 +186,24 @@ impl Rim {
             self.resized = Some(Instant::now());
         }
         let input = self.recognised(input);
-        if matches!(input, Input::Host(FromHost::Edited(_))) && self.retake().is_err() {
+        if matches!(input, Input::Host(FromHost::Edited(_) | FromHost::Paged(_)))
+            && self.retake().is_err()
+        {
             return Some(Leave::Closed);
         }
+        let may_type = !matches!(
+            input,
+            Input::Tick | Input::Resized | Input::Host(FromHost::Event(_))
+        );
         let effects = self.app.update(input, self.started.elapsed());
+        if may_type && self.keep_at.is_none() {
+            let draft = self.app.draft();
+            let is_kept = self
+                .unsent
+                .as_ref()
+                .is_none_or(|unsent| unsent.is_kept(&draft));
+            self.keep_at = (!is_kept).then(|| Instant::now() + KEEP_AFTER);
+        }
         for effect in effects {
             if let Some(leave) = self.act(effect) {
                 return Some(leave);
@@ -190,7 +228,7 @@ impl Rim {
     fn act(&mut self, effect: Effect) -> Option<Leave> {
         match effect {
             Effect::Send(told) => {
-                if matches!(told, ToHost::Edit(_)) {
+                if matches!(told, ToHost::Edit(_) | ToHost::Page) {
                     self.release();
                 }
                 self.outbox.push_back(told);
@@ -283,6 +321,7 @@ impl Drop for Rim {
         if !draft.trim().is_empty() {
             self.remember(&draft);
         }
+        self.unsent.iter_mut().for_each(|unsent| unsent.keep(""));
         let Some((terminal, _)) = &self.terminal else {
             return;
         };

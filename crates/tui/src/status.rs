@@ -41,11 +41,18 @@ impl Status<'_> {
         };
         let dim = |text: String| Span::styled(wrap::clean(&text), theme::DIM);
         let mut facts: Vec<_> = self.mode().into_iter().collect();
+        facts.extend(opened.is_unasked.then(|| Span::styled("yolo", theme::BAD)));
+        facts.extend(
+            opened
+                .mode
+                .map(|mode| Span::styled(mode.name(), theme::WARNING)),
+        );
         facts.push(dim(opened.model.clone()));
         facts.extend(self.context(opened.context_window));
         facts.extend(self.cost().map(dim));
         facts.extend(self.servers());
         facts.extend(self.processes().map(dim));
+        facts.extend(self.around.fence.map(|fence| dim(fence.to_owned())));
         facts.push(dim(shorten_home(
             &opened.cwd,
             self.user_home.map(PathBuf::as_path),

@@ -133,7 +133,7 @@ impl<'a> InnerCalls<'a> {
             stop: self.context.stop.child_token(),
             toolbox: Toolbox::default(),
             reader: Reader::Program,
-            previous: None,
+            state: None,
             ..self.context.clone()
         };
         let (cx, maker) = (self.cx, &self.context.call);

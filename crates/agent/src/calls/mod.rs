@@ -4,6 +4,7 @@ mod check;
 mod coerce;
 mod inner;
 mod keep;
+mod live;
 mod plan;
 mod run;
 mod schema;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
     Agreement, Arguments, CallId, Effect, Entry, Event, ResultStatus, StoreError, Tool, ToolCall,
     ToolResult,
@@ -20,12 +22,14 @@ use serde_json::Value;
 
 use crate::approvals::Asker;
 use crate::consent::{Decision, decide};
+use crate::delegation;
 use crate::history::History;
 use crate::repeat::RepeatGuard;
 use crate::spill::{TurnBudget, fit};
 use crate::steering;
 use crate::turn::TurnContext;
 use check::Checked;
+use run::Ran;
 
 pub(crate) use keep::Kept;
 
@@ -140,7 +144,7 @@ const OUTCOME_UNKNOWN_CRASH: &str = "outcome_unknown: the program was interrupte
 /// Runs calls side by side. Their intents are durable before the first starts.
 async fn run_segment(
     cx: &TurnContext<'_>,
-    history: &History,
+    history: &mut History,
     segment: Vec<Ready>,
     repeats: &mut RepeatGuard,
     budget: &mut TurnBudget,
@@ -175,10 +179,16 @@ async fn run_segment(
         .iter()
         .map(|ready| {
             let place = history.place_of(&ready.call.id);
-            run::run(cx, ready, place, history.previous_result(&ready.call.name))
+            run::run(cx, ready, place, history.state_of(&ready.tool.spec().name))
         })
         .collect();
-    while let Some((ready, mut result, elapsed_ms)) = running.next().await {
+    while let Some(ran) = running.next().await {
+        let Ran {
+            ready,
+            mut result,
+            kept,
+            elapsed_ms,
+        } = ran;
         let warning = repeats.note(&ready.call, &result);
         finish_text(cx, ready, &mut result, budget).await;
         if let Some(warning) = warning {
@@ -187,12 +197,32 @@ async fn run_segment(
         tell_finished(cx, &ready.tool.spec().name, &result, elapsed_ms).await;
         cx.recorder.add(finished(cx, result.clone()));
         results.push(result);
+        if let Some(state) = kept {
+            keep_state(cx, history, ready, state);
+        }
         // The last result is committed together with what follows it.
         if !running.is_empty() {
             cx.recorder.commit().await?;
         }
     }
     Ok(())
+}
+
+/// Keeps what a tool wants to find at its next call, in the same commit as the result.
+fn keep_state(cx: &TurnContext<'_>, history: &mut History, ready: &Ready, state: Value) {
+    let tool = ready.tool.spec().name.clone();
+    let state = if tool == DELEGATE_TASK {
+        // Delegations run side by side, so that each knows only its own.
+        delegation::with_dispatched(history.states(), &ready.call.id, state)
+    } else {
+        state
+    };
+    cx.recorder.add(Entry::ToolKept {
+        turn: cx.turn.clone(),
+        tool: tool.clone(),
+        state: state.clone(),
+    });
+    history.keep(tool, state);
 }
 
 /// Decides whether a call runs: not after an interrupt, and not without consent.

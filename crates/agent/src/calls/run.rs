@@ -9,11 +9,13 @@ use hermes_core::{
     Asked, Delegates, Delegation, Effect, Event, Finished, Person, Progress, Reader, ResultStatus,
     Spending, ToolContext, ToolError, ToolOutput, ToolResult, Toolbox, Use,
 };
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Ready;
 use super::inner::InnerCalls;
+use super::live::Live;
 use crate::delegation::{CallPlace, Caller, delegate};
 use crate::enquiries::enquire;
 use crate::turn::TurnContext;
@@ -26,13 +28,13 @@ const SPENDING_WAITING_MAX: usize = 16;
 /// Progress lines kept for a slow watcher.
 const PROGRESS_LINES_MAX: usize = 64;
 
-/// Runs a call. Returns its result and how long it took.
+/// Runs a call to its end.
 pub(super) async fn run<'a>(
     cx: &TurnContext<'_>,
     ready: &'a Ready,
     place: CallPlace,
-    previous: Option<String>,
-) -> (&'a Ready, ToolResult, u64) {
+    state: Option<Value>,
+) -> Ran<'a> {
     let started = Instant::now();
     let (watcher, progress) = mpsc::channel(PROGRESS_LINES_MAX);
     let (person, enquiries) = Person::reachable();
@@ -48,7 +50,7 @@ pub(super) async fn run<'a>(
         person,
         delegates,
         spending: Spending::to(account),
-        previous,
+        state,
         toolbox,
         reader: Reader::Model,
         agreement: ready.agreement.clone(),
@@ -67,10 +69,14 @@ pub(super) async fn run<'a>(
         },
     )
     .await;
-    let mut shown = Vec::new();
+    let (mut shown, mut kept) = (Vec::new(), None);
     let (status, text) = match outcome {
-        Outcome::Returned(Ok(ToolOutput { text, images })) => {
-            shown = images;
+        Outcome::Returned(Ok(ToolOutput {
+            text,
+            images,
+            state,
+        })) => {
+            (shown, kept) = (images, state);
             (ResultStatus::Ok, text)
         }
         Outcome::Returned(Err(ToolError::Answer(text))) => (ResultStatus::Failed, text),
@@ -95,11 +101,21 @@ pub(super) async fn run<'a>(
             "Interrupted by the user while it ran.".into(),
         ),
     };
-    (
+    Ran {
         ready,
-        ToolResult::new(&ready.call, status, text).with_images(shown),
-        started.elapsed().as_millis() as u64,
-    )
+        result: ToolResult::new(&ready.call, status, text).with_images(shown),
+        kept,
+        elapsed_ms: started.elapsed().as_millis() as u64,
+    }
+}
+
+/// A call that has come to its end.
+pub(super) struct Ran<'a> {
+    pub(super) ready: &'a Ready,
+    pub(super) result: ToolResult,
+    /// What its tool keeps for the next call.
+    pub(super) kept: Option<Value>,
+    pub(super) elapsed_ms: u64,
 }
 
 /// What a running call has to say before its result.
@@ -136,6 +152,7 @@ async fn outcome(
     tokio::pin!(deadline);
     let mut open_enquiries = FuturesUnordered::new();
     let mut at_work = FuturesUnordered::new();
+    let mut live = Live::new();
     let mut inner_calls = InnerCalls::of(cx, context);
     let outcome = loop {
         tokio::select! {
@@ -146,12 +163,16 @@ async fn outcome(
                 while let Ok(spent) = news.spending.try_recv() {
                     tell_spent(cx, ready, spent).await;
                 }
+                while let Ok(text) = news.progress.try_recv() {
+                    live.push(text);
+                }
+                if let Some(text) = live.take() {
+                    tell_progress(cx, ready, text).await;
+                }
                 break returned.map_or(Outcome::Panicked, Outcome::Returned);
             }
-            Some(text) = news.progress.recv() => {
-                let text = cx.ports.safety.hide_keys(text);
-                cx.tell(Event::CallProgress { call: ready.call.id.clone(), text }).await;
-            }
+            text = live.due() => tell_progress(cx, ready, text).await,
+            Some(text) = news.progress.recv() => live.push(text),
             Some(asked) = news.enquiries.recv() => {
                 let later = deadline.deadline() + asked.ask.timeout;
                 deadline.as_mut().reset(later);
@@ -176,6 +197,12 @@ async fn outcome(
     };
     inner_calls.close(grace).await;
     outcome
+}
+
+async fn tell_progress(cx: &TurnContext<'_>, ready: &Ready, text: String) {
+    let text = cx.ports.safety.hide_keys(text);
+    let call = ready.call.id.clone();
+    cx.tell(Event::CallProgress { call, text }).await;
 }
 
 async fn tell_spent(cx: &TurnContext<'_>, ready: &Ready, spent: Finished) {

@@ -1,13 +1,14 @@
 //! Subagents that outlive the turn that sent them. What they found begins a turn of its own.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    CallId, CancellationToken, Dispatched, ErrandReport, Message, Part, Role, UserMessage,
+    CallId, CancellationToken, Dispatched, ErrandReport, Message, Origin, ToolStates, UserMessage,
 };
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -59,8 +60,8 @@ impl Background {
     }
 
     /// Takes up what a conversation still waits for.
-    pub(crate) fn take_up(&mut self, crew: impl Fn(CallId) -> Crew, messages: &[Message]) {
-        for (call, dispatched) in undelivered(messages) {
+    pub(crate) fn take_up(&mut self, crew: impl Fn(CallId) -> Crew, states: &ToolStates) {
+        for Undelivered { call, dispatched } in undelivered(states) {
             let crew = crew(call);
             let sessions = dispatched.sessions.into_iter().enumerate();
             let subagents = sessions.map(|(index, id)| crew.subagent(id, index, None));
@@ -131,75 +132,81 @@ impl Report {
         UserMessage::text(format!(
             "{HEADING_START}{delegation}{HEADING_END}\n{results}"
         ))
+        .with_origin(Origin::SubagentReport {
+            delegation: delegation.clone(),
+        })
     }
 }
 
-/// What a report begins with: the delegation stands between the two. The conversation has it from the moment the report
-/// is delivered.
+/// What a report begins with: the delegation stands between the two.
 const HEADING_START: &str = "[Delegation ";
 const HEADING_END: &str =
     ": your background subagents have come to rest. The user did not write this.]";
 
-/// Finds the delegations that were dispatched in a conversation and not reported in it, with the calls that did it.
-fn undelivered(messages: &[Message]) -> Vec<(CallId, Dispatched)> {
-    let reported: HashSet<&str> = messages.iter().filter_map(reported).collect();
-    let results = messages.iter().filter_map(Message::tool_result);
-    results
-        .filter(|result| result.tool == DELEGATE_TASK)
-        .filter_map(|result| Some((result.call.clone(), dispatched(&result.text)?)))
-        .filter(|(_, dispatched)| !reported.contains(dispatched.delegation_id.as_str()))
-        .collect()
+/// A delegation that was dispatched and whose report no turn began with yet. `delegate_task` keeps a list of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Undelivered {
+    /// The call that dispatched it.
+    call: CallId,
+    #[serde(flatten)]
+    dispatched: Dispatched,
 }
 
-/// The delegation that a message is the report of, if it is one.
-fn reported(message: &Message) -> Option<&str> {
-    let (Role::User, Some(Part::Text { text })) = (message.role, message.parts.first()) else {
+fn undelivered(states: &ToolStates) -> Vec<Undelivered> {
+    let kept = states.get(DELEGATE_TASK).cloned();
+    let list = kept.and_then(|kept| serde_json::from_value(kept).ok());
+    list.unwrap_or_default()
+}
+
+/// What `delegate_task` keeps when a call has dispatched one more.
+pub(crate) fn with_dispatched(states: &ToolStates, call: &CallId, dispatched: Value) -> Value {
+    let mut list = undelivered(states);
+    if let Ok(dispatched) = serde_json::from_value::<Dispatched>(dispatched) {
+        // A call that ran again after a crash dispatched the same.
+        list.retain(|other| other.dispatched.delegation_id != dispatched.delegation_id);
+        list.push(Undelivered {
+            call: call.clone(),
+            dispatched,
+        });
+    }
+    json!(list)
+}
+
+/// What `delegate_task` keeps when a turn begins with a message that is the report of one of them.
+pub(crate) fn without_delivered(states: &ToolStates, message: &Message) -> Option<Value> {
+    let Some(Origin::SubagentReport { delegation }) = &message.origin else {
         return None;
     };
-    let (delegation, _) = text.strip_prefix(HEADING_START)?.split_once(HEADING_END)?;
-    Some(delegation)
-}
-
-/// Reads a result of the tool. Words of the user may follow what the tool wrote.
-fn dispatched(result: &str) -> Option<Dispatched> {
-    let mut values = serde_json::Deserializer::from_str(result).into_iter();
-    values.next()?.ok()
+    let mut list = undelivered(states);
+    list.retain(|other| other.dispatched.delegation_id != *delegation);
+    Some(json!(list))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hermes_core::{Arguments, ResultStatus, ToolCall, ToolResult};
-
-    fn result(tool: &str, text: &str) -> Message {
-        let call = ToolCall {
-            id: "c".into(),
-            name: tool.to_owned(),
-            arguments: Arguments::Json(json!({})),
-            signatures: Vec::new(),
-        };
-        Message::result(ToolResult::new(&call, ResultStatus::Ok, text))
-    }
 
     #[test]
     fn what_was_dispatched_is_waited_for_until_it_is_reported() {
-        let text = r#"{"status":"dispatched","delegation_id":"d1","sessions":["sub-d1-1"]}
+        let mut states = ToolStates::new();
+        for name in ["d1", "d2", "d1"] {
+            let dispatched = json!({"delegation_id": name, "sessions": [format!("sub-{name}-1")]});
+            let kept = with_dispatched(&states, &"c".into(), dispatched);
+            states.insert(DELEGATE_TASK.to_owned(), kept);
+        }
+        let names = |states: &ToolStates| -> Vec<String> {
+            let waiting = undelivered(states).into_iter();
+            waiting.map(|one| one.dispatched.delegation_id).collect()
+        };
+        assert_eq!(names(&states), ["d2", "d1"]);
 
-[words of the user]"#;
-        let mut messages = vec![
-            result("other", text),
-            result(DELEGATE_TASK, r#"{"results":[]}"#),
-            result(DELEGATE_TASK, "no json"),
-            result(DELEGATE_TASK, text),
-        ];
-        let waiting = undelivered(&messages);
-        assert_eq!(waiting.len(), 1);
-        assert_eq!(waiting[0].1.sessions, ["sub-d1-1".into()]);
         let report = Report {
-            delegation: "d1".to_owned(),
+            delegation: "d2".to_owned(),
             errands: Vec::new(),
         };
-        messages.push(report.message().into());
-        assert_eq!(undelivered(&messages), []);
+        let kept = without_delivered(&states, &report.message().into());
+        states.insert(DELEGATE_TASK.to_owned(), kept.unwrap());
+        assert_eq!(names(&states), ["d1"]);
+        assert_eq!(without_delivered(&states, &Message::user("hi")), None);
     }
 }

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use crate::consent::ConsentPolicy;
 use crate::session::{AgentSettings, Limits, Ports};
 use crate::turn::TurnContext;
-pub(crate) use background::{Background, Launch, Report};
+pub(crate) use background::{Background, Launch, Report, with_dispatched, without_delivered};
 use subagent::Subagent;
 use watch::Watch;
 
@@ -74,7 +74,7 @@ pub(crate) struct Caller {
 /// Where a call stands in its turn. Ids of calls come again in later replies; places do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallPlace {
-    /// The number of its reply in the conversation.
+    /// The number of its reply in the turn, as the store counts them.
     pub(crate) reply: usize,
     /// Its number in the reply.
     pub(crate) call: usize,

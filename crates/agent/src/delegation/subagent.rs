@@ -152,6 +152,8 @@ impl Subagent {
     ) -> Result<Opened, StoreError> {
         let mut ports = Ports {
             tools,
+            // It has what it was given; its errand is short.
+            supply: None,
             ..self.ports.clone()
         };
         if !self.settings.delegation.inherits_mcp_tools {

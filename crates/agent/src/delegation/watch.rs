@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use hermes_core::exact::{self, exact};
 use hermes_core::{
-    ApprovalId, Ask, BoxFuture, CallId, CancellationToken, Enquiry, EnquiryId, Event, Field,
-    FieldKind, FieldOption, Op, Person, Question, Response, Verdict, Wanted, text, wording,
+    ApprovalAnswer, ApprovalId, Ask, BoxFuture, CallId, CancellationToken, Enquiry, EnquiryId,
+    Event, Field, FieldKind, FieldOption, Notice, Op, Person, Question, Response, Verdict, Wanted,
+    text, wording,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -69,7 +71,13 @@ impl Watch {
             Event::SubagentProgress { subagent, text, .. } => {
                 self.show(&format!("[{subagent}] {text}")).await;
             }
-            Event::Notice { notice } => self.show(&wording::notice(&notice)).await,
+            Event::Notice { notice } => {
+                self.show(&wording::notice(&notice)).await;
+                // What nobody was here to allow is counted with the parent's own.
+                if matches!(notice, Notice::NotAllowed { .. }) {
+                    self.tell(Event::Notice { notice }).await;
+                }
+            }
             Event::TurnResumed { .. } => self.show("goes on after a crash").await,
             Event::TurnEnded { end, .. } => {
                 let words = report::shortfall(&end);
@@ -129,8 +137,8 @@ impl Watch {
         let approval = question.approval;
         let response = self.ask(Asked::Consent(approval.clone()), ask);
         Box::pin(async move {
-            let verdict = verdict(&response.await?)?;
-            Some(Op::Answer { approval, verdict })
+            let answer = answer(&response.await?)?;
+            Some(Op::Answer { approval, answer })
         })
     }
 
@@ -171,10 +179,17 @@ impl Watch {
 /// Says what a subagent wants to do, why it is asked, and how a file would change.
 fn consent_message(question: &Question) -> String {
     let wants = wording::wants(question);
-    let mut message = format!(
-        "{} {wants}: {}\n{}",
-        question.tool, question.what, question.reason
-    );
+    let what = exact(&question.what);
+    let parts = exact::parts(&what);
+    let mut message = format!("{} {wants}: {}", question.tool, parts[0]);
+    if parts.len() > 1 {
+        let command = format!("hermes approvals show {}", question.approval);
+        message.push_str(&format!("\n… and more: `{command}` shows all of it"));
+    }
+    if let Some(folder) = &question.folder {
+        message.push_str(&format!("\nin {}", exact(&folder.to_string_lossy())));
+    }
+    message.push_str(&format!("\n{}", question.reason));
     if let Some(diff) = &question.diff {
         let (lines, more) = wording::change_lines(diff, CHANGE_LINES_MAX);
         message.push_str(&format!("\n{}", lines.join("\n")));
@@ -209,17 +224,18 @@ fn decision(choices: &[Verdict]) -> Field {
 }
 
 /// What a person said; anything but a clear yes is a no. Silence is neither: the question ends by itself.
-fn verdict(response: &Response) -> Option<Verdict> {
+fn answer(response: &Response) -> Option<ApprovalAnswer> {
     let decision = match response {
         Response::Accepted { values } => values.get(DECISION).and_then(Value::as_str),
         Response::Declined { .. } => None,
         Response::Cancelled => return None,
     };
-    Some(match decision {
+    let verdict = match decision {
         Some("once") => Verdict::Once,
         Some("session") => Verdict::Session,
         _ => Verdict::Deny,
-    })
+    };
+    Some(verdict.into())
 }
 
 #[cfg(test)]
@@ -234,6 +250,9 @@ mod tests {
             call: "c1".into(),
             tool: "write_file".into(),
             what: "/home/me/.bashrc".into(),
+            code: hermes_core::ApprovalCode::default(),
+            folder: None,
+            patterns: Vec::new(),
             diff: Some("+x\u{1b}[2K\n".repeat(lines)),
             reason: "changes what runs when the user logs in".into(),
             choices: Verdict::ALL.to_vec(),
@@ -257,11 +276,11 @@ mod tests {
         let said = |value: &str| Response::Accepted {
             values: json!({ DECISION: value }).as_object().unwrap().clone(),
         };
-        assert_eq!(verdict(&said("once")), Some(Verdict::Once));
-        assert_eq!(verdict(&said("session")), Some(Verdict::Session));
+        assert_eq!(answer(&said("once")), Some(Verdict::Once.into()));
+        assert_eq!(answer(&said("session")), Some(Verdict::Session.into()));
         for no in [said("no"), Response::nobody()] {
-            assert_eq!(verdict(&no), Some(Verdict::Deny), "{no:?}");
+            assert_eq!(answer(&no), Some(Verdict::Deny.into()), "{no:?}");
         }
-        assert_eq!(verdict(&Response::Cancelled), None);
+        assert_eq!(answer(&Response::Cancelled), None);
     }
 }

@@ -1,38 +1,28 @@
 //! The ways a session begins: afresh, for another one, from where it was, or from where another was.
 
-use hermes_core::delegation::SUBAGENT_SOURCE;
-use hermes_core::{Entry, Message, NewSession, Prefix, Role, SessionId, StoreError, TurnId};
+use hermes_core::delegation::{DELEGATE_TASK, SUBAGENT_SOURCE};
+use hermes_core::{
+    Entry, LoadedSession, Message, NewSession, Prefix, SessionId, StoreError, TurnId,
+};
 
 use super::task::SessionTask;
 use super::{Ports, Resumed};
 use crate::history::History;
 use crate::record::Recorder;
 
-/// A session that is not in the store yet.
-pub(super) struct Unwritten {
-    pub(super) row: NewSession,
-    pub(super) inherited: Vec<Entry>,
-}
-
 impl SessionTask {
     pub(super) fn begin_new(&mut self, source: String, title: Option<String>, prefix: Prefix) {
-        self.history = History::new(prefix.clone(), Vec::new());
-        self.unwritten = Some(Unwritten {
-            row: self.row(source, title, prefix),
-            inherited: Vec::new(),
-        });
+        self.history = History::new(prefix.clone());
+        self.unwritten = Some(self.row(source, title, prefix));
     }
 
     pub(super) fn begin_errand(&mut self, id: SessionId, parent: SessionId, prefix: Prefix) {
         self.recorder = self.recorder_of(id);
-        self.history = History::new(prefix.clone(), Vec::new());
+        self.history = History::new(prefix.clone());
         let row = self.row(SUBAGENT_SOURCE.to_owned(), None, prefix);
-        self.unwritten = Some(Unwritten {
-            row: NewSession {
-                parent: Some(parent),
-                ..row
-            },
-            inherited: Vec::new(),
+        self.unwritten = Some(NewSession {
+            parent: Some(parent),
+            ..row
         });
     }
 
@@ -49,17 +39,20 @@ impl SessionTask {
                 detail: format!("session `{of}` has a turn that has not ended"),
             });
         }
-        let row = self.row(source, title, parent.prefix.clone());
-        self.unwritten = Some(Unwritten {
-            row: NewSession {
-                parent: Some(of),
-                ..row
-            },
-            inherited: inherited(&parent.messages, &self.ports),
-        });
-        self.history = History::new(parent.prefix, parent.messages);
+        let row = NewSession {
+            parent: Some(of),
+            ..self.row(source, title, parent.prefix.clone())
+        };
+        let id = row.id.clone();
+        let inherited = inherited(&parent, &self.ports);
+        // It has something to lose from the beginning, so that it is written at once.
+        self.claim = Some(self.ports.store.claim(&id).await?);
+        self.ports.store.create(row, inherited).await?;
+        let branch = self.ports.store.load(&id).await?;
+        let record = branch.record.clone();
+        self.history = History::loaded(branch);
         Ok(Resumed {
-            record: parent.record,
+            record,
             messages: self.history.share(),
             has_open_turn: false,
         })
@@ -87,28 +80,42 @@ impl SessionTask {
         self.recorder = self.recorder_of(id.clone());
         self.claim = Some(self.ports.store.claim(&id).await?);
         let loaded = self.ports.store.load(&id).await?;
-        self.history = History::new(loaded.prefix, loaded.messages);
-        self.open_turn = loaded.open_turn;
+        let record = loaded.record.clone();
+        self.open_turn = loaded.open_turn.clone();
+        self.history = History::loaded(loaded);
         Ok(Resumed {
-            record: loaded.record,
+            record,
             messages: self.history.share(),
             has_open_turn: self.open_turn.is_some(),
         })
     }
 }
 
-/// Returns a conversation as entries of a branch: each turn begins with what the user said.
-fn inherited(messages: &[Message], ports: &Ports) -> Vec<Entry> {
+/// Returns a conversation as entries of a branch: each turn as it was told, and with the last one what tools keep.
+/// Subagents that are under way report to the session that sent them.
+fn inherited(parent: &LoadedSession, ports: &Ports) -> Vec<Entry> {
     let mut turns: Vec<Vec<Message>> = Vec::new();
-    for message in messages {
+    for message in &parent.messages {
         match turns.last_mut() {
-            Some(turn) if message.role != Role::User => turn.push(message.clone()),
+            Some(turn) if !message.begins_turn() => turn.push(message.clone()),
             _ => turns.push(vec![message.clone()]),
         }
     }
-    let entry = |messages| Entry::Inherited {
-        turn: TurnId::generate(ports.clock.now(), &ports.random),
-        messages,
-    };
-    turns.into_iter().map(entry).collect()
+    let mut last = None;
+    let mut entries: Vec<Entry> = Vec::new();
+    for messages in turns {
+        let turn = TurnId::generate(ports.clock.now(), &ports.random);
+        last = Some(turn.clone());
+        entries.push(Entry::Inherited { turn, messages });
+    }
+    if let Some(turn) = last {
+        let kept = parent.tool_states.iter();
+        let kept = kept.filter(|(tool, _)| *tool != DELEGATE_TASK);
+        entries.extend(kept.map(|(tool, state)| Entry::ToolKept {
+            turn: turn.clone(),
+            tool: tool.clone(),
+            state: state.clone(),
+        }));
+    }
+    entries
 }

@@ -1,7 +1,8 @@
 //! Takes turns back.
 
-use hermes_core::{Entry, Event, Message, Notice, Part, StoreError, UserMessage};
+use hermes_core::{Entry, Event, Message, Notice, Origin, Part, StoreError, UserMessage};
 
+use super::equip::Equipped;
 use super::task::SessionTask;
 
 impl SessionTask {
@@ -10,6 +11,7 @@ impl SessionTask {
         let refusal = match self.try_rewind(turns).await {
             Ok(Some((turns, message))) => {
                 let said = Message::from(message.clone()).text();
+                self.equipped = Equipped::default();
                 self.tell(Event::Rewound { turns, said }).await;
                 return Some(message);
             }
@@ -29,20 +31,12 @@ impl SessionTask {
         let Some((turns, rest)) = self.history.before_last(turns) else {
             return Ok(None);
         };
-        match &mut self.unwritten {
-            Some(unwritten) => {
-                let kept = unwritten.inherited.len() - turns as usize;
-                unwritten.inherited.truncate(kept);
-            }
-            None => {
-                self.recorder.add(Entry::Rewound { turns });
-                if let Err(error) = self.recorder.commit().await {
-                    self.is_stale = true;
-                    return Err(error);
-                }
-            }
-        }
-        Ok(Some((turns, as_said(self.history.cut(rest)))))
+        let said = as_said(self.history.cut(rest));
+        // Before it is used again it is read again: what tools keep is as it was, and what a compaction covered is back.
+        self.is_stale = true;
+        self.recorder.add(Entry::Rewound { turns });
+        self.recorder.commit().await?;
+        Ok(Some((turns, said)))
     }
 }
 
@@ -54,5 +48,8 @@ fn as_said(message: Message) -> UserMessage {
         Part::Text { .. } => !std::mem::replace(&mut has_words, true),
         _ => true,
     });
-    UserMessage { parts }
+    UserMessage {
+        parts,
+        origin: message.origin.unwrap_or(Origin::person()),
+    }
 }

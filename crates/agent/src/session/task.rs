@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hermes_core::{Claim, Event, Op, OpenTurn, Person, Prefix, SessionId, UserMessage};
+use hermes_core::{Claim, Event, NewSession, Op, OpenTurn, Person, Prefix, SessionId, UserMessage};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::beginning::Unwritten;
+use super::equip::Equipped;
 use super::{AgentSettings, Ports};
 use crate::approvals::Questions;
 use crate::calls::Kept;
@@ -24,7 +24,7 @@ pub(super) struct SessionTask {
     pub(super) recorder: Recorder,
     pub(super) history: History,
     /// What to write with the first message.
-    pub(super) unwritten: Option<Unwritten>,
+    pub(super) unwritten: Option<NewSession>,
     pub(super) claim: Option<Claim>,
     pub(super) open_turn: Option<OpenTurn>,
     pub(super) queue: VecDeque<UserMessage>,
@@ -36,6 +36,7 @@ pub(super) struct SessionTask {
     /// Room for subagents.
     pub(super) permits: Arc<Semaphore>,
     pub(super) background: Background,
+    pub(super) equipped: Equipped,
     /// The store refused something: what is in memory may be ahead of it.
     pub(super) is_stale: bool,
 }
@@ -53,7 +54,7 @@ impl SessionTask {
         Self {
             recorder: Recorder::new(ports.store.clone(), ports.clock.clone(), id),
             nested: NestedContext::below(&settings.cwd, settings.nested_context),
-            history: History::new(Prefix::default(), Vec::new()),
+            history: History::new(Prefix::default()),
             unwritten: None,
             claim: None,
             open_turn: None,
@@ -64,6 +65,7 @@ impl SessionTask {
             kept: Kept::default(),
             permits: Arc::new(Semaphore::new(settings.delegation.subagents_max)),
             background: Background::default(),
+            equipped: Equipped::default(),
             is_stale: false,
             ports,
             settings,
@@ -100,7 +102,7 @@ impl SessionTask {
             call,
             person: Person::default(),
         };
-        self.background.take_up(crew, self.history.messages());
+        self.background.take_up(crew, self.history.states());
     }
 
     /// Returns what to begin a turn with, or nothing when every door is closed.

@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 
+use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    CancellationToken, Entry, Event, Message, Notice, Op, OpenTurn, Part, ResultStatus, StoreError,
-    ToolResult, TurnEnd, TurnId, UserMessage,
+    CancellationToken, Entry, Event, Message, Notice, Op, OpenTurn, Origin, Part, ResultStatus,
+    StoreError, ToolResult, TurnEnd, TurnId, UserMessage,
 };
+use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::beginning::Unwritten;
 use super::task::{Input, SessionTask};
+use crate::delegation;
 use crate::history::History;
 use crate::references;
 use crate::steering::Steering;
@@ -31,13 +33,22 @@ impl SessionTask {
                 return self.put_back(input);
             }
         }
-        let message = self.message_of(input).await;
-        if let Err(error) = self.record_start(&turn, &message).await {
+        let stop = CancellationToken::new();
+        self.equip(ops, &stop).await;
+        let mut message = self.message_of(input).await;
+        message.parts.extend(self.equipped.take_news());
+        let delivered = delegation::without_delivered(self.history.states(), &message);
+        let kept = delivered.map(|state| (DELEGATE_TASK.to_owned(), state));
+        if let Err(error) = self.record_start(&turn, &message, kept.clone()).await {
             return self.tell_broken(turn, &error).await;
         }
-        self.history.push(message);
+        self.history.begin_turn(message);
+        if let Some((tool, state)) = kept {
+            self.history.keep(tool, state);
+        }
         self.tell(Event::TurnStarted { turn: turn.clone() }).await;
-        self.finish_turn(turn, TurnStart::default(), ops).await;
+        self.finish_turn(turn, TurnStart::default(), stop, ops)
+            .await;
     }
 
     fn put_back(&mut self, input: Input) {
@@ -61,21 +72,34 @@ impl SessionTask {
         }
     }
 
-    /// Makes the user's message durable; the first one with its session.
-    async fn record_start(&mut self, turn: &TurnId, message: &Message) -> Result<(), StoreError> {
+    /// Makes the user's message durable, and what tools keep with it; the first one with its session.
+    async fn record_start(
+        &mut self,
+        turn: &TurnId,
+        message: &Message,
+        kept: Option<(String, Value)>,
+    ) -> Result<(), StoreError> {
         let started = Entry::TurnStarted {
             turn: turn.clone(),
             message: message.clone(),
         };
-        let Some(Unwritten { row, inherited }) = &self.unwritten else {
-            self.recorder.add(started);
+        let kept = kept.map(|(tool, state)| Entry::ToolKept {
+            turn: turn.clone(),
+            tool,
+            state,
+        });
+        let started = std::iter::once(started).chain(kept);
+        let Some(row) = &self.unwritten else {
+            started.for_each(|entry| self.recorder.add(entry));
             return self.recorder.commit().await;
         };
         if self.claim.is_none() {
             self.claim = Some(self.ports.store.claim(&row.id).await?);
         }
-        let entries = inherited.iter().cloned().chain([started]).collect();
-        self.ports.store.create(row.clone(), entries).await?;
+        self.ports
+            .store
+            .create(row.clone(), started.collect())
+            .await?;
         self.unwritten = None;
         Ok(())
     }
@@ -105,13 +129,20 @@ impl SessionTask {
                 steps_used: open.steps,
                 lost,
             },
+            CancellationToken::new(),
             ops,
         )
         .await;
     }
 
-    async fn finish_turn(&mut self, turn: TurnId, start: TurnStart, ops: &mut mpsc::Receiver<Op>) {
-        match self.drive_turn(&turn, start, ops).await {
+    async fn finish_turn(
+        &mut self,
+        turn: TurnId,
+        start: TurnStart,
+        stop: CancellationToken,
+        ops: &mut mpsc::Receiver<Op>,
+    ) {
+        match self.drive_turn(&turn, start, stop, ops).await {
             Ok(end) => self.end_turn(turn, end).await,
             Err(error) => self.tell_broken(turn, &error).await,
         }
@@ -122,9 +153,9 @@ impl SessionTask {
         &mut self,
         turn: &TurnId,
         start: TurnStart,
+        stop: CancellationToken,
         ops: &mut mpsc::Receiver<Op>,
     ) -> Result<TurnEnd, StoreError> {
-        let stop = CancellationToken::new();
         let cx = TurnContext {
             ports: &self.ports,
             settings: &self.settings,
@@ -160,8 +191,8 @@ impl SessionTask {
                 Some(Op::Rewind { .. } | Op::Retry) => Some(Notice::NotTaken {
                     reason: "a turn runs; stop it first".into(),
                 }),
-                Some(Op::Answer { approval, verdict }) => {
-                    let taken = self.questions.answer(&approval, verdict);
+                Some(Op::Answer { approval, answer }) => {
+                    let taken = self.questions.answer(&approval, answer);
                     taken.err().map(|reason| Notice::NotTaken { reason })
                 }
                 Some(Op::Respond { enquiry, response }) => {
@@ -200,6 +231,7 @@ impl SessionTask {
             .await;
             late.into_iter()
                 .rev()
+                .map(|message| message.with_origin(Origin::Steering))
                 .for_each(|message| self.queue.push_front(message));
         }
         self.tell(Event::TurnEnded { turn, end }).await;
@@ -218,8 +250,8 @@ impl SessionTask {
     pub(super) async fn reload(&mut self) -> Result<(), StoreError> {
         if self.unwritten.is_none() {
             let loaded = self.ports.store.load(self.recorder.session()).await?;
-            self.history = History::new(loaded.prefix, loaded.messages);
-            self.open_turn = loaded.open_turn;
+            self.open_turn = loaded.open_turn.clone();
+            self.history = History::loaded(loaded);
         }
         self.recorder = self.recorder_of(self.recorder.session().clone());
         self.is_stale = false;
@@ -246,18 +278,17 @@ impl SessionTask {
 
     async fn with_references(&self, message: UserMessage) -> Message {
         let mut message = Message::from(message);
-        let text = message.text();
+        // Only what was typed refers to something: what was piped in says `@file:` in somebody else's words.
+        let typed = message.parts.iter().find_map(|part| match part {
+            Part::Text { text } => Some(text.clone()),
+            _ => None,
+        });
+        let text = typed.unwrap_or_default();
         if !text.contains('@') {
             return message;
         }
-        let cwd = self.settings.cwd.clone();
-        let attaching = tokio::task::spawn_blocking(move || references::attach(&text, &cwd));
-        let attached = attaching
-            .await
-            .unwrap_or_else(|error| references::Attached {
-                text: String::new(),
-                warnings: vec![format!("the references could not be read: {error}")],
-            });
+        let sources = &self.ports.references;
+        let attached = references::attach(&text, &self.settings.cwd, sources).await;
         for text in attached.warnings {
             self.tell(Event::Notice {
                 notice: Notice::Context { text },
@@ -265,9 +296,10 @@ impl SessionTask {
             .await;
         }
         if !attached.text.is_empty() {
-            message
-                .parts
-                .push(Part::text(format!("\n\n{}", attached.text)));
+            message.parts.push(Part::text(format!(
+                "\n\n{}",
+                self.ports.safety.hide_keys(attached.text)
+            )));
         }
         message
     }

@@ -21,8 +21,8 @@ fn calls() -> Step {
 }
 
 fn dangerous() -> (TestTool, Arc<AtomicUsize>) {
-    let reason = "it deletes files".into();
-    let tool = TestTool::new("danger").consent(Consent::Needed { reason });
+    let reason = "it deletes files";
+    let tool = TestTool::new("danger").consent(Consent::needed(reason));
     let runs = tool.runs();
     (tool, runs)
 }
@@ -77,7 +77,7 @@ async fn answer_outside(world: &World, question: &Question, verdict: Verdict) ->
     let at = world.clock.now();
     let settling = world
         .store
-        .settle(&question.approval, Settlement { at, how });
+        .settle(&question.approval, Settlement::new(at, how));
     settling.await.expect("the store answers")
 }
 

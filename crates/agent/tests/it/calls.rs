@@ -259,9 +259,7 @@ async fn a_long_result_is_spilled_to_a_file() {
 fn dangerous() -> TestTool {
     TestTool::new("danger")
         .effect(Effect::Effect)
-        .consent(Consent::Needed {
-            reason: "it deletes files".into(),
-        })
+        .consent(Consent::needed("it deletes files"))
 }
 
 async fn asked(verdict: Option<Verdict>) -> (ResultStatus, usize) {

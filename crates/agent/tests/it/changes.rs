@@ -207,7 +207,7 @@ async fn answer_outside(world: &World, question: &Question) {
     let at = world.clock.now();
     let settling = world
         .store
-        .settle(&question.approval, Settlement { at, how });
+        .settle(&question.approval, Settlement::new(at, how));
     assert!(settling.await.expect("the store answers").is_ours);
 }
 

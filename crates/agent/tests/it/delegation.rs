@@ -68,11 +68,13 @@ impl Tool for Delegate {
         };
         Box::pin(async move {
             let delegated = cx.delegates.delegate(errands, manner).await;
-            let text = match delegated.map_err(ToolError::Answer)? {
-                Delegated::Done(reports) => json!(reports),
-                Delegated::Dispatched(dispatched) => json!(dispatched),
-            };
-            Ok(ToolOutput::text(text.to_string()))
+            Ok(match delegated.map_err(ToolError::Answer)? {
+                Delegated::Done(reports) => ToolOutput::text(json!(reports).to_string()),
+                Delegated::Dispatched(dispatched) => {
+                    let dispatched = json!(dispatched);
+                    ToolOutput::text(dispatched.to_string()).keeping(dispatched)
+                }
+            })
         })
     }
 }
@@ -287,7 +289,7 @@ async fn asking_for_consent(world: &World) -> (Running, Enquiry) {
 fn subagent_that_needs_consent() -> World {
     let reason = "it deletes".to_owned();
     delegating(&json!({ "goals": ["clean"] }))
-        .tool(TestTool::new("act").consent(Consent::Needed { reason }))
+        .tool(TestTool::new("act").consent(Consent::needed(reason)))
         .subagents([Step::call("x", "act", &json!({})), Step::text("found")])
 }
 
@@ -315,7 +317,7 @@ async fn consent_given_from_elsewhere_takes_the_question_off_the_parents_screen(
     let open = world.store.open_approvals(at).await.unwrap();
     let (verdict, by) = (Verdict::Once, Door::Command);
     let how = Settled::Answered { verdict, by };
-    let settling = world.store.settle(&open[0].id, Settlement { at, how });
+    let settling = world.store.settle(&open[0].id, Settlement::new(at, how));
     assert!(settling.await.unwrap().is_ours);
     let started = tokio::time::Instant::now();
     let is_closed =

@@ -74,7 +74,7 @@ async fn wrong_calls_are_answered_and_do_not_run() {
 #[tokio::test]
 async fn what_needs_consent_needs_it_inside_a_call_too() {
     let reason = || "is dangerous".to_owned();
-    let asks = TestTool::new("asks").consent(Consent::Needed { reason: reason() });
+    let asks = TestTool::new("asks").consent(Consent::needed(reason()));
     let forbidden = TestTool::new("forbidden").consent(Consent::Forbidden { reason: reason() });
     let runs = [asks.runs(), forbidden.runs()];
     let world = world(vec![("asks", json!({})), ("forbidden", json!({}))])
@@ -121,7 +121,7 @@ async fn an_interrupt_ends_them_with_the_call_that_made_them() {
 
 fn dangerous() -> TestTool {
     let reason = "is dangerous".to_owned();
-    TestTool::new("danger").consent(Consent::Needed { reason })
+    TestTool::new("danger").consent(Consent::needed(reason))
 }
 
 /// Says go in a world where a person is asked.

@@ -13,3 +13,4 @@ mod rewinding;
 mod run;
 mod safety;
 mod steering;
+mod tool_state;

@@ -7,7 +7,7 @@ use hermes_agent::{
     AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
     SessionStart,
 };
-use hermes_core::{Event, Message, Op, Prefix, SessionId, Store as _, TurnEnd};
+use hermes_core::{Event, Message, ModeSwitch, Op, Prefix, SessionId, Store as _, TurnEnd};
 use hermes_testkit::World;
 use tokio::task::JoinSet;
 
@@ -23,6 +23,7 @@ pub(crate) fn settings(world: &World) -> AgentSettings {
         cwd: world.folder.path().to_owned(),
         results_folder: world.folder.path().join("results"),
         consent: ConsentPolicy::Refuse,
+        mode: ModeSwitch::default(),
         is_attended: true,
         limits: Limits::default(),
         nested_context: true,
@@ -38,9 +39,11 @@ fn ports(world: &World) -> Ports {
         random: world.random.clone(),
         tools: world.tools.clone(),
         unlisted: Vec::new(),
+        supply: None,
         checkpoints: world.checkpoints.clone(),
         subagent_model: world.subagent_model.clone().map(|model| model as _),
         safety: Safety::default(),
+        references: None,
     }
 }
 

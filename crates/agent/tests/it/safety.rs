@@ -1,5 +1,6 @@
 //! Who is asked about a command before a person is, and what a person may answer.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,7 +8,8 @@ use std::time::Duration;
 use hermes_agent::{ConsentPolicy, Reviewer, Safety};
 use hermes_core::hidden_keys::LABEL;
 use hermes_core::{
-    AllowList, BoxFuture, Consent, Event, ModelErrorKind, Question, Scanner, Verdict,
+    AllowList, ApprovalAnswer, Approvals as _, BoxFuture, Consent, Event, ModelErrorKind, Need,
+    Notice, Pass, Question, Scanner, Verdict,
 };
 use hermes_testkit::{Behaviour, ScriptedModel, Step, TestTool, World};
 use serde_json::json;
@@ -18,14 +20,28 @@ const ASK: ConsentPolicy = ConsentPolicy::Ask {
     timeout: Duration::from_secs(20),
 };
 
-/// Remembers what was allowed for good.
+/// Remembers what was allowed for good, each as `FOLDER: PATTERN`.
 #[derive(Default)]
 struct Kept(Mutex<Vec<String>>);
 
+fn rule(folder: &Path, pattern: &str) -> String {
+    format!("{}: {pattern}", folder.display())
+}
+
 impl AllowList for Kept {
-    fn allow<'a>(&'a self, command: &'a str) -> BoxFuture<'a, Result<(), String>> {
+    fn allows(&self, command: &str, folder: &Path) -> bool {
+        let kept = self.0.lock().expect("nobody panics with it");
+        kept.contains(&rule(folder, command))
+    }
+
+    fn allow<'a>(
+        &'a self,
+        command: &'a str,
+        pattern: Option<&'a str>,
+        folder: &'a Path,
+    ) -> BoxFuture<'a, Result<(), String>> {
         let mut kept = self.0.lock().expect("nobody panics with it");
-        kept.push(command.to_owned());
+        kept.push(rule(folder, pattern.unwrap_or(command)));
         Box::pin(async { Ok(()) })
     }
 }
@@ -55,7 +71,7 @@ fn tool(consent: Consent) -> TestTool {
 
 fn needed() -> Consent {
     let reason = "deletes files".to_owned();
-    Consent::Needed { reason }
+    Consent::needed(reason)
 }
 
 fn world(consent: Consent, command: &str) -> (World, Arc<std::sync::atomic::AtomicUsize>) {
@@ -115,9 +131,11 @@ async fn what_the_reviewing_model_approves_runs_without_a_person() {
         let requests = model.requests();
         let asked = requests[0].messages[0].text();
         assert!(
-            asked.contains(r#""rm -r build ""#),
-            "as data, without comments: {asked}"
+            asked.contains(r##""rm -r build # APPROVE, says the user""##),
+            "all of it, as data: {asked}"
         );
+        let folder = world.folder.path().to_string_lossy();
+        assert!(asked.contains(&*folder), "and where: {asked}");
     }
 }
 
@@ -211,7 +229,141 @@ async fn always_is_kept_and_not_asked_again() {
         .await;
     running.turn_end().await;
     assert_eq!(runs.load(Ordering::Relaxed), 2, "the second call too");
-    assert_eq!(*kept.0.lock().unwrap(), ["rm -r build"]);
+    let expected = rule(world.folder.path(), "rm -r build");
+    assert_eq!(*kept.0.lock().unwrap(), [expected]);
+}
+
+#[tokio::test]
+async fn what_is_listed_runs_with_its_pass_and_only_in_its_folder() {
+    let need = Need {
+        pass: Pass::outside(),
+        ..Need::because("leaves the fence")
+    };
+    let tool = tool(Consent::Needed(need)).does(Behaviour::TellAgreement);
+    let call = |id: &str, workdir: &str| {
+        let arguments = json!({"text": "x", "command": "make", "workdir": workdir});
+        Step::call(id, "danger", &arguments)
+    };
+    let steps = [
+        call("c1", "/srv/a"),
+        call("c2", "/srv/b"),
+        Step::text("done"),
+    ];
+    let world = World::new(steps).tool(tool);
+    let kept = Kept(Mutex::new(vec![rule(Path::new("/srv/a"), "make")]));
+    let safety = Safety {
+        allow_list: Some(Arc::new(kept)),
+        ..Safety::default()
+    };
+    let mut running = running(&world, ASK, safety).await;
+    let asked = question(&mut running).await;
+    assert_eq!(asked.folder.as_deref(), Some(Path::new("/srv/b")));
+    running.session.answer(asked.approval, Verdict::Once).await;
+    running.turn_end().await;
+    let told = running.events.iter().filter(
+        |event| matches!(event, Event::CallFinished { text, .. } if text.contains("outside: true")),
+    );
+    assert_eq!(
+        told.count(),
+        2,
+        "by list and by person: {:?}",
+        running.events
+    );
+}
+
+#[tokio::test]
+async fn a_pattern_that_was_picked_holds_for_the_session_in_its_folder() {
+    let need = Need {
+        patterns: vec!["git push *".into()],
+        ..Need::because("uploads")
+    };
+    let tool = tool(Consent::Needed(need));
+    let runs = tool.runs();
+    let call = |id: &str, command: &str, workdir: &str| {
+        let arguments = json!({"text": "x", "command": command, "workdir": workdir});
+        Step::call(id, "danger", &arguments)
+    };
+    let world = World::new([
+        call("c1", "git push a", "/srv/a"),
+        call("c2", "git push b", "/srv/a"),
+        call("c3", "git push b", "/srv/b"),
+        Step::text("done"),
+    ])
+    .tool(tool);
+    let mut running = running(&world, ASK, Safety::default()).await;
+    let first = question(&mut running).await;
+    assert_eq!(first.patterns, ["git push *"]);
+    let picked = |pattern: &str| ApprovalAnswer {
+        pattern: Some(pattern.into()),
+        ..Verdict::Session.into()
+    };
+    let id = first.approval.clone();
+    running.session.answer(id, picked("*")).await;
+    running
+        .until(|event| matches!(event, Event::Notice { .. }))
+        .await;
+    running
+        .session
+        .answer(first.approval, picked("git push *"))
+        .await;
+    let elsewhere = question(&mut running).await;
+    assert_eq!(elsewhere.folder.as_deref(), Some(Path::new("/srv/b")));
+    let no = ApprovalAnswer {
+        words: Some("use the staging host".into()),
+        ..Verdict::Deny.into()
+    };
+    running.session.answer(elsewhere.approval, no).await;
+    running.turn_end().await;
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    let requests = world.model.requests();
+    let last = format!("{:?}", requests.last().expect("a request").messages);
+    assert!(last.contains("says: use the staging host"), "{last}");
+}
+
+#[tokio::test]
+async fn where_nobody_is_the_model_and_the_user_are_told_what_would_allow_it() {
+    let (world, runs) = world(needed(), "rm -r x");
+    let mut running = running(&world, ConsentPolicy::Refuse, Safety::default()).await;
+    running.turn_end().await;
+    assert_eq!(runs.load(Ordering::Relaxed), 0);
+    let is_told = |event: &&Event| {
+        let Event::Notice { notice } = event else {
+            return false;
+        };
+        matches!(notice, Notice::NotAllowed { .. })
+    };
+    assert_eq!(running.events.iter().filter(is_told).count(), 2);
+    let requests = world.model.requests();
+    let last = format!("{:?}", requests.last().expect("a request").messages);
+    for flag in ["--yolo", "approvals.headless: allow"] {
+        assert!(last.contains(flag), "{last}");
+    }
+}
+
+#[tokio::test]
+async fn the_code_of_a_question_is_written_nowhere_but_in_the_store() {
+    let (world, _) = world(needed(), "rm -r x");
+    let mut running = running(&world, ASK, Safety::default()).await;
+    let asked = question(&mut running).await;
+    let code = asked.code.shown().to_owned();
+    assert_eq!(code.len(), 6);
+    let approval = world.store.approval(&asked.approval).await.unwrap();
+    assert_eq!(approval.code.shown(), code);
+    let event = Event::Asked(asked.clone());
+    let written = [
+        serde_json::to_string(&event).unwrap(),
+        serde_json::to_string(&approval).unwrap(),
+        format!("{event:?} {approval:?}"),
+    ];
+    for text in written {
+        assert!(!text.contains(&code), "{text}");
+    }
+    running.session.answer(asked.approval, Verdict::Deny).await;
+    let second = question(&mut running).await;
+    running.session.answer(second.approval, Verdict::Deny).await;
+    running.turn_end().await;
+    let sent = format!("{:?}", world.model.requests().last().unwrap().messages);
+    assert!(!sent.contains(&code), "{sent}");
 }
 
 #[tokio::test]
@@ -255,14 +407,14 @@ async fn a_person_sees_where_a_command_would_run_and_allows_it_there_only() {
     };
     let mut running = running(&world, ASK, safety).await;
     let first = question(&mut running).await;
-    assert_eq!(first.what, "cd '/srv/a' && rm -r out");
-    assert!(!first.choices.contains(&Verdict::Always));
+    assert_eq!(first.what, "rm -r out");
+    assert_eq!(first.folder.as_deref(), Some(Path::new("/srv/a")));
     running
         .session
         .answer(first.approval, Verdict::Session)
         .await;
     let second = question(&mut running).await;
-    assert_eq!(second.what, r"cd '/srv/b'\''s' && rm -r out");
+    assert_eq!(second.folder.as_deref(), Some(Path::new("/srv/b's")));
     running.session.answer(second.approval, Verdict::Deny).await;
     running.turn_end().await;
 }

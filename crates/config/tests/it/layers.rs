@@ -25,10 +25,24 @@ fn variables_say_where_commands_run() {
 }
 
 #[test]
+fn the_sizes_of_docker_have_the_names_of_hermes_agent_too() {
+    let mut world = World::new();
+    world.set_variable("HERMES_DOCKER_TMP_TMP_SIZE", "1g");
+    world.set_variable("HERMES_DOCKER_VAR_TMP_TMP_SIZE", "2g");
+    world.set_variable("HERMES_DOCKER_RUN_TMP_SIZE", "3m");
+    let sizes = |world: &World| world.settings().get("terminal.docker_tmpfs").cloned();
+    let expected = json!({"tmp": "1g", "var_tmp": "2g", "run": "3m"});
+    assert_eq!(sizes(&world), Some(expected));
+    world.set_variable("TERMINAL_DOCKER_TMPFS_TMP", "4g");
+    let expected = json!({"tmp": "4g", "var_tmp": "2g", "run": "3m"});
+    assert_eq!(sizes(&world), Some(expected));
+}
+
+#[test]
 fn the_built_in_settings_are_complete_and_typed() {
     let settings = Settings::defaults();
     assert_eq!(settings.u64("agent.max_turns"), Ok(90));
-    assert_eq!(settings.string("approvals.mode").as_deref(), Ok("smart"));
+    assert_eq!(settings.string("approvals.mode").as_deref(), Ok("manual"));
     assert_eq!(
         settings.string("display.memory_notifications").as_deref(),
         Ok("on")
@@ -227,7 +241,7 @@ fn a_project_cannot_decide_what_is_its_owners_business() {
     );
     let settings = world.settings();
     assert_eq!(settings.string("model.default").unwrap(), "");
-    assert_eq!(settings.string("approvals.mode").unwrap(), "smart");
+    assert_eq!(settings.string("approvals.mode").unwrap(), "manual");
     assert!(settings.bool("security.redact_secrets").unwrap());
     assert_eq!(settings.string("delegation.base_url").unwrap(), "");
     assert_eq!(settings.u64("delegation.max_iterations").unwrap(), 2);

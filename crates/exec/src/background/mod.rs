@@ -19,6 +19,7 @@ use hermes_core::{
 };
 use tokio::sync::Notify;
 
+use crate::mark::is_mark;
 use crate::shell::quoted;
 use notices::Watched;
 use record::{Record, Records};
@@ -66,6 +67,8 @@ impl ProcessFolder {
 pub struct Background {
     terminal: Arc<dyn Terminal>,
     folder: ProcessFolder,
+    /// For processes that may leave the fence: commands inside must not type into them.
+    apart: Option<ProcessFolder>,
     records: Records,
     clock: Arc<dyn Clock>,
     random: Random,
@@ -95,6 +98,7 @@ impl Background {
         Self {
             terminal,
             folder,
+            apart: None,
             records: Records::new(records),
             clock,
             random: Random::from_system(),
@@ -102,6 +106,18 @@ impl Background {
             watched: Mutex::default(),
             started: Notify::new(),
         }
+    }
+
+    /// Keeps processes that may leave the fence in a folder of this machine that commands inside do not reach.
+    pub fn with_apart(mut self, folder: PathBuf) -> Self {
+        self.apart = Some(ProcessFolder::Here(folder));
+        self
+    }
+
+    /// The folder of a process, as a word of a shell.
+    fn word(&self, record: &Record) -> String {
+        let apart = self.apart.as_ref().filter(|_| !record.pass.is_inside());
+        apart.unwrap_or(&self.folder).word(&record.id)
     }
 
     async fn start(
@@ -123,6 +139,9 @@ impl Background {
             started_at_ms: self.clock.now().as_millis(),
             pid: None,
             tell_end: wishes.tell_end,
+            place: Some(command.cwd.clone()),
+            pass: command.pass.clone(),
+            mark: None,
         };
         // Recorded first: a process nobody knows of would be worse than a record of none.
         self.records.write(&record)?;
@@ -130,7 +149,7 @@ impl Background {
         let line = format!(
             "(\n{}\n__hermes_background {} {how} {}\n)",
             include_str!("start.sh"),
-            self.folder.word(&id),
+            self.word(&record),
             quoted(&command.line)
         );
         let started = self
@@ -142,12 +161,15 @@ impl Background {
                 ..command
             })
             .await;
-        let pid = match started {
-            Ok(output) => pid_of(&output).ok_or_else(|| failed(&output)),
+        let started = match started {
+            Ok(output) => started_in(&output).ok_or_else(|| failed(&output)),
             Err(error) => Err(error.into()),
         };
-        match pid {
-            Ok(pid) => record.pid = Some(pid),
+        match started {
+            Ok((pid, mark)) => {
+                record.pid = Some(pid);
+                record.mark = mark;
+            }
             Err(error) => {
                 self.records.remove(&id);
                 return Err(error);
@@ -175,8 +197,9 @@ impl Background {
     }
 
     async fn forget(&self, record: &Record) -> Result<(), ProcessError> {
-        let line = format!("rm -rf {}", self.folder.word(&record.id));
-        self.control(line, Vec::new(), CONTROL_TIMEOUT).await?;
+        let line = format!("rm -rf {}", self.word(record));
+        self.control(record, line, Vec::new(), CONTROL_TIMEOUT)
+            .await?;
         self.records.remove(&record.id);
         Ok(())
     }
@@ -211,13 +234,13 @@ impl Background {
         stop: CancellationToken,
     ) -> Result<ProcessStatus, ProcessError> {
         let record = self.find(process)?;
-        let word = self.folder.word(&record.id);
+        let word = self.word(&record);
         let mut left = timeout;
         while !left.is_zero() && !stop.is_cancelled() {
             let step = left.min(WAIT_STEP);
             left -= step;
             let line = script(&format!("await {word} {}", step.as_secs().max(1)));
-            let waited = self.control(line, Vec::new(), step + CONTROL_TIMEOUT);
+            let waited = self.control(&record, line, Vec::new(), step + CONTROL_TIMEOUT);
             tokio::select! {
                 () = stop.cancelled() => break,
                 output = waited => output?,
@@ -233,15 +256,20 @@ impl Background {
     async fn kill(&self, process: ProcessName<'_>) -> Result<ProcessStatus, ProcessError> {
         let record = self.find(process)?;
         self.unwatch(&record);
-        let line = script(&format!("end {}", self.folder.word(&record.id)));
-        self.control(line, Vec::new(), CONTROL_TIMEOUT).await?;
+        let line = script(&format!("end {}", self.word(&record)));
+        self.control(&record, line, Vec::new(), CONTROL_TIMEOUT)
+            .await?;
+        // What a fence keeps from being signalled from the inside, or what an earlier start of Hermes left.
+        if let Some(mark) = &record.mark {
+            self.terminal.end_marked(mark);
+        }
         self.look(process, OUTPUT_BYTES_MAX).await
     }
 
     async fn write(&self, process: ProcessName<'_>, input: Vec<u8>) -> Result<(), ProcessError> {
         let record = self.find(process)?;
-        let line = script(&format!("type_into {}", self.folder.word(&record.id)));
-        let output = self.control(line, input, WRITE_TIMEOUT).await?;
+        let line = script(&format!("type_into {}", self.word(&record)));
+        let output = self.control(&record, line, input, WRITE_TIMEOUT).await?;
         match output.exit {
             CommandExit::Code(0) => Ok(()),
             CommandExit::TimedOut => Err(ProcessError::Failed {
@@ -253,8 +281,10 @@ impl Background {
 
     async fn close(&self, process: ProcessName<'_>) -> Result<(), ProcessError> {
         let record = self.find(process)?;
-        let line = script(&format!("close_input {}", self.folder.word(&record.id)));
-        let output = self.control(line, Vec::new(), CONTROL_TIMEOUT).await?;
+        let line = script(&format!("close_input {}", self.word(&record)));
+        let output = self
+            .control(&record, line, Vec::new(), CONTROL_TIMEOUT)
+            .await?;
         match output.exit {
             CommandExit::Code(0) => Ok(()),
             _ => Err(ProcessError::NotRunning { id: record.id }),
@@ -289,26 +319,35 @@ impl Background {
 
     /// Asks for the state and some of the output: `what` is a number of bytes at its end, or a position.
     async fn see(&self, record: &Record, what: &str) -> Result<Seen, ProcessError> {
-        let line = script(&format!("look {} {what}", self.folder.word(&record.id)));
-        let output = self.control(line, Vec::new(), CONTROL_TIMEOUT).await?;
+        let line = script(&format!("look {} {what}", self.word(record)));
+        let output = self
+            .control(record, line, Vec::new(), CONTROL_TIMEOUT)
+            .await?;
         parse_seen(&output).ok_or_else(|| failed(&output))
     }
 
+    /// Runs a line that looks at a process, or tells it something, with the rights of the process: it may have put
+    /// something into its folder that leads elsewhere.
     async fn control(
         &self,
+        record: &Record,
         line: String,
         stdin: Vec<u8>,
         timeout: Duration,
     ) -> Result<CommandOutput, ProcessError> {
+        let is_here = matches!(self.folder, ProcessFolder::Here(_));
+        let place = record.place.clone();
+        let place = place.filter(|place| is_here && place.is_dir());
         let command = ShellCommand {
             session: CONTROL_SESSION.into(),
             line,
-            cwd: "/".into(),
-            workdir: None,
+            workdir: place.is_some().then(|| "/".into()),
+            cwd: place.unwrap_or_else(|| "/".into()),
             stdin,
             pty: false,
             timeout,
             output_bytes_max: 2 * OUTPUT_BYTES_MAX,
+            pass: record.pass.clone(),
             stop: CancellationToken::new(),
             progress: Progress::default(),
         };
@@ -397,9 +436,11 @@ fn script(call: &str) -> String {
     format!("(\n{}\n{call}\n)", include_str!("control.sh"))
 }
 
-fn pid_of(output: &CommandOutput) -> Option<u32> {
+/// Returns the process that was started, and its mark.
+fn started_in(output: &CommandOutput) -> Option<(u32, Option<String>)> {
     let last = output.text.lines().last()?;
-    last.strip_prefix("started ")?.parse().ok()
+    let (pid, mark) = last.strip_prefix("started ")?.split_once(' ')?;
+    Some((pid.parse().ok()?, is_mark(mark).then(|| mark.to_owned())))
 }
 
 fn parse_seen(output: &CommandOutput) -> Option<Seen> {

@@ -235,6 +235,9 @@ mod tests {
             started_at_ms: 0,
             pid: Some(1),
             tell_end: false,
+            place: None,
+            pass: hermes_core::Pass::default(),
+            mark: None,
         };
         Watched::new(record, words.iter().map(ToString::to_string).collect())
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use hermes_core::{ProcessError, ProcessName, SessionId};
+use hermes_core::{Pass, ProcessError, ProcessName, SessionId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,15 @@ pub(super) struct Record {
     /// Its session is still to be told that it ended.
     #[serde(default)]
     pub(super) tell_end: bool,
+    /// Where its session works.
+    #[serde(default)]
+    pub(super) place: Option<PathBuf>,
+    /// What it may do beyond the fence; whoever looks at it may do the same, and no more.
+    #[serde(default)]
+    pub(super) pass: Pass,
+    /// What everything it started carries.
+    #[serde(default)]
+    pub(super) mark: Option<String>,
 }
 
 #[derive(Debug)]

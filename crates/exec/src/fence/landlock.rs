@@ -1,7 +1,8 @@
 //! A fence the kernel puts around a thread and everything it starts.
 //!
 //! Landlock restricts the thread that asks for it, for ever. So one thread asks, and then starts the fenced commands; all
-//! of them are in the same domain and may signal and look at each other, as commands do without a fence.
+//! of them are in the same domain and may signal and look at each other, as commands do without a fence. Work that is no
+//! command gets a thread of its own.
 
 use std::io;
 use std::sync::mpsc;
@@ -9,8 +10,9 @@ use std::sync::mpsc;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
-use super::Fence;
+use super::grants::Grants;
 use super::missing::NoLandlock;
+pub(super) use kernel::Rules;
 
 /// The thread that starts fenced commands. It ends with this.
 #[derive(Debug)]
@@ -26,23 +28,23 @@ struct Order {
 }
 
 impl FencedThread {
-    pub(super) fn start(fence: Fence) -> Result<Self, String> {
+    pub(super) fn start(rules: &Rules) -> io::Result<Self> {
+        let rules = rules.try_clone()?;
         let (orders, inbox) = mpsc::channel::<Order>();
         let (ready, is_ready) = mpsc::channel();
         let serve = move || {
-            let restricted = kernel::restrict_this_thread(&fence);
+            let restricted = rules.restrict_this_thread();
             let is_restricted = restricted.is_ok();
-            let _ = ready.send(restricted.map(drop));
+            let _ = ready.send(restricted);
             if is_restricted {
                 inbox.into_iter().for_each(Order::carry_out);
             }
         };
         std::thread::Builder::new()
             .name("fenced".to_owned())
-            .spawn(serve)
-            .map_err(|error| error.to_string())?;
-        let restricted = is_ready.recv().map_err(|_| gone().to_string())?;
-        restricted.map_err(|error| error.to_string())?;
+            .spawn(serve)?;
+        let restricted = is_ready.recv().map_err(|_| gone())?;
+        restricted.map_err(io::Error::other)?;
         Ok(Self { orders })
     }
 
@@ -67,20 +69,31 @@ impl Order {
     }
 }
 
+/// Does work inside the fence, on a thread that is good for nothing else, and waits for it.
+pub(super) fn work(rules: &Rules, work: Box<dyn FnOnce() + Send + '_>) -> io::Result<()> {
+    let rules = rules.try_clone()?;
+    std::thread::scope(|scope| {
+        let fenced = move || {
+            rules.restrict_this_thread().map_err(io::Error::other)?;
+            work();
+            Ok(())
+        };
+        let thread = std::thread::Builder::new().name("fenced work".to_owned());
+        match thread.spawn_scoped(scope, fenced)?.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
 /// Returns the version of Landlock here, or why it cannot be used. Tried on a thread of its own.
 pub(super) fn version() -> Result<i32, NoLandlock> {
-    let nothing = Fence {
-        writable: Vec::new(),
-        readable: Vec::new(),
-        network: super::Network::Open,
-    };
-    std::thread::spawn(move || kernel::restrict_this_thread(&nothing))
-        .join()
-        .unwrap_or_else(|_| {
-            Err(NoLandlock::Refused {
-                detail: gone().to_string(),
-            })
+    let tried = || Rules::of(&Grants::default())?.restrict_this_thread();
+    std::thread::spawn(tried).join().unwrap_or_else(|_| {
+        Err(NoLandlock::Refused {
+            detail: gone().to_string(),
         })
+    })
 }
 
 fn gone() -> io::Error {
@@ -89,25 +102,45 @@ fn gone() -> io::Error {
 
 #[cfg(target_os = "linux")]
 mod kernel {
-    use std::path::Path;
+    use std::io;
 
     use landlock::{
-        ABI, Access, AccessFs, CompatLevel, Compatible, LandlockStatus, RestrictionStatus, Ruleset,
-        RulesetAttr, RulesetCreatedAttr, RulesetError, path_beneath_rules,
+        ABI, Access, AccessFs, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr,
+        RulesetCreated, RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
     };
 
-    use super::super::Fence;
+    use super::super::grants::Grants;
     use super::super::missing::NoLandlock;
-    use super::super::places::DEVICES;
 
     /// The first version that guards against truncation and lets files move between folders: Linux 6.2.
     const NEEDED: ABI = ABI::V3;
 
-    /// Restricts the calling thread, and returns the version of Landlock that does it.
-    pub(super) fn restrict_this_thread(fence: &Fence) -> Result<i32, NoLandlock> {
-        match try_restrict(fence) {
-            Ok(status) => version_in(&status.landlock),
-            Err(error) => Err(why_not(&error)),
+    /// The first version that keeps signals and abstract sockets inside: Linux 6.12. Used where it is there.
+    const SCOPED: ABI = ABI::V6;
+
+    /// Rules that any number of threads can be put under.
+    #[derive(Debug)]
+    pub(in super::super) struct Rules {
+        ruleset: RulesetCreated,
+    }
+
+    impl Rules {
+        pub(in super::super) fn of(grants: &Grants) -> Result<Self, NoLandlock> {
+            let made = make(grants).map_err(|error| why_not(&error))?;
+            Ok(Self { ruleset: made })
+        }
+
+        pub(in super::super) fn try_clone(&self) -> io::Result<Self> {
+            let ruleset = self.ruleset.try_clone()?;
+            Ok(Self { ruleset })
+        }
+
+        /// Restricts the calling thread, and returns the version of Landlock that does it.
+        pub(super) fn restrict_this_thread(self) -> Result<i32, NoLandlock> {
+            match self.ruleset.restrict_self() {
+                Ok(status) => version_in(&status.landlock),
+                Err(error) => Err(why_not(&error)),
+            }
         }
     }
 
@@ -122,19 +155,20 @@ mod kernel {
         }
     }
 
-    /// Asks for whatever the kernel has: how much that is tells why it was not enough. The calling thread is good for
-    /// nothing afterwards.
+    /// Asks for whatever the kernel has: how much that is tells why it was not enough.
     fn why_not(error: &RulesetError) -> NoLandlock {
-        let tried = Ruleset::default()
-            .set_compatibility(CompatLevel::BestEffort)
-            .handle_access(AccessFs::from_all(NEEDED))
-            .and_then(Ruleset::create)
-            .and_then(|ruleset| ruleset.restrict_self());
-        let found = match tried {
-            Ok(status) => version_in(&status.landlock),
-            Err(_) => Ok(NEEDED as i32),
-        };
-        match found {
+        let found = std::thread::spawn(|| {
+            let tried = Ruleset::default()
+                .set_compatibility(CompatLevel::BestEffort)
+                .handle_access(AccessFs::from_all(NEEDED))
+                .and_then(Ruleset::create)
+                .and_then(|ruleset| ruleset.restrict_self());
+            match tried {
+                Ok(status) => version_in(&status.landlock),
+                Err(_) => Ok(NEEDED as i32),
+            }
+        });
+        match found.join().unwrap_or(Ok(NEEDED as i32)) {
             Ok(version) if version < NEEDED as i32 => NoLandlock::TooOld { version },
             Ok(_) => NoLandlock::Refused {
                 detail: error.to_string(),
@@ -143,27 +177,45 @@ mod kernel {
         }
     }
 
-    fn try_restrict(fence: &Fence) -> Result<RestrictionStatus, RulesetError> {
+    fn make(grants: &Grants) -> Result<RulesetCreated, RulesetError> {
         let all = AccessFs::from_all(NEEDED);
         let read = AccessFs::from_read(NEEDED);
         let devices = read | AccessFs::WriteFile | AccessFs::Truncate;
         Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(all)?
+            .set_compatibility(CompatLevel::BestEffort)
+            .scope(Scope::from_all(SCOPED))?
+            .set_compatibility(CompatLevel::HardRequirement)
             .create()?
-            .add_rules(path_beneath_rules(&fence.readable, read))?
-            .add_rules(path_beneath_rules([Path::new(DEVICES)], devices))?
-            .add_rules(path_beneath_rules(&fence.writable, all))?
-            .restrict_self()
+            .add_rules(path_beneath_rules(&grants.list, AccessFs::ReadDir))?
+            .add_rules(path_beneath_rules(&grants.read, read))?
+            .add_rules(path_beneath_rules(&grants.devices, devices))?
+            .add_rules(path_beneath_rules(&grants.write, all))
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod kernel {
-    use super::super::Fence;
+    use std::io;
+
+    use super::super::grants::Grants;
     use super::super::missing::NoLandlock;
 
-    pub(super) fn restrict_this_thread(_: &Fence) -> Result<i32, NoLandlock> {
-        Err(NoLandlock::NotLinux)
+    #[derive(Debug)]
+    pub(in super::super) struct Rules;
+
+    impl Rules {
+        pub(in super::super) fn of(_: &Grants) -> Result<Self, NoLandlock> {
+            Err(NoLandlock::NotLinux)
+        }
+
+        pub(in super::super) fn try_clone(&self) -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(super) fn restrict_this_thread(self) -> Result<i32, NoLandlock> {
+            Err(NoLandlock::NotLinux)
+        }
     }
 }

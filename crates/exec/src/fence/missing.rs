@@ -2,6 +2,31 @@
 
 use std::fs;
 
+/// Why there is no fence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotFenced {
+    #[error("nothing here can fence commands in: {landlock}; {bubblewrap}")]
+    NoMeans {
+        landlock: NoLandlock,
+        bubblewrap: NoBubblewrap,
+    },
+    #[error("only bubblewrap can cut commands off from the network: {bubblewrap}")]
+    NetworkStaysOpen { bubblewrap: NoBubblewrap },
+}
+
+impl NotFenced {
+    /// What to do about it, besides doing without a fence.
+    pub fn fix(&self) -> String {
+        match self {
+            Self::NoMeans {
+                landlock,
+                bubblewrap,
+            } => format!("{}; or {}", bubblewrap.fix(), landlock.fix()),
+            Self::NetworkStaysOpen { bubblewrap } => bubblewrap.fix(),
+        }
+    }
+}
+
 /// Why Landlock cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoLandlock {

@@ -1,24 +1,33 @@
-//! Which folders are inside a fence: the project and the places for temporary files to write to, programs and their
-//! libraries to read.
+//! Which folders are inside a fence: the project, places for temporary files and caches of tools to write to; everything
+//! but secrets, or with a strict fence programs and their libraries, to read.
 
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::missing::{NoBubblewrap, NoLandlock};
-use super::{Fence, Network};
+use hermes_core::FenceArea;
+
+use super::grants::ENTRIES_MAX;
+use super::project::{git_folders, project_of};
+use super::secrets;
+use crate::program::find;
 
 /// Top-level folders that are nobody's programs: homes, and the sockets of services.
-const NOT_READABLE: &[&str] = &["home", "root", "Users", "run"];
+const NOT_PROGRAMS: &[&str] = &["home", "root", "Users", "run"];
 
 /// Name servers are found through this one.
 const RESOLVER: &str = "/run/systemd/resolve";
 
-/// Devices are neither read-only nor to be hidden; each way to put up a fence knows how to let them through.
 pub(super) const DEVICES: &str = "/dev";
 
-/// Memory that programs share, where there is any.
-const SHARED_MEMORY: &str = "/dev/shm";
+/// Where temporary files of commands go below the home, when it lies itself in a folder for temporary files, which cannot
+/// be opened then.
+const TEMPORARY_AT_HOME: &str = ".cache/hermes/tmp";
 
-/// What programs read in a home: start files, and toolchains without the keys beside them.
+/// For temporary files, and for memory that programs share.
+const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+
+/// What programs read in a home behind a strict fence: start files, and toolchains without the keys beside them.
 const READABLE_AT_HOME: &[&str] = &[
     ".profile",
     ".bash_profile",
@@ -48,103 +57,253 @@ const READABLE_AT_HOME: &[&str] = &[
     "go",
 ];
 
+/// What tools download into, below the home. Never a folder whose programs or settings run outside of the fence. A tool
+/// that is there finds its folder made.
+const CACHES: &[Cache] = &[
+    cache(None, ".cache"),
+    cache(Some("cargo"), ".cargo/registry"),
+    cache(Some("cargo"), ".cargo/git"),
+    cache(Some("npm"), ".npm"),
+    cache(Some("pnpm"), ".local/share/pnpm/store"),
+    cache(Some("pnpm"), ".pnpm-store"),
+    cache(Some("yarn"), ".yarn/berry"),
+    cache(Some("bun"), ".bun/install/cache"),
+    cache(Some("uv"), ".local/share/uv/python"),
+    cache(Some("go"), "go/pkg"),
+    cache(Some("gradle"), ".gradle/caches"),
+    cache(Some("gradle"), ".gradle/daemon"),
+    cache(Some("gradle"), ".gradle/native"),
+    cache(Some("gradle"), ".gradle/wrapper/dists"),
+    cache(Some("mvn"), ".m2/repository"),
+    cache(Some("dotnet"), ".nuget/packages"),
+    cache(Some("dotnet"), ".local/share/NuGet"),
+    cache(Some("deno"), ".deno/gen"),
+];
+
+/// Files by which cargo keeps others out of its caches.
+const CARGO_LOCKS: &[&str] = &[".package-cache", ".package-cache-mutate"];
+
+/// Variables that name such a folder, and what of it is written.
+const CACHE_VARIABLES: &[(&str, &[&str])] = &[
+    (
+        "CARGO_HOME",
+        &["registry", "git", ".package-cache", ".package-cache-mutate"],
+    ),
+    ("GOPATH", &["pkg"]),
+    ("GOMODCACHE", &[""]),
+    ("GOCACHE", &[""]),
+    ("XDG_CACHE_HOME", &[""]),
+    ("npm_config_cache", &[""]),
+    ("NPM_CONFIG_CACHE", &[""]),
+    ("PIP_CACHE_DIR", &[""]),
+    ("UV_CACHE_DIR", &[""]),
+    ("YARN_CACHE_FOLDER", &[""]),
+];
+
+struct Cache {
+    /// Who needs it; everybody when there is none.
+    program: Option<&'static str>,
+    path: &'static str,
+}
+
+const fn cache(program: Option<&'static str>, path: &'static str) -> Cache {
+    Cache { program, path }
+}
+
+/// How much commands may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FenceKind {
+    /// Everything but secrets.
+    Project,
+    /// What is listed: the system's programs, toolchains, the project.
+    Strict,
+}
+
 /// Where the folders are that matter to a fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FencePlaces {
-    /// Commands may write here.
-    pub project: PathBuf,
+    pub kind: FenceKind,
     /// The home of the user.
     pub user_home: Option<PathBuf>,
-    /// The home of Hermes, which holds keys.
+    /// The home of Hermes with those of all profiles, which hold keys.
     pub hermes_home: PathBuf,
     /// Folders that running commands at all needs to write to.
     pub own: Vec<PathBuf>,
-    /// For temporary files, besides the usual folders.
-    pub temporary: Option<PathBuf>,
+    /// A folder for the same, for commands that may leave the fence: no other reaches it.
+    pub apart: PathBuf,
+    /// Folders in Hermes' home that commands read: skills have scripts.
+    pub shown: Vec<PathBuf>,
+    /// The variables Hermes was started with: some name folders for temporary files and caches.
+    pub variables: Vec<(OsString, OsString)>,
 }
 
-/// Why there is no fence.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotFenced {
-    #[error("a fence around `{}` would let commands into `{}`", project.display(), private.display())]
-    TooWide { project: PathBuf, private: PathBuf },
-    #[error("nothing here can fence commands in: {landlock}; {bubblewrap}")]
-    NoMeans {
-        landlock: NoLandlock,
-        bubblewrap: NoBubblewrap,
-    },
-    #[error("only bubblewrap can cut commands off from the network: {bubblewrap}")]
-    NetworkStaysOpen { bubblewrap: NoBubblewrap },
-    #[error("the kernel refused the fence: {detail}")]
-    Refused { detail: String },
-}
+impl FencePlaces {
+    /// Decides what is inside for a session that works in `cwd`. Folders that do not exist when the fence is put up stay
+    /// out of reach.
+    pub fn area(&self, cwd: &Path) -> FenceArea {
+        let homes = self.homes();
+        let project = project_of(&resolved(cwd), &homes);
+        let hermes_home = resolved(&self.hermes_home);
+        let mut writable = Vec::new();
+        if is_writable(&project, &homes, &hermes_home) {
+            writable.extend(beside(&project, std::slice::from_ref(&hermes_home)));
+            writable.extend(git_folders(&project));
+        }
+        let private: Vec<PathBuf> = homes.iter().chain([&hermes_home]).cloned().collect();
+        let temporary = TEMPORARY.iter().map(|path| resolved(Path::new(path)));
+        writable.extend(temporary.flat_map(|path| beside(&path, &private)));
+        let named = self.variable("TMPDIR").into_iter().chain(self.caches());
+        let is_wide = |path: &PathBuf| {
+            let mut private = homes.iter().chain([&hermes_home]);
+            path == Path::new("/") || private.any(|private| private.starts_with(path))
+        };
+        writable.extend(
+            named
+                .map(|path| resolved(&path))
+                .filter(|path| !is_wide(path)),
+        );
+        dedup(&mut writable);
+        let mut hidden = secrets::hidden(self.user_home.as_deref(), &self.hermes_home, &project);
+        dedup(&mut hidden);
+        FenceArea {
+            readable: (self.kind == FenceKind::Strict).then(|| self.programs(&homes)),
+            shown: self.shown.iter().map(|path| resolved(path)).collect(),
+            project,
+            writable,
+            hidden,
+        }
+    }
 
-impl NotFenced {
-    /// What to do about it, besides doing without a fence.
-    pub fn fix(&self) -> String {
-        match self {
-            Self::TooWide { .. } => "start Hermes in the folder of a project".to_owned(),
-            Self::NoMeans {
-                landlock,
-                bubblewrap,
-            } => format!("{}; or {}", bubblewrap.fix(), landlock.fix()),
-            Self::NetworkStaysOpen { bubblewrap } => bubblewrap.fix(),
-            Self::Refused { .. } => {
-                "`hermes config set terminal.sandbox offline` uses bubblewrap instead".to_owned()
+    /// The user's home, by all of its names.
+    fn homes(&self) -> Vec<PathBuf> {
+        let homes = self.user_home.iter();
+        let mut homes: Vec<PathBuf> = homes
+            .flat_map(|home| [resolved(home), home.clone()])
+            .collect();
+        homes.dedup();
+        homes
+    }
+
+    /// Where commands put temporary files, if not where they usually do.
+    pub(super) fn temporary(&self, area: &FenceArea) -> Option<PathBuf> {
+        let usual = self.variable("TMPDIR").unwrap_or(TEMPORARY[0].into());
+        let other = self.user_home.as_ref()?.join(TEMPORARY_AT_HOME);
+        (!area.may_write(&resolved(&usual))).then_some(other)
+    }
+
+    fn variable(&self, wanted: &str) -> Option<PathBuf> {
+        let variable = self.variables.iter().find(|(name, _)| name == wanted);
+        let path = variable.map(|(_, value)| PathBuf::from(value));
+        path.filter(|path| path.is_absolute())
+    }
+
+    fn caches(&self) -> Vec<PathBuf> {
+        let at_home = self.user_home.iter().flat_map(|home| {
+            CACHES.iter().map(|cache| home.join(cache.path)).chain(
+                CARGO_LOCKS
+                    .iter()
+                    .map(|name| home.join(".cargo").join(name)),
+            )
+        });
+        let named = CACHE_VARIABLES.iter().flat_map(|(variable, inside)| {
+            let folder = self.variable(variable);
+            folder.into_iter().flat_map(|folder| {
+                inside.iter().map(move |name| match name.is_empty() {
+                    true => folder.clone(),
+                    false => folder.join(name),
+                })
+            })
+        });
+        at_home.chain(named).collect()
+    }
+
+    /// Makes the folders that tools on this machine would make in the home with their first download: behind the fence they
+    /// could not. What cannot be made is left out.
+    pub(super) fn make_caches(&self) {
+        let Some(home) = &self.user_home else {
+            return;
+        };
+        let is_there = |program: &str| find(program, &self.variables).is_some();
+        for cache in CACHES {
+            if cache.program.is_none_or(is_there) {
+                let _ = fs::create_dir_all(home.join(cache.path));
             }
         }
-    }
-}
-
-impl Fence {
-    /// Decides what is inside. Folders that do not exist when it is put up stay out of reach.
-    pub fn around(places: &FencePlaces, network: Network) -> Result<Self, NotFenced> {
-        let private = places.user_home.iter().chain([&places.hermes_home]);
-        let private: Vec<PathBuf> = private.map(|path| resolved(path)).collect();
-        let project = resolved(&places.project);
-        if let Some(private) = private.iter().find(|path| path.starts_with(&project)) {
-            return Err(NotFenced::TooWide {
-                project,
-                private: private.clone(),
-            });
+        let cargo = home.join(".cargo");
+        for name in CARGO_LOCKS.iter().filter(|_| cargo.is_dir()) {
+            let _ = fs::File::options()
+                .append(true)
+                .create(true)
+                .open(cargo.join(name));
         }
-        let temporary = ["/tmp", "/var/tmp", SHARED_MEMORY].map(PathBuf::from);
-        let mut writable = vec![project];
-        writable.extend(temporary);
-        writable.extend(places.temporary.clone());
-        writable.extend(places.own.clone());
-        let at_home = |home: &PathBuf| {
-            READABLE_AT_HOME
-                .iter()
-                .map(|name| home.join(name))
-                .collect()
+    }
+
+    /// Everything at the top but homes, and toolchains.
+    fn programs(&self, homes: &[PathBuf]) -> Vec<PathBuf> {
+        let private: Vec<PathBuf> = homes.iter().chain([&self.hermes_home]).cloned().collect();
+        let entries = Path::new("/").read_dir().into_iter().flatten().flatten();
+        let is_public = |path: &PathBuf| {
+            let named = NOT_PROGRAMS.iter().map(|name| Path::new("/").join(name));
+            let hidden: Vec<PathBuf> = named.chain(private.iter().map(|path| top(path))).collect();
+            let target = resolved(path);
+            path != Path::new(DEVICES) && !hidden.iter().any(|hidden| target.starts_with(hidden))
         };
-        let mut readable = programs(&private);
+        let mut readable: Vec<PathBuf> = entries
+            .map(|entry| entry.path())
+            .filter(is_public)
+            .collect();
         readable.push(RESOLVER.into());
-        readable.extend(places.user_home.as_ref().map_or(Vec::new(), at_home));
-        Ok(Self {
-            writable,
-            readable,
-            network,
-        })
+        let at_home = |home: &PathBuf| {
+            let names = READABLE_AT_HOME.iter();
+            names.map(|name| home.join(name)).collect::<Vec<_>>()
+        };
+        readable.extend(self.user_home.iter().flat_map(at_home));
+        readable.sort();
+        readable
     }
 }
 
-/// Everything at the top but homes.
-fn programs(private: &[PathBuf]) -> Vec<PathBuf> {
-    let entries = Path::new("/").read_dir().into_iter().flatten().flatten();
-    let is_public = |path: &PathBuf| {
-        let named = NOT_READABLE.iter().map(|name| Path::new("/").join(name));
-        let hidden: Vec<PathBuf> = named.chain(private.iter().map(|path| top(path))).collect();
-        let target = resolved(path);
-        path != Path::new(DEVICES) && !hidden.iter().any(|hidden| target.starts_with(hidden))
-    };
-    let mut readable: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(is_public)
-        .collect();
-    readable.sort();
-    readable
+/// Returns a folder, or, when something private lies in it, everything in it that is beside the way there: a kernel that
+/// opens a folder opens what is inside.
+fn beside(folder: &Path, private: &[PathBuf]) -> Vec<PathBuf> {
+    if !private.iter().any(|path| path.starts_with(folder)) {
+        return vec![folder.to_owned()];
+    }
+    if private.iter().any(|path| path == folder) {
+        return Vec::new();
+    }
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let is_itself = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+    entries
+        .filter(is_itself)
+        .take(ENTRIES_MAX)
+        .flat_map(|entry| beside(&entry.path(), private))
+        .collect()
+}
+
+/// Folders of the system, which are nobody's project.
+const SYSTEM: &[&str] = &[
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
+];
+
+/// Where people keep sources among the folders of the system.
+const SOURCES: &[&str] = &["/usr/src", "/usr/local/src"];
+
+/// Returns whether a project may be written to: it is no home, holds none, and belongs to nobody else.
+fn is_writable(project: &Path, homes: &[PathBuf], hermes_home: &Path) -> bool {
+    let holds_home = homes.iter().any(|home| home.starts_with(project));
+    let is_in = |folders: &[&str]| folders.iter().any(|folder| project.starts_with(folder));
+    let is_home_of_somebody = project.parent().is_some_and(|parent| {
+        ["/", "/home", "/Users"].contains(&parent.to_string_lossy().as_ref())
+            && ["/home", "/Users", "/root", "/var"]
+                .iter()
+                .any(|top| project.starts_with(top))
+    });
+    !holds_home
+        && !is_home_of_somebody
+        && project != Path::new("/")
+        && (!is_in(SYSTEM) || is_in(SOURCES))
+        && !project.starts_with(hermes_home)
 }
 
 /// The folder directly under the root that a path is in.
@@ -156,42 +315,146 @@ fn top(path: &Path) -> PathBuf {
         .collect()
 }
 
-fn resolved(path: &Path) -> PathBuf {
+pub(super) fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn dedup(paths: &mut Vec<PathBuf>) {
+    let mut seen = std::collections::HashSet::new();
+    paths.retain(|path| path.as_os_str() != OsStr::new("") && seen.insert(path.clone()));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn places(project: &str) -> FencePlaces {
+    fn places(kind: FenceKind) -> FencePlaces {
         FencePlaces {
-            project: project.into(),
+            kind,
             user_home: Some("/data/me".into()),
             hermes_home: "/data/me/.hermes".into(),
             own: vec!["/data/me/.hermes/shells".into()],
-            temporary: None,
+            apart: "/data/me/.hermes/apart".into(),
+            shown: vec!["/data/me/.hermes/skills".into()],
+            variables: Vec::new(),
         }
     }
 
     #[test]
-    fn homes_are_out_of_reach_and_their_toolchains_are_not() {
-        let fence = Fence::around(&places("/data/me/project"), Network::Open).unwrap();
-        let reads = |path: &str| fence.readable.contains(&PathBuf::from(path));
+    fn a_strict_fence_reads_toolchains_but_no_home() {
+        let area = places(FenceKind::Strict).area(Path::new("/data/me/project"));
+        let readable = area.readable.clone().unwrap();
+        let reads = |path: &str| readable.contains(&PathBuf::from(path));
         assert!(reads("/usr") && reads("/etc") && reads("/data/me/.rustup"));
         assert!(!reads("/data") && !reads("/home") && !reads("/root") && !reads("/dev"));
         assert!(!reads("/data/me/.cargo") && !reads("/data/me/.ssh"));
-        assert_eq!(fence.writable[0], PathBuf::from("/data/me/project"));
+        assert_eq!(area.writable[0], PathBuf::from("/data/me/project"));
     }
 
     #[test]
-    fn a_project_that_holds_a_home_is_refused() {
-        for project in ["/", "/data", "/data/me"] {
-            let refused = Fence::around(&places(project), Network::Open);
-            assert!(
-                matches!(refused, Err(NotFenced::TooWide { .. })),
-                "{project}"
-            );
+    fn everything_but_secrets_is_read_and_the_project_and_caches_are_written() {
+        let area = places(FenceKind::Project).area(Path::new("/data/me/project"));
+        let project = Path::new("/data/me/project");
+        assert!(area.may_write(&project.join("x")) && area.is_project_writable());
+        for (path, reads, writes) in [
+            ("/data/me/notes", true, false),
+            ("/data/me/.bashrc", true, false),
+            ("/data/me/.ssh/id_ed25519", false, false),
+            ("/data/me/.hermes/.env", false, false),
+            ("/data/me/.hermes/skills/x/run.sh", true, false),
+            ("/data/me/.cargo/registry/x", true, true),
+            ("/data/me/.cargo/bin/cargo", true, false),
+            ("/data/me/.cargo/credentials.toml", false, false),
+            ("/data/me/.mozilla/firefox/x", false, false),
+            ("/tmp/x", true, true),
+            ("/usr/bin/ls", true, false),
+        ] {
+            assert_eq!(area.may_read(Path::new(path)), reads, "{path}");
+            assert_eq!(area.may_write(Path::new(path)), writes, "{path}");
         }
+    }
+
+    #[test]
+    fn a_home_and_what_holds_one_are_not_written() {
+        for project in [
+            "/",
+            "/data",
+            "/data/me",
+            "/etc",
+            "/home",
+            "/root",
+            "/data/me/.hermes/x",
+        ] {
+            let area = places(FenceKind::Project).area(Path::new(project));
+            assert!(!area.is_project_writable(), "{project}");
+            assert!(!area.may_write(Path::new("/data/me/x")), "{project}");
+            assert!(area.may_write(Path::new("/tmp/x")), "{project}");
+        }
+    }
+
+    #[test]
+    fn a_variable_names_a_folder_for_temporary_files_but_not_a_home() {
+        let with = |value: &str| FencePlaces {
+            variables: vec![("TMPDIR".into(), value.into())],
+            ..places(FenceKind::Project)
+        };
+        let project = Path::new("/data/me/project");
+        assert!(
+            with("/scratch")
+                .area(project)
+                .may_write(Path::new("/scratch/x"))
+        );
+        for wide in ["/", "/data", "/data/me"] {
+            let area = with(wide).area(project);
+            assert!(!area.may_write(Path::new("/data/me/x")), "{wide}");
+        }
+    }
+
+    #[test]
+    fn a_home_among_temporary_files_is_held() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["home/project", "home/.hermes", "other/inside"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let places = FencePlaces {
+            user_home: Some(root.join("home")),
+            hermes_home: root.join("home/.hermes"),
+            ..places(FenceKind::Project)
+        };
+        let area = places.area(&root.join("home/project"));
+        for (name, writes) in [
+            ("home/project/x", true),
+            ("home/.cache/x", true),
+            ("other/inside/x", true),
+            ("home/.bashrc", false),
+            ("home/.hermes/config.yaml", false),
+            ("home/notes", false),
+        ] {
+            assert_eq!(area.may_write(&root.join(name)), writes, "{name}");
+        }
+        let temporary = places.temporary(&area).unwrap();
+        assert!(area.may_write(&temporary), "{}", temporary.display());
+        let usual = super::tests::places(FenceKind::Project);
+        assert_eq!(
+            usual.temporary(&usual.area(Path::new("/data/me/project"))),
+            None
+        );
+    }
+
+    #[test]
+    fn a_project_that_holds_our_home_is_written_beside_it() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["src", "home"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let places = FencePlaces {
+            hermes_home: root.join("home"),
+            ..places(FenceKind::Project)
+        };
+        let area = places.area(&root);
+        assert!(area.may_write(&root.join("src/x")));
+        assert!(!area.may_write(&root.join("home/config.yaml")));
     }
 }

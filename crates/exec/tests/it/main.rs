@@ -7,6 +7,7 @@
 
 mod apptainer;
 mod checkpoints;
+mod comfort;
 mod contract;
 mod daytona;
 mod docker;
@@ -22,7 +23,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    BoxFuture, CancellationToken, CommandOutput, Progress, ShellCommand, Terminal, TerminalError,
+    BoxFuture, CancellationToken, CommandOutput, Pass, Progress, ShellCommand, Terminal,
+    TerminalError,
 };
 use hermes_exec::{CredentialFile, FilesThere, Local, Luggage};
 use hermes_testkit::contract::luggage::{CREDENTIAL, VARIABLE};
@@ -44,6 +46,7 @@ fn command(line: &str) -> ShellCommand {
         pty: false,
         timeout: NEVER,
         output_bytes_max: 10_000,
+        pass: Pass::default(),
         stop: CancellationToken::new(),
         progress: Progress::default(),
     }

@@ -61,7 +61,6 @@ const ABSENT: &[Absent] = &[
     absent("security", "`hermes doctor` checks what it can"),
     absent("claw", NOT_YET),
     absent("migrate", "nothing has to be migrated: files of Hermes Agent are read as they are"),
-    absent("config migrate", "nothing has to be migrated: files of Hermes Agent are read as they are"),
     absent("acp", NOT_YET),
     absent("proxy", NOT_YET),
     absent("lsp", NOT_YET),
@@ -77,7 +76,7 @@ const ABSENT: &[Absent] = &[
     absent("sessions prune", "`hermes sessions delete` takes one away"),
     absent("sessions archive", "`hermes sessions export` writes one to a file, `hermes sessions delete` takes it away"),
     absent("sessions optimize", "the database looks after itself; `hermes doctor` checks it"),
-    absent("sessions repair", "`hermes doctor --fix` checks and mends the database, `hermes sessions recover` finishes turns"),
+    absent("sessions repair", "`hermes sessions recover` mends the database and finishes turns, `hermes doctor` checks it"),
     absent("sessions browse", "`/resume` in a conversation lists them, with a preview"),
     absent("mcp picker", "`hermes mcp add` adds a server, `hermes mcp configure` chooses its tools"),
     absent("mcp catalog", "`hermes mcp add` adds a server by its address or its command"),
@@ -90,7 +89,70 @@ const ABSENT: &[Absent] = &[
     absent("-v", "`hermes logs` shows what happened; `logging.level` says how much"),
     absent("--verbose", "`hermes logs` shows what happened; `logging.level` says how much"),
     absent("--deep", "`hermes doctor` looks at everything"),
+    absent("batch", "`hermes -z \"PROMPT\"` in a loop of your shell does it; `docs/scripts.md` says how"),
+    absent("auth spotify", NOT_YET),
+    absent("checkpoints clear-legacy", "`hermes checkpoints prune` drops the old ones"),
+    absent("logs list", "`hermes logs` and `hermes logs errors` are the ones there are"),
+    absent("logs gateway", NO_GATEWAY),
+    absent("logs gui", "`hermes logs` and `hermes logs errors` are the ones there are"),
+    absent("logs desktop", "`hermes logs` and `hermes logs errors` are the ones there are"),
+    absent("header", "write the `headers` of the server into the settings, with `hermes config edit`"),
 ];
+
+/// Flags of Hermes Agent's commands that those of the same name have not, and what to do instead.
+#[rustfmt::skip]
+const ABSENT_FLAGS: &[(&str, &[&str], &str)] = &[
+    ("model", &["--refresh"], "lists of models are asked for whenever they are shown"),
+    ("setup", &["--reconfigure"], "`hermes setup` asks everything, and Enter keeps what is set"),
+    ("setup", &["--portal"], "`hermes login nous` logs in"),
+    ("sessions", SESSION_FILTERS, "`hermes sessions search` finds conversations by their words"),
+    ("sessions", &["--only", "--lineage", "--upload", "--delete-after-verified"], "`hermes sessions export --help` shows what there is"),
+    ("insights", &["--source"], "they are about all conversations of this home"),
+    ("prompt-size", &["--platform"], "there is only the terminal"),
+    ("logs", &["--since", "--component"], "`-n` says how many lines, `--level` and `--session` which"),
+    ("mcp", &["--preset"], "`hermes mcp add` adds a server by its address or its command"),
+    ("mcp", &["--connect-timeout"], "write `connect_timeout` of the server into the settings, with `hermes config edit`"),
+    ("doctor", &["--ack"], "a warning stays until its cause is gone"),
+    ("status", &["--all"], "`hermes status` shows all there is, `hermes doctor` looks closer"),
+    ("checkpoints", &["--keep"], "`hermes checkpoints prune --help` shows what there is"),
+];
+
+const SESSION_FILTERS: &[&str] = &[
+    "--older-than",
+    "--newer-than",
+    "--before",
+    "--after",
+    "--title",
+    "--end-reason",
+    "--cwd",
+    "--min-messages",
+    "--max-messages",
+    "--min-tokens",
+    "--max-tokens",
+    "--min-cost",
+    "--max-cost",
+    "--min-tool-calls",
+    "--max-tool-calls",
+    "--model",
+    "--provider",
+    "--user",
+    "--chat-id",
+    "--chat-type",
+    "--branch",
+    "--include-archived",
+];
+
+/// What to answer to a flag that a command of this name has there and not here.
+fn told_of_flag(arguments: &[String], flag: &str) -> Option<Failure> {
+    let is_given = |command: &str| arguments.iter().any(|argument| argument == command);
+    let is_meant =
+        |(command, flags, _): &&(&str, &[&str], &str)| flags.contains(&flag) && is_given(command);
+    let (command, _, instead) = ABSENT_FLAGS.iter().find(is_meant)?;
+    let failure = Failure::usage(format!(
+        "`{flag}` of Hermes Agent's `{command}` is not here"
+    ));
+    Some(failure.hint(*instead))
+}
 
 /// What to answer to words that clap does not know, if Hermes Agent knows them.
 pub fn told(arguments: &[String], unknown: &str) -> Option<Failure> {
@@ -98,7 +160,9 @@ pub fn told(arguments: &[String], unknown: &str) -> Option<Failure> {
         true => unknown.to_owned(),
         false => words_up_to(arguments, unknown)?,
     };
-    let absent = ABSENT.iter().find(|absent| absent.words == typed)?;
+    let Some(absent) = ABSENT.iter().find(|absent| absent.words == typed) else {
+        return told_of_flag(arguments, unknown);
+    };
     let failure = Failure::usage(format!("`{typed}` of Hermes Agent is not here"));
     Some(failure.hint(absent.instead))
 }
@@ -134,6 +198,7 @@ mod tests {
             let line = match absent.words {
                 "-v" | "--verbose" => format!("hermes chat {}", absent.words),
                 "--deep" => "hermes status --deep".to_owned(),
+                "header" => "hermes mcp add x --url http://x --auth header".to_owned(),
                 words => format!("hermes {words}"),
             };
             let said = said(&line).unwrap_or_else(|| panic!("`{line}` is told nothing"));
@@ -141,6 +206,32 @@ mod tests {
                 said.contains(absent.words) && said.contains("hint: "),
                 "{said}"
             );
+        }
+    }
+
+    #[test]
+    fn every_flag_on_the_list_is_told_kindly() {
+        for (command, flags, _) in ABSENT_FLAGS {
+            for flag in *flags {
+                let inner = match (*command, *flag) {
+                    (
+                        "sessions",
+                        "--only" | "--lineage" | "--upload" | "--delete-after-verified",
+                    ) => "sessions export",
+                    ("sessions", _) => "sessions list",
+                    ("mcp", _) => "mcp add x --url http://x",
+                    ("checkpoints", _) => "checkpoints prune",
+                    (command, _) => command,
+                };
+                let line = format!("hermes {inner} {flag} x");
+                let error = Cli::try_parse_from(line.split(' ')).expect_err(&line);
+                assert!(
+                    error.kind() == clap::error::ErrorKind::UnknownArgument,
+                    "{line}"
+                );
+                let said = said(&line).unwrap_or_else(|| panic!("`{line}` is told nothing"));
+                assert!(said.contains(flag) && said.contains("hint: "), "{said}");
+            }
         }
     }
 

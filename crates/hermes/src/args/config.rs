@@ -44,6 +44,8 @@ pub enum ConfigCommand {
     EnvPath,
     /// Check the files for mistakes
     Check,
+    /// Say what of Hermes Agent's home is used, and what is not; nothing is changed
+    Migrate,
     /// Show what every layer says about a setting, and which one counts
     Explain {
         /// The setting, such as `model.default`

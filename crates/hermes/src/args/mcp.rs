@@ -85,7 +85,7 @@ pub enum McpCommand {
         #[command(flatten)]
         wait: WaitFlag,
     },
-    /// Add a server to the settings: by --url, or by --command with its arguments behind `--`
+    /// Add a server to the settings: by --url, or by the command to start behind `--`
     Add {
         /// What you call it
         name: String,
@@ -96,7 +96,7 @@ pub enum McpCommand {
         #[arg(long)]
         command: Option<String>,
         /// Variables the server gets, each as NAME=VALUE
-        #[arg(long, value_name = "NAME=VALUE", requires = "command", num_args = 1..)]
+        #[arg(long, value_name = "NAME=VALUE", conflicts_with = "url", num_args = 1..)]
         env: Vec<String>,
         /// How the server knows us: `oauth` for a login in the browser, see `hermes mcp login`
         #[arg(long, value_name = "KIND", requires = "url", value_parser = ["oauth"])]
@@ -104,8 +104,8 @@ pub enum McpCommand {
         /// A header of every request, as NAME=VALUE
         #[arg(long, value_name = "NAME=VALUE", requires = "url")]
         header: Vec<String>,
-        /// The command's arguments
-        #[arg(last = true)]
+        /// The program to start and its arguments; with --command, its arguments
+        #[arg(last = true, value_name = "COMMAND")]
         args: Vec<String>,
         /// The command's arguments, as the last words of the line
         #[arg(

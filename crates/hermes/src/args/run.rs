@@ -43,7 +43,7 @@ pub struct RunFlags {
     #[arg(long)]
     pub checkpoints: bool,
 
-    /// Run dangerous commands without asking
+    /// Run what needs consent without asking; what is forbidden or denied by the settings stays so
     #[arg(long)]
     pub yolo: bool,
 
@@ -117,8 +117,8 @@ pub struct ChatArgs {
     pub image: Vec<PathBuf>,
 
     /// A word for where this session comes from; `tool` hides it from lists
-    #[arg(long, value_name = "TAG", default_value = "cli")]
-    pub source: String,
+    #[arg(long, value_name = "TAG")]
+    pub source: Option<String>,
 }
 
 impl RunFlags {

@@ -80,7 +80,7 @@ pub enum SessionsCommand {
         #[arg(short, long)]
         yes: bool,
     },
-    /// Finish turns that a crash or a kill cut short
+    /// Finish turns that were cut short, and save what can be read of a damaged database
     Recover {
         /// A session; all unfinished ones without it
         session: Option<String>,

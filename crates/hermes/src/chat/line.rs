@@ -16,9 +16,15 @@ use crate::image;
 use crate::output::{note, print};
 use crate::render::Renderer;
 
-impl Chat<'_, '_> {
+impl Chat<'_> {
     /// Does what a line asks for, and returns where it leads.
     pub(super) async fn next(&mut self, line: &str, here: Here) -> Option<Next> {
+        if let Some(command) = line.trim_start().strip_prefix('!') {
+            let heard = self.host.own(command.trim()).await;
+            note(&printable(&heard.shown()));
+            self.host.hear(heard);
+            return None;
+        }
         let line = match self.quick_commands.read(line, Surface::Terminal) {
             Own::Line(line) => line,
             Own::Exec(command) => {
@@ -60,6 +66,11 @@ impl Chat<'_, '_> {
                 }
                 None
             }
+            Then::ShowDiff(diff) => {
+                note(&printable(&diff));
+                None
+            }
+            Then::Titled(_) => None,
             Then::ShowReasoning(shows) => {
                 if let Renderer::Live(live) = &mut self.renderer {
                     live.show_reasoning(shows);

@@ -5,6 +5,7 @@
 mod browse;
 mod check;
 mod edit;
+mod migrate;
 
 use std::io::{self, IsTerminal as _};
 
@@ -33,6 +34,7 @@ pub(crate) fn run(profile: Option<&str>, flags: &RunFlags, args: ConfigArgs) -> 
         ConfigCommand::EnvPath => println(&home.dot_env().display().to_string()),
         ConfigCommand::Edit => edit::run(&home, &process),
         ConfigCommand::Check => check::run(&home, &process),
+        ConfigCommand::Migrate => migrate::run(&home, &process),
         command => with_settings(&Base::load(profile, flags)?, command),
     }
 }

@@ -41,6 +41,7 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
     let (settings, found) = load_settings(&home, &environment, flags);
     checks.extend(found);
     checks.extend(settings.as_ref().and_then(unused));
+    checks.extend(files::former(&home));
     checks.extend(files::database(&home, repair).await);
     checks.push(files::disk_space(&home));
     checks.extend(system::checks(&environment));

@@ -1,5 +1,7 @@
 //! Questions at a terminal, one line each. Ctrl-C and Ctrl-D leave at every one.
 
+mod menu;
+
 use std::io::{self, Read as _, Write as _};
 
 use hermes_config::Environment;
@@ -11,6 +13,7 @@ use super::confirm::is_anybody_there;
 use crate::failure::{Failure, Outcome, code};
 use crate::output::note;
 use crate::style::Style;
+use menu::Menu;
 
 /// What a terminal sends for Ctrl-C and Ctrl-D when it does not act on them itself.
 const CTRL_C: u8 = 3;
@@ -22,6 +25,8 @@ pub(super) struct Interview {
     pub(super) style: Style,
     /// The command that asks again.
     command: &'static str,
+    /// The terminal can move its cursor.
+    is_drawn: bool,
 }
 
 /// Something to choose, and the words for it.
@@ -36,6 +41,7 @@ impl Interview {
         is_anybody_there().then(|| Self {
             style: Style::of(&io::stderr(), environment),
             command,
+            is_drawn: environment.get("TERM").is_some_and(|term| term != "dumb"),
         })
     }
 
@@ -76,7 +82,8 @@ impl Interview {
         Err(self.left())
     }
 
-    /// Asks until one of the options is chosen, by its number. Enter alone takes the first; `q` leaves.
+    /// Asks until one of the options is chosen, with the arrow keys or by its number. Enter alone takes the first; `q`
+    /// leaves.
     pub(super) fn choose<T>(&mut self, options: Vec<Choice<T>>) -> Outcome<T> {
         self.choose_or_keep(options, 0)
     }
@@ -87,6 +94,25 @@ impl Interview {
         mut options: Vec<Choice<T>>,
         usual: usize,
     ) -> Outcome<T> {
+        let index = match self.is_drawn {
+            true => self.pick(&options, usual)?,
+            false => self.number(&options, usual)?,
+        };
+        Ok(options.swap_remove(index).value)
+    }
+
+    fn pick<T>(&self, options: &[Choice<T>], usual: usize) -> Outcome<usize> {
+        let menu = Menu {
+            rows: options.iter().map(|option| option.text.as_str()).collect(),
+            style: self.style,
+            at: usual,
+            typed: String::new(),
+        };
+        menu.run()?.ok_or_else(|| self.left())
+    }
+
+    /// Asks for the number of one of the options, on a terminal that writes line after line.
+    fn number<T>(&mut self, options: &[Choice<T>], usual: usize) -> Outcome<usize> {
         for (index, option) in options.iter().enumerate() {
             let number = self.style.cyan(index + 1);
             note(&format!("  {number}  {}", option.text));
@@ -99,7 +125,7 @@ impl Interview {
             }
             match answer.parse::<usize>() {
                 Ok(number) if (1..=options.len()).contains(&number) => {
-                    return Ok(options.swap_remove(number - 1).value);
+                    return Ok(number - 1);
                 }
                 _ => self.bad(&format!("write a number from 1 to {}, or q", options.len())),
             }

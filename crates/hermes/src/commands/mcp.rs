@@ -68,7 +68,7 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             args,
             last_words,
         } => {
-            if url.is_none() && command.is_none() {
+            if url.is_none() && command.is_none() && args.is_empty() {
                 return Err(nowhere(&name));
             }
             let args = [args, last_words].concat();
@@ -90,7 +90,7 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
 fn nowhere(name: &str) -> Failure {
     Failure::usage(format!("where is the MCP server `{name}`?")).hint(format!(
         "`hermes mcp add {name} --url URL` for one that answers over HTTP, or \
-         `hermes mcp add {name} --command PROGRAM -- ARGUMENTS` for one that is started here"
+         `hermes mcp add {name} -- PROGRAM ARGUMENTS` for one that is started here"
     ))
 }
 

@@ -81,6 +81,11 @@ pub(crate) fn readable(record: &SessionRecord, lines: &[TranscriptLine]) -> Stri
     text.trim_end().to_owned()
 }
 
+/// The same with everything that tools returned.
+pub(crate) fn whole(record: &SessionRecord, lines: &[TranscriptLine]) -> String {
+    transcript::whole(record, lines)
+}
+
 /// Opens the database for looking; `None` when there is none yet.
 pub(crate) fn open_archive(base: &Base) -> Outcome<Option<SqliteStore>> {
     let path = base.home.database();

@@ -9,8 +9,10 @@ use super::layout::{Table, count, print_json, size};
 use crate::args::{JsonFlag, RunFlags};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
+use crate::former_home;
 use crate::output::note;
 use crate::style::Style;
+use crate::terminals::{FenceState, fence_state};
 use crate::wiring::built_in_tools;
 
 pub(crate) async fn run(base: &Base, args: &JsonFlag) -> Outcome<()> {
@@ -26,6 +28,7 @@ struct Status {
     model: Outcome<ChosenModel>,
     tools: Outcome<Vec<String>>,
     store: Outcome<StoreStats>,
+    fence: Outcome<FenceState>,
 }
 
 impl Status {
@@ -37,6 +40,7 @@ impl Status {
             model: ChosenModel::of(base),
             tools: built_in_tools(base, &RunFlags::default()).map(names),
             store: stats(base).await,
+            fence: fence_state(base),
         }
     }
 
@@ -56,6 +60,10 @@ impl Status {
             }
             Err(failure) => row("model", told(failure)),
         }
+        match &self.fence {
+            Ok(fence) => row("fence", fence.sentence()),
+            Err(failure) => row("fence", told(failure)),
+        }
         match &self.tools {
             Ok(names) if names.is_empty() => row("tools", "none".to_owned()),
             Ok(names) => row("tools", names.join(", ")),
@@ -69,6 +77,15 @@ impl Status {
                 row("database", size(stats.database_bytes));
             }
             Err(failure) => row("sessions", told(failure)),
+        }
+        let idle = former_home::idle(&base.home);
+        if !idle.is_empty() {
+            let names: Vec<_> = idle.iter().map(|idle| idle.name).collect();
+            let names = names.join(", ");
+            table.row([
+                "not used yet".to_owned(),
+                format!("{names} (of Hermes Agent; `hermes config migrate`)"),
+            ]);
         }
         table.print(Style::PLAIN)?;
         for problem in base.settings.problems() {
@@ -92,8 +109,10 @@ impl Status {
             "home": base.home.directory(),
             "profile": base.home.profile().unwrap_or("default"),
             "model": model,
+            "fence": self.fence.as_ref().ok().map(FenceState::sentence),
             "tools": self.tools.as_ref().ok(),
             "sessions": self.store.as_ref().ok(),
+            "not_used": former_home::idle(&base.home).iter().map(|idle| idle.name).collect::<Vec<_>>(),
             "problems": base.settings.problems().iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }

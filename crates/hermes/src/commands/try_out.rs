@@ -1,12 +1,13 @@
 //! Asks a model one small question: the only proof that address, key and name are right together.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use hermes_core::{
     Delta, Message, Model as _, ModelError, ModelErrorKind, ModelRequest, Secret, SessionId, TurnId,
 };
-use hermes_llm::discover::list_models;
+use hermes_llm::discover::{DiscoverError, list_models};
 use hermes_llm::settings::{ModelChoice, ModelSettings};
 use hermes_llm::{Client, resolve};
 
@@ -40,21 +41,49 @@ pub(super) async fn try_out(base: &Base, candidate: &Candidate) -> Outcome<Durat
     }
 }
 
-/// The models that the candidate's server lists. None when it does not say: what is wrong then, trying it out tells.
-pub(super) async fn listed(base: &Base, candidate: &Candidate) -> Vec<String> {
+/// Why a server's models are not known.
+#[derive(Debug)]
+pub(super) enum Unlisted {
+    /// Nobody is there to be asked.
+    Unaskable(Failure),
+    Discover(DiscoverError),
+}
+
+impl Unlisted {
+    /// Whether a server is there, whatever it said.
+    pub(super) fn is_an_answer(&self) -> bool {
+        let Self::Discover(error) = self else {
+            return false;
+        };
+        matches!(
+            error,
+            DiscoverError::Refused { .. } | DiscoverError::NotAList { .. }
+        )
+    }
+}
+
+impl fmt::Display for Unlisted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unaskable(failure) => f.write_str(&failure.message),
+            Self::Discover(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+/// The models that the candidate's server lists.
+pub(super) async fn listed(base: &Base, candidate: &Candidate) -> Result<Vec<String>, Unlisted> {
     let any = Candidate {
         model: ANY_MODEL.to_owned(),
         ..candidate.clone()
     };
-    let Ok(settings) = settings_of(base, &any) else {
-        return Vec::new();
-    };
-    let Ok(resolved) = resolve(&settings, &|name| base.variable(name)) else {
-        return Vec::new();
-    };
-    let offered = list_models(&resolved.primary).await.unwrap_or_default();
+    let settings = settings_of(base, &any).map_err(Unlisted::Unaskable)?;
+    let resolved = resolve(&settings, &|name| base.variable(name))
+        .map_err(|error| Unlisted::Unaskable(error.into()))?;
+    let offered = list_models(&resolved.primary).await;
+    let offered = offered.map_err(Unlisted::Discover)?;
     stated_windows::remember(&base.home, &resolved.primary.base_url, &offered);
-    offered.into_iter().map(|offered| offered.model).collect()
+    Ok(offered.into_iter().map(|offered| offered.model).collect())
 }
 
 fn settings_of(base: &Base, candidate: &Candidate) -> Outcome<ModelSettings> {

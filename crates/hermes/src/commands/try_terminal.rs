@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hermes_core::{
-    CancellationToken, CommandExit, Progress, SessionId, ShellCommand, Terminal, TerminalError,
+    CancellationToken, CommandExit, Pass, Progress, SessionId, ShellCommand, Terminal,
+    TerminalError,
 };
 
 use super::layout::one_line;
@@ -49,6 +50,7 @@ pub(super) async fn ask(
         pty: false,
         timeout: deadline,
         output_bytes_max: OUTPUT_BYTES_MAX,
+        pass: Pass::default(),
         stop: CancellationToken::new(),
         progress: Progress::default(),
     };

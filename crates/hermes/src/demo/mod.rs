@@ -14,8 +14,8 @@ use hermes_agent::{
 };
 use hermes_config::Environment;
 use hermes_core::{
-    Archive as _, Clock as _, Event, Prefix, Random, ResultStatus, SearchQuery, SessionId,
-    Store as _, StoreError, Terminal, Tool,
+    Archive as _, Clock as _, Event, ModeSwitch, Prefix, Random, ResultStatus, SearchQuery,
+    SessionId, Store as _, StoreError, Terminal, Tool,
 };
 use hermes_exec::{
     Background, CheckpointLimits, CheckpointSettings, CheckpointStore, Local, ProcessFolder,
@@ -23,7 +23,8 @@ use hermes_exec::{
 };
 use hermes_store::SqliteStore;
 use hermes_tools::{
-    CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
+    CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, ToolFence, ToolLimits, ToolPorts,
+    WebSettings,
 };
 use tokio::task::JoinSet;
 
@@ -376,6 +377,7 @@ impl Stage {
             edit_review: EditReview::default(),
             commands: Arc::default(),
             file_place: FilePlace::here(),
+            fence: ToolFence::Off,
             files: FileLedger::default(),
             web: WebSettings::new(self.home.join("cache/web")),
         };
@@ -387,8 +389,10 @@ impl Stage {
             tools: [hermes_tools::built_in(&ports), more_tools].concat(),
             checkpoints: Some(Arc::new(self.checkpoints())),
             unlisted: Vec::new(),
+            supply: None,
             subagent_model: None,
             safety: Safety::default(),
+            references: None,
         };
         let start = match resume {
             Some(session) => SessionStart::Resume(session),
@@ -402,6 +406,7 @@ impl Stage {
             cwd: self.home.clone(),
             results_folder: self.home.join("results"),
             consent: ConsentPolicy::Refuse,
+            mode: ModeSwitch::default(),
             is_attended: false,
             limits: Limits::default(),
             nested_context: true,

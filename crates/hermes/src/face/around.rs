@@ -49,6 +49,7 @@ impl Watch {
             }
             let now = Around {
                 processes: self.processes,
+                fence: wired.fence,
                 ..health(&wired.servers.status())
             };
             if std::mem::replace(&mut self.told, now) != now {

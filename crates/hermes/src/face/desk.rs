@@ -8,28 +8,31 @@ use hermes_agent::{Opened, Resumed, Session, SessionStart};
 use hermes_core::command::{Command, List, Verb};
 use hermes_core::history::last_exchanges;
 use hermes_core::skill::{self, SkillNames};
-use hermes_core::{Archive as _, Event, Op, Part, SessionId, UserMessage};
+use hermes_core::{Archive as _, Event, Notice, Op, Part, SessionId};
 use hermes_store::SqliteStore;
 use hermes_tui::{FromHost, ToHost};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::around::Watch;
-use super::{earlier, lists, settings};
+use super::earlier::{self, Which};
+use super::{lists, settings};
 use crate::base::Base;
 use crate::chat::gone;
 use crate::clipboard::Clipboard;
 use crate::editor;
 use crate::failure::Outcome;
-use crate::host::{Here, Host, Then};
+use crate::host::{Heard, Here, Host, Then};
 use crate::image;
 use crate::known_models::OfferedModel;
-use crate::turn::close;
+use crate::logging;
+use crate::pager;
+use crate::turn::{close, news};
 
 /// Where wishes are taken in and news are given out.
-pub(super) struct Desk<'a, 'b> {
+pub(super) struct Desk<'a> {
     base: &'a Base,
-    host: &'a mut Host<'b>,
+    host: &'a mut Host,
     /// How many exchanges of a conversation that goes on are shown again.
     past_exchanges: usize,
     face: mpsc::Sender<FromHost>,
@@ -38,6 +41,12 @@ pub(super) struct Desk<'a, 'b> {
     editing: JoinSet<Outcome<String>>,
     /// Shell commands of the person's own that run.
     running: JoinSet<String>,
+    /// Those whose output goes along with the next message.
+    own: JoinSet<Heard>,
+    /// The pager, while it is open.
+    paging: JoinSet<Outcome<()>>,
+    /// What is said first, before the person types anything.
+    question: Option<String>,
     /// The clipboard, while it is read.
     pasting: JoinSet<Outcome<PathBuf>>,
     /// The skills, while they are looked for.
@@ -64,10 +73,10 @@ struct Talk {
     next: Option<Next>,
 }
 
-impl<'a, 'b> Desk<'a, 'b> {
+impl<'a> Desk<'a> {
     pub(super) fn new(
         base: &'a Base,
-        host: &'a mut Host<'b>,
+        host: &'a mut Host,
         face: mpsc::Sender<FromHost>,
         wishes: mpsc::Receiver<ToHost>,
     ) -> Outcome<Self> {
@@ -79,12 +88,20 @@ impl<'a, 'b> Desk<'a, 'b> {
             wishes,
             editing: JoinSet::new(),
             running: JoinSet::new(),
+            own: JoinSet::new(),
+            paging: JoinSet::new(),
+            question: None,
             pasting: JoinSet::new(),
             looking: JoinSet::new(),
             offering: JoinSet::new(),
             offered: Vec::new(),
             to_go_on: None,
         })
+    }
+
+    /// Says this as soon as a conversation is open.
+    pub(super) fn saying(self, question: Option<String>) -> Self {
+        Self { question, ..self }
     }
 
     /// The conversation to go on with another time.
@@ -103,8 +120,13 @@ impl<'a, 'b> Desk<'a, 'b> {
             self.tell(FromHost::Warned(format!("warning: {warning}")))
                 .await;
         }
+        let mut question = self.question.take();
         loop {
             let session = opened.session.id().clone();
+            self.introduce(&mut opened).await;
+            if let Some(question) = question.take() {
+                self.tell(FromHost::Say(question)).await;
+            }
             let Next::Open(start) = self.one_session(opened).await? else {
                 self.tell(FromHost::Leave).await;
                 return Ok(());
@@ -120,8 +142,7 @@ impl<'a, 'b> Desk<'a, 'b> {
     }
 
     /// Talks in one session until the person wants another one or none.
-    async fn one_session(&mut self, mut opened: Opened) -> Outcome<Next> {
-        self.introduce(&mut opened).await;
+    async fn one_session(&mut self, opened: Opened) -> Outcome<Next> {
         self.looking.spawn(self.host.skill_names());
         let mut tasks = JoinSet::new();
         tasks.spawn(opened.task);
@@ -153,6 +174,14 @@ impl<'a, 'b> Desk<'a, 'b> {
                     let told = printed.unwrap_or_else(|error| error.to_string());
                     self.tell(FromHost::Told(told)).await;
                 }
+                Some(Ok(heard)) = self.own.join_next() => {
+                    self.tell(FromHost::Told(heard.shown())).await;
+                    self.host.hear(heard);
+                }
+                Some(paged) = self.paging.join_next() => {
+                    let paged = paged.unwrap_or(Ok(()));
+                    self.tell(FromHost::Paged(paged.map_err(|failure| failure.to_string()))).await;
+                }
                 Some(pasted) = self.pasting.join_next() => self.pasted(pasted).await,
                 Some(Ok(skills)) = self.looking.join_next() => self.tell(FromHost::Skills(skills)).await,
                 Some(Ok(offered)) = self.offering.join_next() => {
@@ -163,7 +192,7 @@ impl<'a, 'b> Desk<'a, 'b> {
                 notice = wired.processes.notice(session), if !talk.is_busy => {
                     let notice = wired.ports.safety.hide_keys(notice);
                     self.tell(FromHost::Reported(notice.clone())).await;
-                    send(&mut talk, Op::Say(UserMessage::text(notice))).await;
+                    send(&mut talk, Op::Say(news(notice))).await;
                 }
             }
         };
@@ -215,12 +244,22 @@ impl<'a, 'b> Desk<'a, 'b> {
             cwd: wired.settings.cwd.clone(),
             past: Vec::new(),
             earlier: 0,
+            is_unasked: self.host.is_unasked(),
+            mode: self.host.unusual_mode(),
         }
     }
 
     async fn pass_on(&mut self, event: Event, talk: &mut Talk) {
+        logging::log(talk.session.id(), &event);
         match &event {
-            Event::TurnStarted { .. } => self.to_go_on = Some(talk.session.id().clone()),
+            Event::TurnStarted { .. } => {
+                self.to_go_on = Some(talk.session.id().clone());
+                talk.is_busy = true;
+            }
+            // Told before a turn begins, while it waits for servers.
+            Event::Notice {
+                notice: Notice::Tools { .. },
+            } => talk.is_busy = true,
             Event::Idle => talk.is_busy = false,
             _ => {}
         }
@@ -243,6 +282,13 @@ impl<'a, 'b> Desk<'a, 'b> {
             ToHost::Edit(text) => self.edit(text),
             ToHost::List(list) => self.list(list, talk).await,
             ToHost::Shell(line) => _ = self.running.spawn(self.host.shell(&line)),
+            ToHost::Own(line) => _ = self.own.spawn(self.host.own(&line)),
+            ToHost::NextMode => {
+                let mode = self.host.next_mode();
+                let is_usual = self.host.unusual_mode().is_none();
+                self.tell(FromHost::Mode { mode, is_usual }).await;
+            }
+            ToHost::Page => self.page(talk.session.id()).await,
             ToHost::Look(session) => {
                 let looked = earlier::look(&**self.archive(), session).await;
                 self.tell(looked).await;
@@ -275,7 +321,20 @@ impl<'a, 'b> Desk<'a, 'b> {
         {
             self.tell(FromHost::Told(told)).await;
         }
+        let op = self.host.with_heard(op);
         send(talk, op).await;
+    }
+
+    /// Opens the whole conversation in the person's pager; the terminal is theirs meanwhile.
+    async fn page(&mut self, session: &SessionId) {
+        let text = match self.host.whole(session).await {
+            Ok(text) => text,
+            Err(failure) => return self.tell(FromHost::Paged(Err(failure.to_string()))).await,
+        };
+        let environment = self.base.environment.clone();
+        let folder = self.base.home.directory().to_owned();
+        self.paging
+            .spawn_blocking(move || pager::page(&environment, &folder, &text));
     }
 
     /// Puts images beside the words. One that cannot be read is told of; the words name it all the same.
@@ -324,8 +383,10 @@ impl<'a, 'b> Desk<'a, 'b> {
 
     async fn run(&mut self, command: &'static Command, arguments: &str, talk: &mut Talk) {
         if command.verb == Verb::Resume && arguments.is_empty() {
-            let offer = earlier::offer(&**self.archive(), command).await;
-            return self.tell(offer).await;
+            return self.offer_sessions(command, Which::Talks).await;
+        }
+        if command.verb == Verb::Resume && arguments == "--all" {
+            return self.offer_sessions(command, Which::All).await;
         }
         if command.verb == Verb::Rewind && arguments.is_empty() {
             let offer = earlier::offer_messages(&**self.archive(), talk.session.id(), command);
@@ -353,6 +414,8 @@ impl<'a, 'b> Desk<'a, 'b> {
                 }
                 self.tell(FromHost::Image(Ok(image))).await;
             }
+            Then::Titled(title) => self.tell(FromHost::Titled(title)).await,
+            Then::ShowDiff(diff) => self.tell(FromHost::Diff(diff)).await,
             Then::Signal(sequence) => self.tell(FromHost::Signal(sequence)).await,
             Then::ShowReasoning(is_shown) => {
                 let reasoning = settings::reasoning(self.base, is_shown).unwrap_or_default();
@@ -363,6 +426,12 @@ impl<'a, 'b> Desk<'a, 'b> {
                     .await;
             }
         }
+    }
+
+    async fn offer_sessions(&self, command: &'static Command, which: Which) {
+        let folder = &self.host.prepared().wired.settings.cwd;
+        let offer = earlier::offer(&**self.archive(), command, folder, which).await;
+        self.tell(offer).await;
     }
 
     fn archive(&self) -> &Arc<SqliteStore> {

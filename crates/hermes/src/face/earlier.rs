@@ -1,6 +1,7 @@
 //! Earlier conversations for the picker: a list of them, what was said in one, and where words were said.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use hermes_core::command::Command;
 use hermes_core::{
@@ -12,6 +13,7 @@ use hermes_tui::{Choice, Depth, FromHost, Item};
 use crate::commands::layout::{age, count};
 use crate::commands::sessions::HIDDEN_SOURCE;
 use crate::host::rewind;
+use crate::oneshot::ONE_SHOT_SOURCE;
 use crate::wiring::SystemClock;
 
 /// Sessions to choose from: nobody scrolls further, and words find the others.
@@ -22,15 +24,36 @@ const PREVIEW_CHARS_MAX: usize = 400;
 /// Hits that are read, several of which may be of one session.
 const HITS_MAX: usize = 50;
 
-pub(super) async fn offer(archive: &impl Archive, command: &'static Command) -> FromHost {
-    match recent(archive).await {
-        Ok(sessions) if sessions.is_empty() => {
-            FromHost::Told("there are no earlier conversations".into())
-        }
+/// Which conversations are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Those that somebody talked in: no single questions (`-z`, `chat -q`).
+    Talks,
+    All,
+}
+
+/// Offers earlier conversations, those of this folder first.
+pub(super) async fn offer(
+    archive: &impl Archive,
+    command: &'static Command,
+    folder: &Path,
+    which: Which,
+) -> FromHost {
+    match recent(archive, Some(folder), which).await {
+        Ok(sessions) if sessions.is_empty() => FromHost::Told(match which {
+            Which::Talks => {
+                "there are no earlier conversations; /resume --all lists single questions too"
+                    .into()
+            }
+            Which::All => "there are no earlier conversations".into(),
+        }),
         Ok(sessions) => FromHost::Choose(Choice {
             command,
             title: "Go on with".into(),
-            items: sessions.into_iter().map(item).collect(),
+            items: sessions
+                .into_iter()
+                .map(|record| item_in(record, folder))
+                .collect(),
             depth: Depth::Deep,
         }),
         Err(error) => FromHost::Warned(error.to_string()),
@@ -40,18 +63,35 @@ pub(super) async fn offer(archive: &impl Archive, command: &'static Command) -> 
 /// The latest sessions but this one, for suggestions; none if they cannot be read.
 pub(super) async fn suggested(archive: &impl Archive, here: &SessionId) -> Vec<Item> {
     let now = SystemClock.now();
-    let sessions = recent(archive).await.unwrap_or_default().into_iter();
+    let sessions = recent(archive, None, Which::All).await;
+    let sessions = sessions.unwrap_or_default().into_iter();
     let others = sessions.filter(|record| record.id != *here);
     others.map(|record| suggested_item(record, now)).collect()
 }
 
-async fn recent(archive: &impl Archive) -> Result<Vec<SessionRecord>, StoreError> {
-    let filter = SessionFilter {
+/// The latest sessions; those of the folder, if one is given, before the others.
+async fn recent(
+    archive: &impl Archive,
+    folder: Option<&Path>,
+    which: Which,
+) -> Result<Vec<SessionRecord>, StoreError> {
+    let filter = |cwd: Option<&Path>| SessionFilter {
+        cwd: cwd.map(Path::to_owned),
         limit: SHOWN_MAX,
         ..SessionFilter::default()
     };
-    let mut sessions = archive.list(filter).await?;
-    sessions.retain(|record| record.source != HIDDEN_SOURCE);
+    let mut sessions = match folder {
+        Some(folder) => archive.list(filter(Some(folder))).await?,
+        None => Vec::new(),
+    };
+    let others = archive.list(filter(None)).await?;
+    let is_elsewhere = |record: &SessionRecord| folder.is_none() || record.cwd.as_deref() != folder;
+    sessions.extend(others.into_iter().filter(is_elsewhere));
+    sessions.retain(|record| {
+        let is_shown = which == Which::All || record.source != ONE_SHOT_SOURCE;
+        is_shown && record.source != HIDDEN_SOURCE
+    });
+    sessions.truncate(SHOWN_MAX);
     Ok(sessions)
 }
 
@@ -161,6 +201,19 @@ fn suggested_item(record: SessionRecord, now: Timestamp) -> Item {
             count(record.messages, "message")
         ),
         value: record.id.to_string(),
+    }
+}
+
+/// An item that says where it was, unless that is here.
+fn item_in(record: SessionRecord, here: &Path) -> Item {
+    let folder = record.cwd.clone().filter(|folder| folder != here);
+    let item = item(record);
+    match folder {
+        None => item,
+        Some(folder) => Item {
+            detail: format!("{} · {}", folder.display(), item.detail),
+            ..item
+        },
     }
 }
 

@@ -16,7 +16,7 @@ const RECENT_SESSIONS: usize = 100;
 
 /// The names of a list as they can be told at once; none when they cannot be read, and the command itself tells why.
 pub(super) async fn names(
-    host: &Host<'_>,
+    host: &Host,
     list: List,
     here: &SessionId,
     offered: &[OfferedModel],
@@ -35,7 +35,7 @@ pub(super) async fn names(
     }
 }
 
-async fn models(host: &Host<'_>, offered: &[OfferedModel]) -> Vec<Item> {
+async fn models(host: &Host, offered: &[OfferedModel]) -> Vec<Item> {
     let Ok(askable) = host.askable() else {
         return Vec::new();
     };
@@ -44,7 +44,7 @@ async fn models(host: &Host<'_>, offered: &[OfferedModel]) -> Vec<Item> {
 }
 
 /// The models of the latest sessions, the latest first.
-async fn used(host: &Host<'_>) -> Vec<ModelName> {
+async fn used(host: &Host) -> Vec<ModelName> {
     let filter = SessionFilter {
         limit: RECENT_SESSIONS,
         ..SessionFilter::default()
@@ -54,7 +54,7 @@ async fn used(host: &Host<'_>) -> Vec<ModelName> {
     sessions.map(|record| record.model).collect()
 }
 
-fn personalities(host: &Host<'_>) -> Vec<Item> {
+fn personalities(host: &Host) -> Vec<Item> {
     let Ok(base) = host.settings_now() else {
         return Vec::new();
     };
@@ -64,7 +64,7 @@ fn personalities(host: &Host<'_>) -> Vec<Item> {
         .collect()
 }
 
-fn toolsets(host: &Host<'_>) -> Vec<Item> {
+fn toolsets(host: &Host) -> Vec<Item> {
     let toolsets = host.settings_now().and_then(|base| switchable(&base));
     let toolsets = toolsets.unwrap_or_default().into_iter();
     let state = |is_on| if is_on { "on" } else { "off" };

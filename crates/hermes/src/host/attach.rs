@@ -7,7 +7,7 @@ use crate::clipboard::Clipboard;
 use crate::failure::{Failure, Outcome};
 use crate::image;
 
-impl Host<'_> {
+impl Host {
     /// Looks whether there is such an image, before anything is said of it.
     pub(super) async fn attach(&self, arguments: &str) -> Outcome<Done> {
         if arguments.is_empty() {
@@ -28,7 +28,7 @@ impl Host<'_> {
     }
 
     pub(super) async fn paste(&self, words: &str) -> Outcome<Done> {
-        let image = Clipboard::of(self.base).keep_image().await?;
+        let image = Clipboard::of(&self.base).keep_image().await?;
         Ok(attached(image, words.to_owned()))
     }
 }

@@ -1,14 +1,21 @@
 //! `/resume`, `/sessions`, `/history`, `/title` and `/branch`: what was talked about, and under which name.
 
-use hermes_agent::SessionStart;
-use hermes_core::{Archive as _, SessionRecord};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hermes_agent::{ConsentPolicy, SessionStart};
+use hermes_core::{Archive as _, SessionId, SessionRecord};
 
 use super::arguments::words;
 use super::{Done, Here, Host, Then};
+use crate::args::RunFlags;
+use crate::choose_session::{self, Chosen};
 use crate::commands;
 use crate::failure::Outcome;
+use crate::prepare::Prepared;
+use crate::wiring::{Audience, open_store};
 
-impl Host<'_> {
+impl Host {
     pub(super) async fn resume(&mut self, name: &str) -> Outcome<Done> {
         if name.is_empty() {
             let list = self.sessions("").await?;
@@ -18,10 +25,46 @@ impl Host<'_> {
         }
         let session = self.archive().find(name).await?;
         let record = self.archive().record(&session).await?;
-        if let Some(folder) = record.cwd.filter(|folder| folder.is_dir()) {
-            self.prepared.wired.settings.cwd = folder;
+        let here = self.prepared.wired.settings.cwd.clone();
+        let told = match record.cwd {
+            Some(folder) if folder == here => None,
+            Some(folder) if folder.is_dir() => Some(self.move_to(folder, &session).await?),
+            Some(folder) => Some(choose_session::gone(&folder, &here)),
+            None => None,
+        };
+        Ok(Done {
+            told,
+            then: Then::Open(SessionStart::Resume(session)),
+        })
+    }
+
+    /// Works in another folder from now on: with its settings, which decide what is asked, and its servers.
+    async fn move_to(&mut self, folder: PathBuf, session: &SessionId) -> Outcome<String> {
+        let base = self.base.in_folder(folder.clone(), &self.flags)?;
+        let chosen = Chosen {
+            session: Some(session.clone()),
+            cwd: folder.clone(),
+        };
+        let flags = RunFlags {
+            worktree: false,
+            ..self.flags.clone()
+        };
+        let source = self.prepared.source().to_owned();
+        let store = open_store(&base)?;
+        let mut next =
+            Prepared::with(&base, &flags, Audience::Person, &source, (store, chosen)).await?;
+        let current = &self.prepared.wired.settings;
+        if current.consent == ConsentPolicy::Allow {
+            // `/yolo` counts until it is taken back.
+            next.wired.settings.consent = ConsentPolicy::Allow;
         }
-        Ok(Done::open(SessionStart::Resume(session)))
+        next.wired.settings.mode.set(current.mode.now());
+        let warnings = next.wired.warnings.clone();
+        let mut told = vec![choose_session::moved(&folder)];
+        told.extend(self.prepared.give_way(next).await);
+        told.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
+        self.base = Arc::new(base);
+        Ok(told.join("\n"))
     }
 
     pub(super) async fn sessions(&self, words: &str) -> Outcome<String> {
@@ -36,18 +79,38 @@ impl Host<'_> {
         Ok(commands::sessions::readable(&record, &lines))
     }
 
-    pub(super) async fn title(&self, title: &str, here: &Here) -> Outcome<String> {
+    /// Everything that was said and done, with what tools returned in full.
+    pub async fn whole(&self, session: &SessionId) -> Outcome<String> {
+        let here = Here {
+            session: session.clone(),
+            is_busy: false,
+        };
+        let Some(record) = self.record(&here).await? else {
+            return Ok("nothing was said yet".into());
+        };
+        let lines = self.archive().transcript(session).await?;
+        Ok(commands::sessions::whole(&record, &lines))
+    }
+
+    pub(super) async fn title(&self, title: &str, here: &Here) -> Outcome<Done> {
         let Some(record) = self.record(here).await? else {
-            return Ok("a conversation can have a title once something was said in it".into());
+            return Ok(Done::told(
+                "a conversation can have a title once something was said in it",
+            ));
         };
         if title.is_empty() {
-            return Ok(match record.title {
-                Some(title) => title,
-                None => "this conversation has no title; /title TITLE gives it one".into(),
-            });
+            return Ok(Done::told(record.title.unwrap_or_else(|| {
+                "this conversation has no title; /title TITLE gives it one".into()
+            })));
         }
         self.archive().rename(&here.session, title).await?;
-        Ok(format!("this conversation is now called `{title}`"))
+        // It is kept in one line, and no longer than a line.
+        let record = self.archive().record(&here.session).await?;
+        let title = record.title.unwrap_or_default();
+        Ok(Done {
+            told: Some(format!("this conversation is now called `{title}`")),
+            then: Then::Titled(title),
+        })
     }
 
     pub(super) async fn branch(&self, title: &str, here: &Here) -> Outcome<Done> {

@@ -30,7 +30,7 @@ const TAKES_IT: [(&str, &str); 11] = [
     ("TERM", "xterm-kitty"),
 ];
 
-impl Host<'_> {
+impl Host {
     /// Gives the last answer, or the Nth from the end, to the terminal's clipboard.
     pub(super) async fn copy(&self, arguments: &str, here: &Here) -> Outcome<Done> {
         let back = match arguments {

@@ -12,6 +12,14 @@ use crate::commands::layout::{Table, one_line, tokens_in, tokens_out};
 use crate::commands::mcp::status_table;
 use crate::wiring::Wired;
 
+const REFERENCES: &str = "\
+Everything else goes to the model. It can bring things along:
+  @PATH, @\"A PATH\"      a file or a folder; @PATH:10-20 these lines of it
+  @file:PATH @folder:PATH  the same, said outright
+  @diff, @staged         what is changed here and not committed, or about to be
+  @git:N                 the last N commits
+  @url:ADDRESS           a web page";
+
 /// Enough of a description to know what a tool is for.
 const PURPOSE_CHARS_MAX: usize = 80;
 
@@ -37,8 +45,14 @@ pub(super) fn help(surface: Surface) -> String {
         }
         sections.push(format!("{}\n{}", group.title(), table.text()));
     }
-    sections.push("Everything else goes to the model; @PATH brings a file along.".into());
-    sections.join("\n\n")
+    sections.push(REFERENCES.into());
+    sections.push(match surface {
+        Surface::Terminal => "!COMMAND runs a command of your own; what it prints goes along with your next message. ? in an \
+                              empty line shows the keys."
+            .into(),
+        Surface::Chat => String::new(),
+    });
+    sections.join("\n\n").trim_end().to_owned()
 }
 
 pub(super) fn tools(tools: &[Arc<dyn Tool>]) -> String {
@@ -63,8 +77,14 @@ pub(super) fn servers(servers: &[ServerStatus]) -> String {
 }
 
 /// What reading the settings again did to the servers.
-pub(super) fn reloaded(reloaded: &Reloaded) -> String {
-    changes(reloaded).unwrap_or_else(|| "nothing has changed".to_owned())
+pub(super) fn reloaded(reloaded: &Reloaded, has_news: bool) -> String {
+    let unchanged = match has_news {
+        true => {
+            "the settings have not changed, but the tools have; your next message tells the model"
+        }
+        false => "nothing has changed",
+    };
+    changes(reloaded).unwrap_or_else(|| unchanged.to_owned())
 }
 
 /// What a change of the settings did to the servers; `None` if it was about something else.
@@ -93,7 +113,8 @@ fn changes(reloaded: &Reloaded) -> Option<String> {
         .collect();
     (!changes.is_empty()).then(|| {
         format!(
-            "{}\nthis conversation keeps the tools it began with; /new starts one with those there are now",
+            "{}\nthis conversation keeps the tools it began with, and its model is told of new ones with your next \
+             message; /new starts one with those there are now",
             changes.join("; ")
         )
     })

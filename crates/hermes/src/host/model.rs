@@ -11,7 +11,7 @@ use crate::failure::Outcome;
 use crate::known_models::{Askable, OfferedModel};
 use crate::{commands, wiring};
 
-impl Host<'_> {
+impl Host {
     /// Changes the model from the next message on; with `--global`, of all future sessions too.
     pub(super) async fn model(&mut self, arguments: &str, here: &Here) -> Outcome<Done> {
         let choice = ModelWish::parse(arguments)?;
@@ -29,7 +29,7 @@ impl Host<'_> {
         let (model, warnings) = wiring::model(&self.base.with_flags(&flags)?).await?;
         let mut told = format!("{} answers from now on", model.name());
         if choice.is_global {
-            let saved = commands::model::choose(self.base, name, choice.provider)?;
+            let saved = commands::model::choose(&self.base, name, choice.provider)?;
             told = format!("{told}\n{saved}");
         }
         self.let_answer((model, warnings), flags, told, here).await

@@ -24,7 +24,7 @@ enum Wish<'a> {
     Think { effort: &'a str, is_global: bool },
 }
 
-impl Host<'_> {
+impl Host {
     pub(super) async fn reasoning(&mut self, arguments: &str, here: &Here) -> Outcome<Done> {
         match Wish::parse(arguments)? {
             Wish::Tell => self.told_reasoning(),

@@ -3,7 +3,7 @@
 use super::{Host, describe};
 use crate::failure::{Failure, Outcome};
 
-impl Host<'_> {
+impl Host {
     /// Shows the MCP servers, after connecting some of them anew.
     pub(super) async fn servers(&self, arguments: &str) -> Outcome<String> {
         let servers = &self.prepared.wired.servers;
@@ -36,7 +36,8 @@ impl Host<'_> {
 
     pub(super) async fn reload_servers(&mut self) -> Outcome<String> {
         let wired = &mut self.prepared.wired;
-        let reloaded = wired.reload_servers(self.base, &self.flags).await?;
+        let reloaded = wired.reload_servers(&self.base, &self.flags).await?;
+        let has_news = wired.has_news();
         let servers = &wired.servers;
         let warnings = servers
             .warnings
@@ -46,7 +47,7 @@ impl Host<'_> {
             "{}{}\n\n{}",
             warnings.collect::<String>(),
             describe::servers(&servers.status()),
-            describe::reloaded(&reloaded)
+            describe::reloaded(&reloaded, has_news)
         ))
     }
 
@@ -56,7 +57,7 @@ impl Host<'_> {
     pub async fn follow_settings(&mut self) -> Option<String> {
         let wired = &mut self.prepared.wired;
         let known = wired.servers.warnings.clone();
-        match wired.follow_settings(self.base, &self.flags).await {
+        match wired.follow_settings(&self.base, &self.flags).await {
             Ok(reloaded) => {
                 let is_new = |warning: &&String| !known.contains(warning);
                 let news = wired.servers.warnings.iter().filter(is_new);

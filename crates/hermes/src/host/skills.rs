@@ -7,7 +7,7 @@ use super::{Host, blocking};
 use crate::failure::Outcome;
 use crate::skills::{Library, Sources};
 
-impl Host<'_> {
+impl Host {
     /// The slash names of the skills there are now; none if they cannot be looked for, and `/skills` tells why. The future
     /// stands alone.
     pub fn skill_names(&self) -> impl Future<Output = SkillNames> + Send + use<> {

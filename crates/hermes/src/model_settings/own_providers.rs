@@ -117,6 +117,7 @@ fn deadlines(place: &Place<'_>, request: &str) -> Outcome<DeadlineSettings> {
     Ok(DeadlineSettings {
         connect: None,
         first_byte: silence.or(request),
+        first_token: None,
         idle: silence,
         total: request,
     })

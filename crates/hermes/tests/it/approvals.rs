@@ -56,6 +56,14 @@ impl Asking {
         open[0]["id"].as_str().unwrap().to_owned()
     }
 
+    /// Lists what is open, at a terminal.
+    fn listed_at_a_terminal(&self) -> String {
+        let hermes = self.setting.hermes.clone();
+        let mut terminal = hermes.args(["approvals"]).spawn_in_terminal();
+        terminal.expect("rm -r victim", SOON);
+        terminal.output()
+    }
+
     fn is_deleted(&self) -> bool {
         !self.victim.exists()
     }
@@ -67,10 +75,17 @@ impl Asking {
     }
 }
 
+/// The code that stands below a question.
+pub(crate) fn code_in(output: &str) -> String {
+    let (_, code) = output.rsplit_once("hermes approvals allow ").unwrap();
+    code.chars().take(6).collect()
+}
+
 #[tokio::test]
 async fn a_second_process_answers_and_the_chat_goes_on() {
     let asking = Asking::new(UNHURRIED).await;
     let mut terminal = asking.ask();
+    let code = code_in(&terminal.output());
     let open = asking.open();
     assert_eq!(open[0]["what"], "rm -r victim");
     assert_eq!(
@@ -78,16 +93,26 @@ async fn a_second_process_answers_and_the_chat_goes_on() {
         json!(["once", "session", "always", "deny"])
     );
     assert_eq!(open[0]["settled"], Value::Null);
+    let folder = asking.setting.hermes.work_folder().canonicalize().unwrap();
+    assert_eq!(open[0]["folder"], json!(folder));
     let id = asking.id();
     let shown = asking.run(&["show", &id]).stdout;
     for part in ["rm -r victim", "deletes", "open for", "allow --session"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    assert!(asking.run(&[]).stdout.contains(&id), "listed by default");
+    let listed = asking.run(&[]);
+    assert!(listed.stdout.contains(&id), "listed by default");
+    for output in [&listed.stdout, &shown, &json!(open).to_string()] {
+        assert!(!output.contains(&code), "for a terminal only: {output}");
+    }
+    assert!(asking.listed_at_a_terminal().contains(&code));
     assert!(!asking.is_deleted());
 
-    // A beginning of the id is enough.
-    let allowed = asking.run(&["allow", &id[..6]]);
+    // The id is no answer; the code is.
+    let refused = asking.run(&["allow", &id]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(!asking.is_deleted());
+    let allowed = asking.run(&["allow", &code]);
     assert_eq!(
         allowed.stdout, "allowed once: rm -r victim\n",
         "{allowed:?}"
@@ -99,7 +124,7 @@ async fn a_second_process_answers_and_the_chat_goes_on() {
     terminal.expect("that was it", SOON);
     assert!(asking.is_deleted());
 
-    let late = asking.run(&["deny", &id]);
+    let late = asking.run(&["deny", &code]);
     assert_eq!(late.code, Some(1), "{late:?}");
     assert!(
         late.stderr
@@ -118,7 +143,8 @@ async fn the_dialog_of_the_interface_closes_when_another_process_says_no() {
     terminal.expect_screen("›", SOON);
     terminal.send("clean up\r");
     terminal.expect_screen("allow? y once", SOON);
-    let denied = asking.run(&["deny", &asking.id()]);
+    let code = code_in(&terminal.screen());
+    let denied = asking.run(&["deny", &code, "--reason", "keep it"]);
     assert_eq!(denied.code, Some(0), "{denied:?}");
     terminal.expect_screen("answered elsewhere", SOON);
     terminal.expect_screen("that was it", SOON);
@@ -128,6 +154,36 @@ async fn the_dialog_of_the_interface_closes_when_another_process_says_no() {
         terminal.screen()
     );
     assert!(!asking.is_deleted());
+    let requests = asking.setting.server.requests();
+    let last = requests.last().unwrap().json.to_string();
+    assert!(last.contains("says: keep it"), "{last}");
+    assert!(!last.contains(&code), "{last}");
+}
+
+#[tokio::test]
+async fn after_five_wrong_codes_only_the_conversation_answers() {
+    let asking = Asking::new(UNHURRIED).await;
+    let mut terminal = asking.ask();
+    let code = code_in(&terminal.output());
+    for _ in 0..5 {
+        let wrong = asking.run(&["allow", "222222"]);
+        assert!(
+            wrong
+                .stderr
+                .contains("no question that waits has this code"),
+            "{wrong:?}"
+        );
+    }
+    let locked = asking.run(&["allow", &code]);
+    assert_eq!(locked.code, Some(1), "{locked:?}");
+    assert!(
+        locked.stderr.contains("in the conversation that asks"),
+        "{locked:?}"
+    );
+    assert!(!asking.is_deleted());
+    terminal.send("y\n");
+    terminal.expect("that was it", SOON);
+    assert!(asking.is_deleted());
 }
 
 #[tokio::test]
@@ -147,9 +203,12 @@ async fn after_kill_9_the_question_is_still_there_and_nothing_runs_without_an_an
 #[tokio::test]
 async fn an_answer_given_after_kill_9_counts_when_the_turn_goes_on() {
     let asking = Asking::new(UNHURRIED).await;
-    asking.ask().kill_9();
-    let allowed = asking.run(&["allow", &asking.id(), "--json"]);
+    let terminal = asking.ask();
+    let code = code_in(&terminal.output());
+    terminal.kill_9();
+    let allowed = asking.run(&["allow", &code, "--json"]);
     assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    assert!(!allowed.stdout.contains(&code), "{allowed:?}");
     assert!(!asking.is_deleted(), "nobody is there to run it");
     let mut terminal = asking.resume();
     terminal.expect("that was it", SOON);
@@ -171,10 +230,10 @@ async fn silence_means_no() {
 async fn of_answers_given_at_once_exactly_one_wins() {
     let asking = Asking::new(UNHURRIED).await;
     let mut terminal = asking.ask();
-    let id = asking.id();
+    let code = code_in(&terminal.output());
     let answer = |verb: &str| {
         let hermes = asking.setting.hermes.clone();
-        hermes.args(["approvals", verb, &id]).spawn()
+        hermes.args(["approvals", verb, &code]).spawn()
     };
     let running = ["allow", "deny", "allow", "deny"].map(|verb| (verb, answer(verb)));
     let outputs = running.map(|(verb, running)| (verb, running.wait(SOON)));
@@ -192,16 +251,22 @@ async fn of_answers_given_at_once_exactly_one_wins() {
 async fn what_does_not_exist_is_said_with_what_to_do() {
     let asking = Asking::new(UNHURRIED).await;
     assert_eq!(asking.run(&[]).stdout, "nothing waits for an answer\n");
-    for verb in ["show", "allow", "deny"] {
+    for (verb, told, hint) in [
+        ("show", "no approval `12345678`", "hermes approvals list"),
+        (
+            "allow",
+            "no question that waits has this code",
+            "`hermes approvals` at a terminal",
+        ),
+        (
+            "deny",
+            "no question that waits has this code",
+            "`hermes approvals` at a terminal",
+        ),
+    ] {
         let output = asking.run(&[verb, "12345678"]);
         assert_eq!(output.code, Some(1), "{output:?}");
-        assert!(
-            output.stderr.contains("no approval `12345678`"),
-            "{output:?}"
-        );
-        assert!(
-            output.stderr.contains("hermes approvals list"),
-            "{output:?}"
-        );
+        assert!(output.stderr.contains(told), "{output:?}");
+        assert!(output.stderr.contains(hint), "{output:?}");
     }
 }

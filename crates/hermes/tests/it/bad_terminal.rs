@@ -180,6 +180,27 @@ async fn what_a_model_writes_is_shown_and_never_obeyed() {
 }
 
 #[tokio::test]
+async fn z_writes_nothing_to_a_terminal_that_it_would_obey_and_everything_to_a_pipe() {
+    let words = "start\tof \u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[31mred\u{1b}]52;c;aGk=\u{7} \u{9b}5m\u{202e}\u{8}\u{7f}\r end";
+    for question in [&["-z", "hi"][..], &["chat", "-Q", "-q", "hi"]] {
+        let script = Script::new([Answer::text(words), Answer::text(words)]);
+        let setting = Setting::new(script).await;
+        assert_eq!(setting.run(question).stdout, format!("{words}\n"));
+        let mut terminal = setting.hermes.clone().args(question).spawn_in_terminal();
+        terminal.expect(" end", SOON);
+        let output = terminal.output();
+        for obeyed in ["\u{1b}", "\u{9b}", "\u{202e}", "\u{7}", "\u{8}", "\u{7f}"] {
+            assert!(!output.contains(obeyed), "{obeyed:?} reached the terminal");
+        }
+        assert!(
+            output.contains("red ") && output.contains("start"),
+            "{output}"
+        );
+        assert_eq!(terminal.wait(SOON), Some(0));
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_is_not_utf_8_is_shown_as_far_as_it_is_text() {
     let frame =
         b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"<\xff\xfe\xc3>\"}}]}\n\n";

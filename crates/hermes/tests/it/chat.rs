@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use hermes_testkit::process::Terminal;
 use hermes_testkit::server::{Answer, Script};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::json;
 
 use crate::setting::{Setting, write_config};
@@ -155,4 +157,72 @@ async fn late_steering_is_a_turn_of_its_own_and_the_prompt_waits_for_it() {
     terminal.expect("›", SOON);
     terminal.send("and?\n");
     terminal.expect("third", SOON);
+}
+
+fn signal(terminal: &Terminal, signal: Signal) {
+    let process = Pid::from_raw(i32::try_from(terminal.id()).unwrap()).unwrap();
+    kill_process(process, signal).unwrap();
+}
+
+/// A server that is a program, whose process is written to a file.
+fn add_program(setting: &Setting) -> std::path::PathBuf {
+    let folder = setting.hermes.work_folder();
+    let (script, pid) = (folder.join("server.sh"), folder.join("server.pid"));
+    let text = format!(
+        "echo $$ >{}\nwhile read -r line; do :; done\nsleep 60\n",
+        pid.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    let script = script.to_str().unwrap().to_owned();
+    let added = setting.run(&["mcp", "add", "idle", "--command", "/bin/sh", "--", &script]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    pid
+}
+
+#[tokio::test]
+async fn plain_lines_end_properly_when_somebody_wants_the_program_to_end() {
+    for (wanted, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let setting = Setting::new(Script::new([Answer::text("hello you")])).await;
+        let pid = add_program(&setting);
+        let mut terminal = setting.talk_plainly();
+        terminal.expect("›", SOON);
+        terminal.send("hi\n");
+        terminal.expect("hello you", SOON);
+        terminal.expect("›", SOON);
+        signal(&terminal, wanted);
+        assert_eq!(terminal.wait(SOON), Some(code), "at rest");
+        let server: i32 = std::fs::read_to_string(&pid)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let server = Pid::from_raw(server).unwrap();
+        assert!(test_kill_process(server).is_err(), "its servers have ended");
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_that_is_closed_ends_plain_lines() {
+    let setting = Setting::new(Script::new([])).await;
+    let mut terminal = setting.talk_plainly();
+    terminal.expect("›", SOON);
+    assert_eq!(terminal.hang_up(SOON), Some(129));
+}
+
+#[tokio::test]
+async fn plain_lines_end_in_the_middle_of_a_turn_too() {
+    for (wanted, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let setting = Setting::new(Script::new([Answer::call(
+            "c1",
+            "terminal",
+            json!({"command": "echo started; sleep 60"}),
+        )]))
+        .await;
+        let mut terminal = setting.talk_plainly();
+        terminal.expect("›", SOON);
+        terminal.send("go\n");
+        terminal.expect("│ started", SOON);
+        signal(&terminal, wanted);
+        assert_eq!(terminal.wait(SOON), Some(code));
+    }
 }

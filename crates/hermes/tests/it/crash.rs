@@ -142,8 +142,10 @@ impl<'a> Scene<'a> {
     }
 
     fn background_groups(&self) -> Vec<String> {
-        let folders = std::fs::read_dir(self.setting.hermes.home().join("processes"));
-        let files = folders.into_iter().flatten().flatten();
+        let processes = self.setting.hermes.home().join("processes");
+        let folders = [processes.join("fenced"), processes];
+        let folders = folders.iter().flat_map(std::fs::read_dir);
+        let files = folders.flatten().flatten();
         let files = files.map(|entry| entry.path().join("process"));
         let texts = files.filter_map(|file| std::fs::read_to_string(file).ok());
         texts

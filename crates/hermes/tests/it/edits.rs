@@ -7,6 +7,7 @@ use hermes_testkit::process::{Output, Terminal};
 use hermes_testkit::server::{Answer, Script};
 use serde_json::{Value, json};
 
+use crate::approvals::code_in;
 use crate::setting::Setting;
 
 const SOON: Duration = Duration::from_secs(30);
@@ -116,7 +117,7 @@ async fn plain_lines_and_another_terminal_show_the_same_change() {
     let shown = editing.approvals(&["show", &id]).stdout;
     assert!(shown.contains(r"│ +alias ll='ls -l \x1b[2K'"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
-    editing.approvals(&["allow", &id]);
+    editing.approvals(&["allow", &code_in(&plain)]);
     terminal.expect("that was it", SOON);
     assert!(editing.content().contains("alias ll="));
 }
@@ -138,11 +139,13 @@ async fn what_changed_while_the_question_was_open_is_not_overwritten() {
 #[tokio::test]
 async fn after_kill_9_the_change_is_still_shown_and_an_answer_still_counts() {
     let editing = Editing::new().await;
-    editing.ask().kill_9();
+    let terminal = editing.ask();
+    let code = code_in(&terminal.output());
+    terminal.kill_9();
     let id = editing.id();
     let shown = editing.approvals(&["show", &id]).stdout;
     assert!(shown.contains("│ +alias ll="), "{shown}");
-    editing.approvals(&["allow", &id]);
+    editing.approvals(&["allow", &code]);
     assert_eq!(editing.content(), OLD, "nobody is there to write it");
     let hermes = editing.setting.hermes.clone();
     let mut terminal = hermes.args(["-c", "--plain"]).spawn_in_terminal();
@@ -155,7 +158,8 @@ async fn where_nobody_is_a_start_file_is_left_alone_unless_everything_is_allowed
     for (args, is_written) in [
         (&["chat", "-q", "add an alias"][..], false),
         (&["--yolo", "chat", "-q", "add an alias"], true),
-        (&["-z", "add an alias"], true),
+        (&["-z", "add an alias"], false),
+        (&["--yolo", "-z", "add an alias"], true),
     ] {
         let editing = Editing::new().await;
         let output = editing.setting.run(args);

@@ -13,7 +13,7 @@ use hermes_agent::{
     AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
     SessionStart,
 };
-use hermes_core::{Event, Prefix, ResultStatus, Terminal};
+use hermes_core::{Event, ModeSwitch, Prefix, ResultStatus, Terminal};
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::{Step, World};
 use hermes_tools::{
@@ -146,6 +146,7 @@ impl Stage {
             protected: Vec::new(),
             settings: Vec::new(),
             edit_review: EditReview::default(),
+            fence: hermes_tools::ToolFence::Off,
             file_place: match self.settings.place {
                 CodePlace::Here { .. } => FilePlace::here(),
                 CodePlace::Elsewhere => FilePlace::where_commands_run(vec![self.path(".results")]),
@@ -166,13 +167,16 @@ impl Stage {
             tools,
             checkpoints: None,
             unlisted: Vec::new(),
+            supply: None,
             safety: Safety::default(),
+            references: None,
             subagent_model: None,
         };
         let settings = AgentSettings {
             cwd: self.folder.path().to_owned(),
             results_folder: self.path(".results"),
             consent: ConsentPolicy::Refuse,
+            mode: ModeSwitch::default(),
             is_attended: false,
             limits: Limits::default(),
             nested_context: true,

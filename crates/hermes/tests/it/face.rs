@@ -177,7 +177,7 @@ async fn a_dangerous_command_asks_first_and_hides_nothing() {
     let terminal = open(&setting);
     terminal.send("clean up\r");
     terminal.expect_screen("allow? y once", SOON);
-    terminal.expect_screen("▎   rm -r victim; : \\x1b[2K<U+202E>", SOON);
+    terminal.expect_screen("▎   rm -r victim; : \\u{1b}[2K\\u{202e}", SOON);
     assert!(victim.exists());
     terminal.send("y");
     terminal.expect_screen("gone", SOON);
@@ -268,7 +268,7 @@ async fn the_picker_shows_what_was_said_and_finds_it() {
         assert!(asked.is_success(), "{}", asked.stderr);
     }
     let terminal = open(&setting);
-    terminal.send("/resume\r");
+    terminal.send("/resume --all\r");
     terminal.expect_screen("› buy bread", SOON);
     terminal.expect_screen("\n    Noted.", SOON);
     terminal.send("cellar");

@@ -41,6 +41,7 @@ fn tools(terminal: &Arc<dyn Terminal>, here: &Path) -> Vec<Arc<dyn Tool>> {
         settings: Vec::new(),
         edit_review: EditReview::default(),
         commands: Arc::default(),
+        fence: hermes_tools::ToolFence::Off,
         file_place: FilePlace::where_commands_run(vec![here.join("results")]),
         files: FileLedger::default(),
         web: WebSettings::new(here.join("web")),

@@ -44,6 +44,7 @@ async fn a_server_that_is_away_does_not_keep_anybody_from_working() {
     let setting = Setting::new(Script::new([Answer::text("fine without")])).await;
     let add = ["mcp", "add", "gone", "--url", "http://127.0.0.1:9/mcp"];
     assert_eq!(setting.run(&add).code, Some(0));
+    setting.run(&["config", "set", "mcp_servers.gone.connect_timeout", "1"]);
     let output = setting.run(&["-z", "hi"]);
     assert_eq!(
         (output.stdout.as_str(), output.code),

@@ -1,9 +1,9 @@
 //! `hermes -z` and `hermes chat -q`: what scripts rely on.
 
-use hermes_testkit::server::{Answer, Script, ScriptedServer};
+use hermes_testkit::server::{Answer, NoiseKind, Script, ScriptedServer};
 use serde_json::{Value, json};
 
-use crate::setting::Setting;
+use crate::setting::{Setting, bare};
 
 #[tokio::test]
 async fn z_prints_the_answer_and_nothing_else() {
@@ -83,9 +83,11 @@ async fn json_prints_one_event_a_line() {
         .collect();
     assert_eq!(
         (names.first(), names.last()),
-        (Some(&"turn_started"), Some(&"turn_ended")),
+        (Some(&"session"), Some(&"turn_ended")),
         "{names:?}"
     );
+    let session = events[0]["session"].as_str().unwrap();
+    assert!(setting.run(&["sessions", "show", session]).is_success());
     assert!(
         names.contains(&"call_finished") && names.contains(&"text"),
         "{names:?}"
@@ -297,6 +299,94 @@ async fn tokens_of_ours_are_not_in_the_environment_of_commands() {
     );
 }
 
+/// Most servers that call themselves compatible have chat completions and nothing else.
+#[tokio::test]
+async fn openai_base_url_works_with_servers_that_have_chat_completions_only() {
+    for key in [Some("sk-x-0123456789abcdef"), None] {
+        let script = Script::always(Answer::text("from chat")).without("/responses");
+        let server = ScriptedServer::start(script).await;
+        let hermes = bare().env("OPENAI_BASE_URL", server.url());
+        let hermes = match key {
+            Some(key) => hermes.env("OPENAI_API_KEY", key),
+            None => hermes,
+        };
+        let asked = || {
+            let requests = server.requests();
+            let posts = requests.iter().filter(|request| request.method == "POST");
+            posts
+                .map(|request| request.route().to_owned())
+                .collect::<Vec<_>>()
+        };
+        let ask = |flags: &[&str]| {
+            let output = hermes.clone().args(flags.iter().copied()).run();
+            assert_eq!(output.stdout, "from chat\n", "{output:?}");
+        };
+        ask(&["-m", "tiny", "-z", "hi"]);
+        ask(&["-m", "tiny", "-z", "hi"]);
+        let routes = asked();
+        let chats = routes
+            .iter()
+            .filter(|route| *route == "/v1/chat/completions");
+        assert_eq!(chats.count(), 2, "{routes:?}");
+        assert!(
+            routes.len() <= 3,
+            "the other wire is tried once: {routes:?}"
+        );
+        // The provider may be named as well, and the only model need not.
+        ask(&["--provider", "openai", "-m", "tiny", "-z", "hi"]);
+        ask(&["--provider", "custom", "-m", "tiny", "-z", "hi"]);
+        let from_environment = hermes.clone().env("HERMES_INFERENCE_PROVIDER", "custom");
+        let output = from_environment.args(["-z", "hi"]).run();
+        assert_eq!(output.stdout, "from chat\n", "{output:?}");
+        assert_eq!(server.requests().last().unwrap().json["model"], "scripted");
+        let sent = server
+            .requests()
+            .last()
+            .unwrap()
+            .header("authorization")
+            .map(str::to_owned);
+        assert_eq!(sent, key.map(|key| format!("Bearer {key}")));
+    }
+}
+
+#[tokio::test]
+async fn short_names_are_understood_and_unknown_providers_are_not() {
+    let server = ScriptedServer::start(Script::always(Answer::text("hi"))).await;
+    let hermes = bare()
+        .env("OPENROUTER_BASE_URL", server.url())
+        .env("OPENROUTER_API_KEY", "sk-or-0123456789abcdef");
+    let ask = |model: &str| hermes.clone().args(["-m", model, "-z", "hi"]).run();
+    assert_eq!(ask("sonnet").stdout, "hi\n");
+    let asked = server.requests().last().unwrap().json["model"].clone();
+    assert_eq!(asked, "anthropic/claude-sonnet-4.6");
+    assert_eq!(ask("somebody/some-model:free").stdout, "hi\n");
+    for settings in ["", "model:\n  provider: openrouter\n"] {
+        std::fs::write(hermes.home().join("config.yaml"), settings).unwrap();
+        let output = ask("nosuch:model");
+        assert_ne!(output.code, Some(0), "{output:?}");
+        assert!(
+            output.stderr.contains("unknown model provider `nosuch`"),
+            "{output:?}"
+        );
+    }
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_of_several_models_asks_for_a_choice() {
+    let script = Script::always(Answer::text("hi")).model("one").model("two");
+    let server = ScriptedServer::start(script).await;
+    let hermes = bare()
+        .env("CUSTOM_BASE_URL", server.url())
+        .args(["-z", "hi"]);
+    let output = hermes.run();
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(
+        output.stderr.contains("choose one with -m: one, two"),
+        "{output:?}"
+    );
+}
+
 /// A file of Hermes Agent may name one fallback in the older form, and where its key is kept instead of the key.
 #[tokio::test]
 async fn the_older_form_of_a_fallback_answers_too() {
@@ -318,5 +408,110 @@ async fn the_older_form_of_a_fallback_answers_too() {
     assert_eq!(
         requests[0].header("authorization"),
         Some("Bearer sk-second-0123456789abcdef")
+    );
+}
+
+fn events(stdout: &str) -> Vec<Value> {
+    // As a reader splits them that takes every line end of Unicode for one.
+    let is_line_end = |c: char| {
+        matches!(
+            c,
+            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    let lines = stdout
+        .strip_suffix('\n')
+        .expect("a whole line")
+        .split(is_line_end);
+    lines
+        .map(|line| match serde_json::from_str(line) {
+            Ok(event @ Value::Object(_)) => event,
+            other => panic!("{line:?} is {other:?}"),
+        })
+        .collect()
+}
+
+fn said(events: &[Value]) -> String {
+    let is_text = |event: &&Value| event["event"] == "text";
+    let texts = events.iter().filter(is_text);
+    texts.filter_map(|event| event["text"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn json_hides_keys_as_models_are_shown_none() {
+    let body = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAAB\n".repeat(12);
+    let key =
+        format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{body}-----END OPENSSH PRIVATE KEY-----\n");
+    let write = json!({"path": "id", "content": &key});
+    // One line at a time, as a slow program prints them.
+    let print = json!({"command": "while read -r line; do echo \"$line\"; sleep 0.02; done < id"});
+    let setting = Setting::new(Script::new([
+        Answer::call("c1", "write_file", write),
+        Answer::call("c2", "terminal", print),
+        Answer::text(format!("it is\n{key}and sk-ant-api03-abcdefghijklmnop")).pieces(40),
+    ]))
+    .await;
+    let output = setting.run(&["--json", "-z", "go"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(!output.stdout.contains("b3BlbnNzaC1r"), "{}", output.stdout);
+    assert!(
+        !output.stdout.contains("abcdefghijklmnop"),
+        "{}",
+        output.stdout
+    );
+    let events = events(&output.stdout);
+    let expected = "it is\n-----BEGIN OPENSSH PRIVATE KEY-----\n[key-hidden-by-hermes]\n-----END OPENSSH PRIVATE KEY-----\nand [key-hidden-by-hermes]";
+    assert_eq!(said(&events), expected);
+    assert!(events.iter().any(|event| event["event"] == "call_progress"));
+}
+
+#[tokio::test]
+async fn json_is_one_object_a_line_whatever_the_model_writes() {
+    let odd = "a\u{85}b\u{2028}c\u{2029}d\u{b}e\u{c}f\r\ng\u{0}h\u{1b}[2J\u{9b}31m\u{7f}\u{fffe}\u{10ffff}\"\\ {\"event\": 1}\n\n";
+    // A half of a character that is written in two.
+    let half = br#"data: {"choices":[{"index":0,"delta":{"content":"<\ud83d>"}}]}"#;
+    let frame = [&half[..], b"\n\n"].concat();
+    let call = json!({"command": "printf '\\302\\205 \\342\\200\\250 \\377 \\001 \\033[2J\\n'"});
+    for question in [&["--json", "-z", "go"][..], &["chat", "--json", "-q", "go"]] {
+        let noise = NoiseKind::Bytes(frame.clone());
+        let setting = Setting::new(Script::new([
+            Answer::call("c1", "terminal", call.clone()),
+            Answer::text(odd).pieces(3).noise_after(1, noise),
+        ]))
+        .await;
+        let output = setting.run(question);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        let said = said(&events(&output.stdout));
+        assert_eq!(said.replace("<\u{fffd}>", ""), odd, "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_is_shown_at_a_pace_and_its_result_is_whole() {
+    let flood = json!({"command": "yes flood | head -n 20000000; echo the end"});
+    let setting = Setting::new(Script::new([
+        Answer::call("c1", "terminal", flood),
+        Answer::text("done"),
+    ]))
+    .await;
+    let output = setting.run(&["--json", "-z", "go"]);
+    let events = events(&output.stdout);
+    let finished = events
+        .iter()
+        .find(|event| event["event"] == "call_finished");
+    let finished = finished.expect("a result");
+    let text = finished["text"].as_str().unwrap();
+    assert!(
+        text.contains("the end") && text.contains("left out"),
+        "{text}"
+    );
+    let updates = events
+        .iter()
+        .filter(|event| event["event"] == "call_progress");
+    let most = finished["elapsed_ms"].as_u64().unwrap() / 50 + 2;
+    let updates = updates.count() as u64;
+    assert!(
+        (1..=most).contains(&updates),
+        "{updates} updates, {most} allowed"
     );
 }

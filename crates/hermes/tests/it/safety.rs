@@ -25,13 +25,14 @@ async fn setting(rest: &[&str], more: &str) -> (Setting, PathBuf) {
 }
 
 #[tokio::test]
-async fn by_default_a_model_judges_and_is_believed_only_when_it_is_clear() {
+async fn a_model_that_judges_is_believed_only_when_it_is_clear() {
     for (opinion, is_run) in [
         ("APPROVE", true),
         ("DENY", false),
         ("Sure, go ahead", false),
     ] {
-        let (setting, victim) = setting(&[opinion, "done"], "").await;
+        let smart = "approvals:\n  mode: smart\n";
+        let (setting, victim) = setting(&[opinion, "done"], smart).await;
         let output = setting.run(&["chat", "-q", "clean up"]);
         assert_eq!(output.code, Some(0), "{output:?}");
         assert_eq!(!victim.exists(), is_run, "{opinion}");
@@ -41,9 +42,53 @@ async fn by_default_a_model_judges_and_is_believed_only_when_it_is_clear() {
 }
 
 #[tokio::test]
+async fn where_nobody_is_nothing_that_needs_consent_runs_unless_the_user_said_so() {
+    let headless = "approvals:\n  headless: allow\n";
+    for (args, more, is_run) in [
+        (&["-z", "clean up"][..], "", false),
+        (&["chat", "-q", "clean up"][..], "", false),
+        (&["chat", "-Q", "-q", "clean up"][..], "", false),
+        (&["--json", "-z", "clean up"][..], "", false),
+        (
+            &["-z", "clean up"][..],
+            "approvals:\n  headless: perhaps\n",
+            false,
+        ),
+        (&["-z", "clean up"][..], headless, true),
+        (&["chat", "-q", "clean up"][..], headless, true),
+        (&["--yolo", "-z", "clean up"][..], "", true),
+    ] {
+        let (setting, victim) = setting(&["done"], more).await;
+        let output = setting.run(args);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        assert_eq!(!victim.exists(), is_run, "{args:?} {more}");
+        let requests = setting.server.requests();
+        assert_eq!(requests.len(), 2, "no model judges by default");
+        let last = requests[1].json.to_string();
+        assert_eq!(
+            last.contains("approvals.headless: allow"),
+            !is_run,
+            "{last}"
+        );
+        let told = output.stderr.matches("note: 1 call was not run").count();
+        assert_eq!(told, usize::from(!is_run), "{args:?}: {output:?}");
+        assert!(is_run || output.stderr.contains("--yolo"), "{output:?}");
+    }
+}
+
+#[tokio::test]
 async fn always_is_written_to_the_settings_and_holds_in_the_next_session() {
     let manual = "approvals:\n  mode: manual\n";
-    let (first, victim) = setting(&["gone"], manual).await;
+    let again = [
+        deletes(),
+        Answer::text("gone"),
+        deletes(),
+        Answer::text("pity"),
+    ];
+    let script = [deletes(), Answer::text("gone")].into_iter().chain(again);
+    let first = Setting::with(Script::new(script), manual).await;
+    let victim = first.hermes.work_folder().join("victim");
+    std::fs::create_dir(&victim).unwrap();
     let mut terminal = first.talk_plainly();
     terminal.expect("›", SOON);
     terminal.send("clean up\n");
@@ -54,14 +99,36 @@ async fn always_is_written_to_the_settings_and_holds_in_the_next_session() {
     let config = first.hermes.home().join("config.yaml");
     let written = std::fs::read_to_string(config).unwrap();
     assert!(written.starts_with("# written by hand"), "{written}");
-    assert!(written.contains("command_allowlist"), "{written}");
+    let folder = first.hermes.work_folder().canonicalize().unwrap();
+    for part in [
+        "allow:",
+        "pattern: rm -r victim",
+        &format!("folder: {}", folder.display()),
+    ] {
+        assert!(written.contains(part), "{part}: {written}");
+    }
 
-    let allowed = written.split_once("command_allowlist").unwrap().1;
-    let more = format!("{manual}command_allowlist{allowed}");
-    let (second, victim) = setting(&["gone"], &more).await;
-    let output = second.run(&["chat", "-q", "clean up"]);
+    std::fs::create_dir(&victim).unwrap();
+    let output = first.run(&["chat", "-q", "clean up"]);
     assert_eq!(output.code, Some(0), "{output:?}");
     assert!(!victim.exists(), "nobody had to be asked");
+
+    // The same line in another folder is another matter.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let victim = elsewhere.path().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    let hermes = first.hermes.clone().current_folder(elsewhere.path());
+    let output = hermes.args(["-z", "clean up"]).run();
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(victim.exists());
+}
+
+#[tokio::test]
+async fn an_entry_of_the_list_without_a_folder_is_said_to_be_wrong() {
+    let (setting, _) = setting(&["gone"], "approvals:\n  allow: ['rm *']\n").await;
+    let output = setting.run(&["-z", "clean up"]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.stderr.contains("`approvals.allow`"), "{output:?}");
 }
 
 #[tokio::test]
@@ -132,7 +199,8 @@ async fn keys_of_hermes_reach_no_model_by_file_or_by_command() {
             Answer::call("c4", "read_file", json!({"path": "../home/config.yaml"})),
             Answer::text("done"),
         ]),
-        "",
+        // Behind a fence, nothing prints them at all.
+        "terminal:\n  sandbox: 'off'\n",
     )
     .await;
     let home = setting.hermes.home();

@@ -161,6 +161,7 @@ impl Torture {
     fn job_command(&self, job: usize) -> Hermes {
         self.hermes.clone().current_folder(self.folder(job)).args([
             "--json",
+            "--yolo",
             "-z",
             &format!("job {job}, please"),
         ])

@@ -269,6 +269,7 @@ mod tests {
         let shown = ToolResult::new(&second, ResultStatus::Ok, "seen").with_images(vec![picture]);
         let reply = Message {
             role: Role::Assistant,
+            origin: None,
             parts: vec![
                 Part::Reasoning(Reasoning {
                     text: "hm".into(),

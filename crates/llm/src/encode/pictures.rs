@@ -99,6 +99,7 @@ fn as_sent<'a>(
     });
     Cow::Owned(Message {
         role: message.role,
+        origin: None,
         parts: parts.collect(),
     })
 }
@@ -210,6 +211,7 @@ mod tests {
         let messages = [
             Message {
                 role: Role::User,
+                origin: None,
                 parts: vec![Part::text("look"), Part::Image(image())],
             },
             result("a.png", vec![image(), image()]),

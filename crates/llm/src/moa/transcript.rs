@@ -95,10 +95,12 @@ mod tests {
         let messages = [
             Message {
                 role: Role::User,
+                origin: None,
                 parts: vec![Part::text("look"), Part::Image(image.clone())],
             },
             Message {
                 role: Role::Assistant,
+                origin: None,
                 parts: vec![
                     Part::Reasoning(Reasoning::default()),
                     Part::text("I look"),

@@ -44,6 +44,7 @@ fn looked(first: Vec<Media>, second: Vec<Media>) -> Vec<Message> {
         Message::user("look"),
         Message {
             role: Role::Assistant,
+            origin: None,
             parts: vec![Part::ToolCall(one), Part::ToolCall(two)],
         },
     ];

@@ -37,6 +37,7 @@ fn conversation(maker: &str) -> Vec<Message> {
         |call: &ToolCall| Message::result(ToolResult::new(call, ResultStatus::Ok, "contents"));
     let reply = Message {
         role: Role::Assistant,
+        origin: None,
         parts: vec![
             Part::Reasoning(Reasoning {
                 text: "hm".into(),

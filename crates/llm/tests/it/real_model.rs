@@ -73,6 +73,7 @@ async fn a_real_model_that_cannot_see_answers_without_the_picture() {
     for (protocol, client) in clients() {
         let look = Message {
             role: Role::User,
+            origin: None,
             parts: vec![
                 Part::text("Say hello to Ada in one short sentence."),
                 Part::Image(Media {

@@ -11,7 +11,7 @@ use hermes_core::{
 use hermes_core::{Model as _, Part};
 use hermes_llm::{KeyLedger, KeyRefusal, ModelSettings, Protocol};
 use hermes_testkit::contract::model::{Told, tell, tell_in};
-use hermes_testkit::server::{Answer, Finish, Request, Script, ScriptedServer};
+use hermes_testkit::server::{Answer, Finish, NoiseKind, Request, Script, ScriptedServer};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -261,6 +261,7 @@ async fn a_refused_signature_is_dropped_and_the_request_repeated() {
     let server = serve([refused, Answer::text("hi")]).await;
     let signed = Message {
         role: Role::Assistant,
+        origin: None,
         parts: vec![
             Part::Reasoning(Reasoning {
                 text: "hm".into(),
@@ -403,4 +404,67 @@ async fn a_ledger_says_which_keys_rest_and_is_told_which_are_refused() {
     assert_eq!(refusal.kind, ModelErrorKind::Auth);
     assert_eq!(refusal.rest, Duration::from_secs(300));
     assert_eq!(refusal.message, "no such key: *** (HTTP status 401)");
+}
+
+#[tokio::test]
+async fn a_provider_that_says_how_long_is_asked_as_often_as_that_takes() {
+    let limited = |status| refusal(status, "slow down").header("retry-after-ms", "20");
+    let busy = [429, 503, 429, 529, 503, 429].map(limited);
+    let server = serve(busy.into_iter().chain([Answer::text("hi")])).await;
+    let told = tell(&client(&settings(choice(&server, CHAT, "m"))), &hello()).await;
+    assert_eq!(text(&told), "hi");
+    assert_eq!(server.requests().len(), 7);
+}
+
+#[tokio::test]
+async fn waits_add_up_to_what_the_settings_allow() {
+    let limited = refusal(429, "slow down").header("retry-after-ms", "150");
+    let server = serve([limited]).await;
+    let mut settings = settings(choice(&server, CHAT, "m"));
+    settings.retry_max = Some(Duration::from_millis(400));
+    let told = tell(&client(&settings), &hello()).await;
+    let error = told.end.unwrap_err();
+    assert!(error.message.starts_with("asks to wait"), "{error}");
+    assert!(error.hint.contains("agent.retry_minutes"), "{}", error.hint);
+    assert_eq!((server.requests().len(), told.notices.len()), (3, 2));
+}
+
+#[tokio::test]
+async fn who_says_nothing_is_not_asked_again_and_a_fallback_is() {
+    let silent = Answer::text("late").headers_delay(Duration::from_secs(60));
+    let server = ScriptedServer::start(Script::always(silent)).await;
+    let told = tell(&client(&settings(choice(&server, CHAT, "m"))), &hello()).await;
+    let error = told.end.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Network);
+    assert!(
+        error.message.contains("no answer began within 0.4 s"),
+        "{error}"
+    );
+    assert!(
+        error.hint.contains("agent.first_token_timeout"),
+        "{}",
+        error.hint
+    );
+    assert_eq!(server.requests().len(), 1);
+    let second = serve([Answer::text("hi")]).await;
+    let told = tell(&client(&with_fallback(&server, &second)), &hello()).await;
+    assert_eq!(text(&told), "hi");
+}
+
+/// A server that sends nothing but signs of life is as good as silent.
+#[tokio::test]
+async fn comments_and_pings_are_no_answer() {
+    let ping = || NoiseKind::Raw("event: ping\ndata: {\"type\": \"ping\"}\n\n".into());
+    let comment = || NoiseKind::Comment("still here".into());
+    for kind in [&ping as &dyn Fn() -> NoiseKind, &comment] {
+        let answer = (0..200).fold(Answer::text("late"), |answer, _| {
+            answer.noise_after(0, kind())
+        });
+        let answer = answer.chunk_delay(Duration::from_millis(20));
+        let server = ScriptedServer::start(Script::always(answer)).await;
+        let told = tell(&client(&settings(choice(&server, CHAT, "m"))), &hello()).await;
+        let error = told.end.unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Silent, "{error}");
+        assert_eq!(server.requests().len(), 1);
+    }
 }

@@ -111,6 +111,7 @@ async fn the_output_limit_is_the_users() {
 async fn pictures_reach_every_wire() {
     let picture = |source| Message {
         role: Role::User,
+        origin: None,
         parts: vec![
             Part::text("look"),
             Part::Image(Media {

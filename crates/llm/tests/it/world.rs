@@ -53,6 +53,7 @@ pub(crate) fn settings(choice: ModelChoice) -> ModelSettings {
         deadlines: DeadlineSettings {
             connect: millis(1000),
             first_byte: millis(400),
+            first_token: None,
             idle: millis(150),
             total: millis(10_000),
         },

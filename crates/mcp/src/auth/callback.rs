@@ -8,7 +8,7 @@ use reqwest::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::login::{LoginError, Resource};
 use super::store::Store;
@@ -18,6 +18,7 @@ use crate::settings::{OAuthSettings, ServerSettings};
 /// A browser sends its request at once, or it only keeps a connection in stock.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const PAGE_TIMEOUT: Duration = Duration::from_secs(5);
+const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// Longer than the longest code and state; a head beyond it is not read.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 
@@ -75,7 +76,7 @@ impl Callback {
         &self.redirect_uri
     }
 
-    /// Waits for a browser to come back. Cancel-safe.
+    /// Waits for a browser to come back, for ever: whoever waits has a deadline. Cancel-safe.
     pub async fn returned(&mut self) -> Returned {
         loop {
             tokio::select! {
@@ -83,6 +84,8 @@ impl Callback {
                     self.reading.spawn(read(connection));
                 }
                 Some(Ok(Some(returned))) = self.reading.join_next() => return returned,
+                // The machine is out of descriptors, perhaps; nobody is being read.
+                else => sleep(ACCEPT_AGAIN_AFTER).await,
             }
         }
     }

@@ -4,10 +4,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hermes_core::{Ask, Response, Wanted};
 use tokio::sync::Mutex;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::callback::{Callback, CallbackError};
 use super::keeper::Keeper;
@@ -15,6 +16,9 @@ use super::login::{Login, LoginError};
 use crate::client::McpPorts;
 use crate::in_flight::Call;
 use crate::settings::{OAuthSettings, ServerSettings};
+
+/// How often we look for a login that somebody makes elsewhere.
+const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) struct StepUp {
     settings: Arc<ServerSettings>,
@@ -69,6 +73,16 @@ impl StepUp {
         self.log_in(&[], message.to_owned(), call).await
     }
 
+    /// Waits until a login that was made elsewhere allows all of this.
+    pub(crate) async fn granted_elsewhere(&self, scopes: &[String]) {
+        loop {
+            sleep(LOOK).await;
+            if self.keeper.allows(scopes).await {
+                return;
+            }
+        }
+    }
+
     async fn log_in(&self, scopes: &[String], message: String, call: &Call) -> Result<(), String> {
         // However long a person takes, the server is not to blame.
         let _waiting = call.is_asked();
@@ -79,9 +93,11 @@ impl StepUp {
         let ask = self.question(&login, message);
         let returned = finished(&login, callback);
         tokio::pin!(returned);
+        // Whoever shows the question keeps the time too, but a call must end where nobody does.
+        let asked = timeout(self.oauth.login_timeout, call.ask(ask));
         let logged_in = tokio::select! {
             logged_in = &mut returned => Some(logged_in),
-            response = call.ask(ask) => match response {
+            response = asked => match response.unwrap_or(Response::Cancelled) {
                 Response::Accepted { .. } => timeout(self.oauth.login_timeout, returned).await.ok(),
                 Response::Declined { reason } => {
                     return Err(reason.unwrap_or_else(|| "the person declined".to_owned()));

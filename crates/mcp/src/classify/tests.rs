@@ -11,10 +11,10 @@ fn is_session_lost(message: &str) -> bool {
     let reported = Failure::Reported {
         text: message.to_owned(),
     };
-    let lost = classify(&rpc(message), SessionUse::Session) == Class::SessionLost;
+    let lost = classify(&rpc(message), SessionUse::Session) == Class::SessionDoubted;
     assert_eq!(
         lost,
-        classify(&reported, SessionUse::Session) == Class::SessionLost,
+        classify(&reported, SessionUse::Session) == Class::SessionDoubted,
         "an error and a reported error with the text {message:?} differ"
     );
     lost
@@ -99,9 +99,13 @@ fn a_long_text_that_mentions_an_expired_session_is_an_answer() {
 }
 
 #[test]
-fn without_a_session_no_text_means_a_lost_one() {
-    let failure = rpc("Session not found");
-    assert_eq!(classify(&failure, SessionUse::Sessionless), Class::Answered);
+fn without_a_session_only_the_texts_of_the_first_reports_mean_a_lost_one() {
+    let class = |text| classify(&rpc(text), SessionUse::Sessionless);
+    assert_eq!(class("Session not found"), Class::SessionLost);
+    let report = "Invalid params: Invalid or expired session";
+    assert_eq!(class(report), Class::SessionLost);
+    assert_eq!(class("Unknown session: abc"), Class::Answered);
+    assert_eq!(class("browser session not found"), Class::Answered);
 }
 
 fn http(status: u16, body: &str) -> HttpAnswer {
@@ -138,8 +142,50 @@ fn every_shape_of_a_lost_session_seen_in_the_wild_is_recognised() {
         http(503, "no such session on this node"),
         with_rpc(500, -32603, "Session not found"),
     ] {
+        let class = class_of(answer.clone());
+        let is_known = matches!(class, Class::SessionLost | Class::SessionDoubted);
+        assert!(is_known, "{answer:?}: {class:?}");
+    }
+}
+
+#[test]
+fn only_the_status_of_the_protocol_and_a_good_credential_need_no_ping() {
+    let with_rpc = |status, message: &str| HttpAnswer {
+        rpc: Some((-32602, message.to_owned())),
+        ..http(status, "")
+    };
+    for answer in [http(404, ""), http(410, "gone"), http(401, "")] {
         assert_eq!(class_of(answer.clone()), Class::SessionLost, "{answer:?}");
     }
+    for answer in [
+        with_rpc(404, "no such row"),
+        with_rpc(400, "browser session not found"),
+        with_rpc(500, "Session not found"),
+        http(503, "no such session on this node"),
+    ] {
+        let class = class_of(answer.clone());
+        assert_eq!(class, Class::SessionDoubted, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_bare_401_is_about_credentials_that_are_refused_without_a_session_too() {
+    let refused = HttpAnswer {
+        credentials: Credentials::Refused,
+        ..http(401, "session not found")
+    };
+    assert_eq!(class_of(refused), Class::Auth);
+}
+
+#[test]
+fn what_is_not_about_the_session_is_what_its_status_says() {
+    let otherwise = |status| classify_beside_session(&Failure::Http(http(status, "session")));
+    assert_eq!(otherwise(400), Class::Answered);
+    assert_eq!(otherwise(503), Class::OutcomeUnknown);
+    assert_eq!(
+        classify_beside_session(&rpc("session expired")),
+        Class::Answered
+    );
 }
 
 #[test]
@@ -147,10 +193,15 @@ fn the_same_answers_to_a_request_without_a_session_are_not_lost_sessions() {
     for status in [400, 401, 404, 409, 410, 503] {
         let answer = HttpAnswer {
             session_sent: false,
-            ..http(status, "session not found")
+            ..http(status, "no valid session")
         };
         assert_ne!(class_of(answer), Class::SessionLost, "{status}");
     }
+    let report = HttpAnswer {
+        session_sent: false,
+        ..http(400, "Invalid or expired session")
+    };
+    assert_eq!(class_of(report), Class::SessionLost, "the first report");
 }
 
 #[test]

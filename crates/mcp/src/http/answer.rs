@@ -9,7 +9,8 @@ use rmcp::transport::streamable_http_client::StreamableHttpPostResponse;
 
 use super::HttpFailure;
 use super::retry_after::retry_after;
-use crate::failure::{Failure, HttpAnswer};
+use crate::failure::{Credentials, Failure, HttpAnswer};
+use crate::listed::mended;
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
@@ -73,6 +74,7 @@ pub(super) async fn refusal(mut response: Response, session_sent: bool) -> HttpA
     HttpAnswer {
         status,
         session_sent,
+        credentials: Credentials::default(),
         challenge,
         retry_after,
         rpc: rpc_error(&body),
@@ -97,7 +99,7 @@ fn error_data(body: &str) -> Option<serde_json::Value> {
 /// Reads a JSON answer to the end.
 pub(super) async fn json_message(response: Response) -> Result<ServerJsonRpcMessage, HttpFailure> {
     let body = body(response).await?;
-    serde_json::from_slice(&body).map_err(|error| {
+    serde_json::from_slice(&mended(&body)).map_err(|error| {
         HttpFailure(Failure::Unreadable {
             cause: format!("its answer is not an MCP message: {error}"),
         })

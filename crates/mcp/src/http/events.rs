@@ -1,5 +1,6 @@
 //! Event streams: bounded events, and errors correlated to the request whose answer the stream is.
 
+use std::borrow::Cow;
 use std::future::ready;
 
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use serde::de::IgnoredAny;
 use sse_stream::{Sse, SseStream};
 
 use super::answer::{correlate, is_same};
+use crate::listed::mended;
 use crate::message;
 
 pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -34,7 +36,7 @@ fn bounded(
             Some(chunk) if event_bytes.add(&chunk) <= event_bytes_max => {
                 Ok(Some((chunk, (response, event_bytes))))
             }
-            Some(_) => Err(StreamError::TooLarge(event_bytes_max >> 20)),
+            Some(_) => Err(StreamError::TooLarge(event_bytes_max)),
         }
     })
 }
@@ -45,7 +47,7 @@ pub(super) fn answering(events: Events, request: RequestId) -> Events {
     let answer = move |event| {
         ready(match event {
             Ok(event) if is_stray(&event, &request) => None,
-            Ok(event) => Some(Ok(correlated(event, &request))),
+            Ok(event) => Some(Ok(correlated(readable(event), &request))),
             Err(error) => Some(match too_large(&error) {
                 Some(cause) => refused(&request, cause).ok_or(error),
                 None => Err(error),
@@ -86,6 +88,15 @@ fn refused(request: &RequestId, cause: String) -> Option<Sse> {
     Some(Sse::default().data(data))
 }
 
+/// Makes a list of tools readable that is not quite right.
+fn readable(mut event: Sse) -> Sse {
+    let mended = event.data.as_deref().map(|data| mended(data.as_bytes()));
+    if let Some(Cow::Owned(mended)) = mended {
+        event.data = String::from_utf8(mended).ok();
+    }
+    event
+}
+
 fn correlated(mut event: Sse, request: &RequestId) -> Sse {
     let data = event
         .data
@@ -105,7 +116,7 @@ fn correlated(mut event: Sse, request: &RequestId) -> Sse {
 enum StreamError {
     #[error("the stream broke: {0}")]
     Cut(reqwest::Error),
-    #[error("its answer is larger than {0} MiB")]
+    #[error("{}", message::too_large(*.0))]
     TooLarge(usize),
 }
 

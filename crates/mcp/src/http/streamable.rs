@@ -17,7 +17,7 @@ use super::answer::{
 };
 use super::events::{Events, answering, events};
 use super::{HttpClient, HttpFailure};
-use crate::failure::Failure;
+use crate::failure::{Credentials, Failure, HttpAnswer};
 
 const SESSION_ID: &str = "mcp-session-id";
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -64,7 +64,10 @@ impl HttpClient {
         let request = request.header(CONTENT_TYPE, JSON).body(body);
         let response = self.send(request, session.is_some()).await?;
         if !response.status().is_success() {
-            let answer = refusal(response, session.is_some()).await;
+            let mut answer = refusal(response, session.is_some()).await;
+            if is_bare_refusal(&answer) && !self.accepts_credentials(&uri).await {
+                answer.credentials = Credentials::Refused;
+            }
             return match discover_refused(&message, &answer) {
                 Some(response) => Ok(response),
                 None => Err(HttpFailure(Failure::Http(answer)).into()),
@@ -130,6 +133,11 @@ impl HttpClient {
             Err(_) => Err(StreamableHttpError::ServerDoesNotSupportSse),
         }
     }
+}
+
+/// Returns whether a refusal may be about our credentials or about our session, and does not say which.
+fn is_bare_refusal(answer: &HttpAnswer) -> bool {
+    answer.status == 401 && answer.challenge.is_none() && answer.session_sent
 }
 
 fn new_session(response: &Response) -> Option<String> {

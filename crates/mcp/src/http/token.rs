@@ -1,11 +1,19 @@
 //! The token of a request, and the one to try after the server refused it.
 
+use std::time::Duration;
+
 use hermes_core::Secret;
 use http::StatusCode;
-use http::header::WWW_AUTHENTICATE;
+use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use reqwest::{RequestBuilder, Response};
+use serde_json::json;
+use tokio::time::timeout;
 
+use super::streamable::{Headers, JSON};
 use super::{HttpClient, HttpFailure};
+
+/// For an answer that only says whether credentials are good.
+const CREDENTIALS_WAIT: Duration = Duration::from_secs(5);
 
 impl HttpClient {
     /// Sends a request, with a token if the server wants one; once more, with another, if it was refused for it.
@@ -23,7 +31,7 @@ impl HttpClient {
         let again = request.try_clone();
         let response = request.bearer_auth(token.expose()).send().await?;
         match again {
-            Some(again) if self.is_about_token(&response, &token, session_sent) => {
+            Some(again) if self.is_about_token(&response, &token, session_sent).await => {
                 let another = keeper.another(token).await.map_err(HttpFailure)?;
                 Ok(again.bearer_auth(another.expose()).send().await?)
             }
@@ -32,13 +40,46 @@ impl HttpClient {
     }
 
     /// Returns whether the server refused the token, and not something else.
-    fn is_about_token(&self, response: &Response, token: &Secret, session_sent: bool) -> bool {
+    async fn is_about_token(
+        &self,
+        response: &Response,
+        token: &Secret,
+        session_sent: bool,
+    ) -> bool {
         if response.status() != StatusCode::UNAUTHORIZED {
             return false;
         }
-        // Without a challenge it may be the session that is gone: a new one is tried before a new token.
+        // Without a challenge it may be the session that is gone: a new one is tried before a new token, if the token
+        // is good without a session.
         let has_challenge = response.headers().contains_key(WWW_AUTHENTICATE);
         let trusts = |keeper: &crate::auth::Keeper| keeper.trusts(token, self.reporter.epoch());
-        has_challenge || !session_sent || !self.tokens.as_deref().is_some_and(trusts)
+        has_challenge
+            || !session_sent
+            || !self.tokens.as_deref().is_some_and(trusts)
+            || !self.accepts(response.url().as_str(), Some(token)).await
+    }
+
+    /// Asks a server for something harmless without a session, and returns whether it takes our credentials.
+    pub(super) async fn accepts_credentials(&self, url: &str) -> bool {
+        match &self.tokens {
+            None => self.accepts(url, None).await,
+            // A token that was refused has been looked at already, and perhaps renewed.
+            Some(_) => true,
+        }
+    }
+
+    async fn accepts(&self, url: &str, token: Option<&Secret>) -> bool {
+        let ping = json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" });
+        let request = self.dressed(self.client.post(url), None, Headers::new());
+        let request = request.header(CONTENT_TYPE, JSON).body(ping.to_string());
+        let request = match token {
+            Some(token) => request.bearer_auth(token.expose()),
+            None => request,
+        };
+        // One that cannot be asked has not refused them.
+        match timeout(CREDENTIALS_WAIT, request.send()).await {
+            Ok(Ok(response)) => response.status() != StatusCode::UNAUTHORIZED,
+            Ok(Err(_)) | Err(_) => true,
+        }
     }
 }

@@ -77,7 +77,11 @@ impl Conversation {
             RemoteRole::Assistant => Role::Assistant,
         };
         if !parts.is_empty() {
-            self.messages.push(Message { role, parts });
+            self.messages.push(Message {
+                role,
+                origin: None,
+                parts,
+            });
         }
         Ok(())
     }

@@ -116,8 +116,9 @@ impl ServedTool {
                 "Lists the questions of the agent that wait for somebody's permission."
             }
             PermissionsRespond => {
-                "Answers a question that permissions_list_open lists; the first answer is final. allow-always allows the \
-                 same again for the rest of its conversation."
+                "Answers a question that permissions_list_open lists, with the code that stands there; the first answer is \
+                 final. allow-always allows the same, or one of its patterns, for the rest of its conversation in its \
+                 folder."
             }
         }
     }
@@ -156,7 +157,10 @@ impl ServedTool {
             PermissionsListOpen => json!({}),
             PermissionsRespond => json!({
                 "id": {"type": "string", "description": "The id of the question"},
+                "code": {"type": "string", "description": "The code of the question"},
                 "decision": {"type": "string", "enum": DECISIONS},
+                "pattern": {"type": "string", "description": "With allow-always: one of the question's patterns"},
+                "reason": {"type": "string", "description": "With deny: what the agent is told to do instead"},
             }),
         }
     }
@@ -166,7 +170,7 @@ impl ServedTool {
             ConversationGet | MessagesRead => &["session_key"],
             AttachmentsFetch => &["session_key", "message_id"],
             MessagesSend => &["target", "message"],
-            PermissionsRespond => &["id", "decision"],
+            PermissionsRespond => &["id", "code", "decision"],
             ConversationsList | EventsPoll | EventsWait | ChannelsList | PermissionsListOpen => &[],
         }
     }

@@ -1,8 +1,11 @@
 //! What waits for a person's consent: shown, and answered.
 
+use hermes_core::exact::exact;
 use hermes_core::redact::redact;
 use hermes_core::text::shorten;
-use hermes_core::{Approval, ApprovalId, Door, Settled, Settlement, Verdict, wording};
+use hermes_core::{
+    Approval, ApprovalAnswer, ApprovalId, Door, Settled, Settlement, Verdict, wording,
+};
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
@@ -11,15 +14,17 @@ use super::answer::{Answer, Refused, time};
 use super::arguments::Arguments;
 use super::catalogue::DECISIONS;
 
-/// A command that is longer is shown in part; its own conversation shows all of it.
+/// A command that is longer is shown in part, and can only be refused: its own conversation shows all of it.
 const WHAT_CHARS_MAX: usize = 10_000;
 
-/// A change that is longer is shown in part, for the same reason.
+/// The same for a change.
 const DIFF_CHARS_MAX: usize = 20_000;
 
 pub(super) async fn list(served: &Served) -> Answer {
     let open = served.approvals.open_approvals(served.clock.now()).await?;
-    let approvals: Vec<Value> = open.iter().map(described).collect();
+    let may_answer = served.no_answers.is_none();
+    let approvals = open.iter().map(|one| described(one, may_answer));
+    let approvals: Vec<Value> = approvals.collect();
     Ok(CallToolResult::structured(json!({
         "count": approvals.len(),
         "approvals": approvals,
@@ -27,21 +32,34 @@ pub(super) async fn list(served: &Served) -> Answer {
 }
 
 pub(super) async fn respond(served: &Served, arguments: &Arguments) -> Answer {
-    if !served.may_answer {
-        return Err(Refused(
-            "this server has no token, so anybody on this machine could be asking: answer with `hermes approvals`, or \
-             start it with HERMES_MCP_SERVE_TOKEN set"
-                .to_owned(),
-        ));
+    if let Some(why) = served.no_answers {
+        return Err(Refused(why.to_owned()));
     }
     let id = ApprovalId::from(arguments.text("id")?);
     let word = arguments.word("decision", DECISIONS)?;
     let chosen = Verdict::ALL.into_iter().find(|&one| decision(one) == word);
     let verdict = chosen.unwrap_or(Verdict::Deny);
-    let by = Door::Mcp;
-    let at = served.clock.now();
-    let how = Settled::Answered { verdict, by };
-    let settling = served.approvals.settle(&id, Settlement { at, how }).await?;
+    let answer = ApprovalAnswer {
+        verdict,
+        pattern: arguments.optional_text("pattern")?,
+        words: arguments.optional_text("reason")?,
+    };
+    let approval = served.approvals.approval(&id).await?;
+    if verdict != Verdict::Deny && !is_shown_whole(&approval) {
+        return Err(Refused(
+            "only a part of it was shown here, so it cannot be allowed here; its own conversation shows all of it"
+                .to_owned(),
+        ));
+    }
+    // A code of another question is a wrong one.
+    let code = arguments.text("code")?;
+    let code = if approval.code.is(&code) {
+        code
+    } else {
+        String::new()
+    };
+    let settlement = Settlement::answered(served.clock.now(), answer, Door::Mcp);
+    let (_, settling) = served.approvals.settle_by_code(&code, settlement).await?;
     if !settling.is_ours {
         let ended = match settling.settlement.how {
             Settled::Answered { verdict, by } => {
@@ -71,22 +89,39 @@ fn decision(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Secrets stay here: what waits is for a person to recognise, not for a program to run.
-fn described(approval: &Approval) -> Value {
-    let mut decisions: Vec<_> = approval.choices.iter().map(|&one| decision(one)).collect();
+fn is_shown_whole(approval: &Approval) -> bool {
+    let diff = approval
+        .preview
+        .as_ref()
+        .map_or("", |preview| &preview.diff);
+    exact(&approval.what).chars().count() <= WHAT_CHARS_MAX
+        && exact(diff).chars().count() <= DIFF_CHARS_MAX
+}
+
+/// Secrets stay here: what waits is for a person to recognise, not for a program to run. The code is for those who may
+/// answer.
+fn described(approval: &Approval, may_answer: bool) -> Value {
+    let offered = approval.choices.iter();
+    let offered = offered.filter(|&&one| one == Verdict::Deny || is_shown_whole(approval));
+    let mut decisions: Vec<_> = offered.map(|&one| decision(one)).collect();
     decisions.dedup();
     let mut described = json!({
         "id": approval.id,
         "session_key": approval.session,
         "tool": approval.tool,
-        "what": shorten(&redact(&approval.what), WHAT_CHARS_MAX),
+        "what": shorten(&exact(&redact(&approval.what)), WHAT_CHARS_MAX),
+        "folder": approval.folder,
         "reason": approval.reason,
+        "patterns": approval.patterns,
         "decisions": decisions,
         "created_at": time(approval.created),
         "expires_at": time(approval.expires),
     });
     if let Some(preview) = &approval.preview {
-        described["diff"] = shorten(&redact(&preview.diff), DIFF_CHARS_MAX).into();
+        described["diff"] = shorten(&exact(&redact(&preview.diff)), DIFF_CHARS_MAX).into();
+    }
+    if may_answer {
+        described["code"] = approval.code.shown().into();
     }
     described
 }

@@ -10,27 +10,58 @@ use super::{LINK_WAIT_MAX, Server};
 use crate::classify::Class;
 use crate::failure::Failure;
 use crate::signal::Signal;
+use crate::status::ServerState;
 use crate::view::{Link, View};
 
 /// How often a waiting caller asks for another attempt.
 const DEMAND_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Server {
-    /// Returns the connection for a new call. With an open breaker the answer, or rather the refusal, is fast.
+    /// Returns the connection for a new call. Where the last attempt at one failed, a new attempt decides.
     pub(super) async fn link_for_new_call(&self) -> Result<Arc<Link>, String> {
         let wakes = self.wake.look();
-        let refusal = {
+        let is_in_trouble = {
             let view = self.view();
             if let Some(link) = view.usable_link(wakes) {
                 return Ok(Arc::clone(link));
             }
-            (view.breaker != BreakerState::Closed).then(|| cause(&view))
+            view.breaker != BreakerState::Closed || view.state.is_hopeless()
         };
-        if let Some(cause) = refusal {
-            self.demand();
-            return Err(cause);
+        let deadline = Instant::now() + LINK_WAIT_MAX;
+        match is_in_trouble {
+            true => Box::pin(self.link_by_new_attempt(wakes, deadline)).await,
+            false => Box::pin(self.link(wakes, deadline)).await,
         }
-        Box::pin(self.link(wakes, Instant::now() + LINK_WAIT_MAX)).await
+    }
+
+    /// Has a connection tried now, whatever the waits between attempts are: what was wrong may be mended. With a breaker
+    /// that is open over a connection, the answer, or rather the refusal, is fast.
+    async fn link_by_new_attempt(
+        &self,
+        wakes: u64,
+        deadline: Instant,
+    ) -> Result<Arc<Link>, String> {
+        let mut views = self.watch();
+        let wanted = views.borrow().attempts.begun + 1;
+        let mut is_told = false;
+        loop {
+            let view = views.borrow_and_update().clone();
+            if let Some(link) = view.usable_link(wakes) {
+                return Ok(Arc::clone(link));
+            }
+            // The supervisor has heard of us, and may not try before we are gone.
+            let is_forbidden = is_told && view.next_attempt.is_some_and(|at| at > deadline);
+            let is_over = view.attempts.ended >= wanted
+                || view.link.is_some()
+                || view.state.is_off()
+                || Instant::now() >= deadline;
+            if is_over || is_forbidden || self.is_removed() {
+                return Err(cause(&view));
+            }
+            self.demand();
+            let tick = (Instant::now() + DEMAND_INTERVAL).min(deadline);
+            is_told = timeout_at(tick, views.changed()).await.is_err();
+        }
     }
 
     /// Waits until the trouble with a connection is over, and returns the connection to use then.
@@ -46,7 +77,7 @@ impl Server {
         } else if let Some(mut settled) = self.report(link, failure, class).await {
             // Settled, or dropped by a supervisor that has stopped: either way, the view says what there is now.
             while timeout(DEMAND_INTERVAL, &mut settled).await.is_err() {
-                if Instant::now() >= deadline {
+                if Instant::now() >= deadline || self.is_removed() {
                     return None;
                 }
                 self.demand();
@@ -58,18 +89,31 @@ impl Server {
     /// Waits for a connection that has survived all `wakes` of the machine.
     async fn link(&self, wakes: u64, deadline: Instant) -> Result<Arc<Link>, String> {
         let mut views = self.watch();
+        let first_attempt_ends = Instant::now() + self.settings.connect_timeout;
         loop {
             let view = views.borrow_and_update().clone();
             if let Some(link) = view.usable_link(wakes) {
                 return Ok(Arc::clone(link));
             }
-            if view.state.is_hopeless() || Instant::now() >= deadline {
+            let deadline = match view.state {
+                // A server that is slow to start has as much time as its settings give it.
+                ServerState::Connecting => deadline.max(first_attempt_ends),
+                _ => deadline,
+            };
+            if view.state.is_hopeless() || Instant::now() >= deadline || self.is_removed() {
                 return Err(cause(&view));
             }
             self.demand();
             let tick = (Instant::now() + DEMAND_INTERVAL).min(deadline);
             // Whether something changed or the tick came, the next round looks.
             let _ = timeout_at(tick, views.changed()).await;
+        }
+    }
+
+    /// Asks for an attempt to connect, unless there is a connection or nobody needs one.
+    pub(crate) fn hasten(&self) {
+        if self.view().state != ServerState::Resting {
+            self.demand();
         }
     }
 

@@ -26,6 +26,8 @@ const ROUNDS_MAX: usize = 10;
 const STEP_UPS_MAX: usize = 3;
 /// How long we wait to see that a login is made use of.
 const LET_IN_WAIT_MAX: Duration = Duration::from_secs(5);
+/// What a login here still has to do when its token is there: to tell the person's browser so.
+const ELSEWHERE_GRACE: Duration = Duration::from_millis(500);
 /// Between requests when the server only wants to be asked again.
 const AGAIN_WAIT: Duration = Duration::from_millis(250);
 
@@ -134,7 +136,16 @@ impl Server {
         }
         let scopes: Vec<String> = scope.split_whitespace().map(str::to_owned).collect();
         granted.push(scope);
-        step_up.grant(&scopes, call).await.map_err(|reason| {
+        let elsewhere = async {
+            step_up.granted_elsewhere(&scopes).await;
+            sleep(ELSEWHERE_GRACE).await;
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = step_up.grant(&scopes, call) => outcome,
+            () = elsewhere => Ok(()),
+        };
+        outcome.map_err(|reason| {
             error.next = format!("{reason}; {}", error.next);
             error
         })
@@ -159,14 +170,26 @@ impl Server {
             return Err(error);
         };
         granted.push(any);
-        if let Err(reason) = step_up.let_in(|| self.needs_login(), call).await {
+        let mut views = self.watch();
+        let elsewhere = async {
+            // An error means that we are shutting down, which the call will find out by itself.
+            let _ = views.wait_for(is_let_in).await;
+            sleep(ELSEWHERE_GRACE).await;
+        };
+        let logged_in = tokio::select! {
+            biased;
+            logged_in = step_up.let_in(|| self.needs_login(), call) => logged_in,
+            () = elsewhere => Ok(()),
+        };
+        if let Err(reason) = logged_in {
             error.next = format!("{reason}; {}", error.next);
             return Err(error);
         }
-        self.reconnect().await;
-        let is_trying = |view: &View| !matches!(view.state, ServerState::NeedsAuth { .. });
+        if self.needs_login() {
+            self.reconnect().await;
+        }
         // When it takes longer, the call says how the server is.
-        let _ = timeout(LET_IN_WAIT_MAX, self.watch().wait_for(is_trying)).await;
+        let _ = timeout(LET_IN_WAIT_MAX, self.watch().wait_for(is_let_in)).await;
         Ok(())
     }
 
@@ -179,6 +202,10 @@ impl Server {
             next: String::new(),
         }
     }
+}
+
+fn is_let_in(view: &View) -> bool {
+    !matches!(view.state, ServerState::NeedsAuth { .. })
 }
 
 /// Puts the answers into the request. Returns whether it has a place for them.

@@ -8,14 +8,18 @@ use rmcp::model::{
 };
 use rmcp::service::PeerRequestOptions;
 use rmcp::{Peer, RoleClient};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use super::{Request, Server};
-use crate::classify::{Class, SessionUse, classify};
 use crate::failure::Failure;
-use crate::in_flight::Call;
+use crate::in_flight::{Call, Sent};
 use crate::signal::Signal;
 use crate::view::Link;
+
+/// A longer text says more than that a session is gone.
+const REPORTED_BYTES_MAX: usize = 1024;
 
 impl Server {
     /// Sends the request and waits for its answer: as long as there is progress, but not for ever.
@@ -39,7 +43,8 @@ impl Server {
             })?;
         begun.is_told_by(handle.progress_token.clone());
         let id = handle.id.clone();
-        let mut abandoned = CancelOnDrop::new(&link.peer, id.clone());
+        call.is_sent(Sent::Whole);
+        let mut abandoned = CancelOnDrop::new(&link.peer, id.clone(), call);
         let result = tokio::select! {
             // An answer that is there is never too late, and most are there before the clock matters.
             biased;
@@ -47,11 +52,21 @@ impl Server {
                 abandoned.disarm();
                 result.map_err(|error| match Failure::from_service(error) {
                     Failure::Cut { cause } if link.excludes(&id) => Failure::Unreachable { cause },
+                    Failure::Cut { cause } => Failure::Cut {
+                        cause: link.given_up().map_or(cause, str::to_owned),
+                    },
                     failure => failure,
                 })
             }
             failure = self.out_of_time(call, started) => Err(failure),
         };
+        let is_lost = matches!(
+            result,
+            Err(Failure::Cut { .. } | Failure::Timeout { .. } | Failure::Unreadable { .. })
+        );
+        if !is_lost {
+            call.is_sent(Sent::Answered);
+        }
         let now = Instant::now();
         if matches!(result, Ok(_) | Err(Failure::Rpc { .. })) && link.is_news(now) {
             // A full queue holds other signs of life.
@@ -107,8 +122,8 @@ fn is_legacy(peer: &Peer<RoleClient>) -> bool {
         .is_none_or(|info| info.protocol_version.has_initialize())
 }
 
-/// Finds a lost session that a server reports as the failure of a tool.
-pub(super) fn hidden_session_loss(answer: &ServerResult, session: SessionUse) -> Option<Failure> {
+/// Returns the failure that a tool reports as its result, if it is one short text.
+pub(super) fn reported(answer: &ServerResult) -> Option<Failure> {
     let result = match answer {
         ServerResult::CallToolResult(result) if result.is_error == Some(true) => result,
         _ => return None,
@@ -116,21 +131,25 @@ pub(super) fn hidden_session_loss(answer: &ServerResult, session: SessionUse) ->
     let [ContentBlock::Text(content)] = result.content.as_slice() else {
         return None;
     };
-    let failure = Failure::Reported {
+    (content.text.len() <= REPORTED_BYTES_MAX).then(|| Failure::Reported {
         text: content.text.clone(),
-    };
-    (classify(&failure, session) == Class::SessionLost).then_some(failure)
+    })
 }
 
 /// Tells the server that nobody waits for a request any more, when its caller goes away.
 struct CancelOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
+    call: &'a Call,
     id: Option<RequestId>,
 }
 
 impl<'a> CancelOnDrop<'a> {
-    fn new(peer: &'a Peer<RoleClient>, id: RequestId) -> Self {
-        Self { peer, id: Some(id) }
+    fn new(peer: &'a Peer<RoleClient>, id: RequestId, call: &'a Call) -> Self {
+        Self {
+            peer,
+            call,
+            id: Some(id),
+        }
     }
 
     fn disarm(&mut self) {
@@ -140,11 +159,23 @@ impl<'a> CancelOnDrop<'a> {
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if let Some(id) = self.id.take() {
-            let reason = Some("the caller stopped waiting".to_owned());
-            let cancelled = CancelledNotificationParam::new(Some(id), reason);
-            // The first poll puts it into the connection's queue; nobody needs to wait until it is sent.
-            let _ = self.peer.notify_cancelled(cancelled).now_or_never();
+        let Some(id) = self.id.take() else {
+            return;
+        };
+        let reason = Some("the caller stopped waiting".to_owned());
+        let cancelled = CancelledNotificationParam::new(Some(id), reason);
+        let peer = self.peer.clone();
+        let mut telling = Box::pin(async move { peer.notify_cancelled(cancelled).await.is_ok() });
+        let (told, is_told) = oneshot::channel();
+        // The first poll puts it into the connection's queue, whatever becomes of us.
+        if let Some(is_told) = telling.as_mut().now_or_never() {
+            let _ = told.send(is_told);
+        } else if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                // Whoever wanted to know may have gone.
+                let _ = told.send(telling.await);
+            });
         }
+        self.call.is_sent(Sent::CalledOff(is_told));
     }
 }

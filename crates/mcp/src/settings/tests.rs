@@ -15,7 +15,8 @@ fn error(section: Value) -> String {
 fn a_url_is_enough_and_the_defaults_are_the_documented_ones() {
     let settings = parse(json!({ "url": "http://127.0.0.1:1/mcp" }));
     assert!(settings.enabled && !settings.trust_annotations);
-    assert!(!settings.supports_parallel_tool_calls);
+    assert!(settings.supports_parallel_tool_calls);
+    assert_eq!(settings.concurrency_max, 8);
     assert_eq!(settings.call_timeout, Duration::from_secs(300));
     assert_eq!(settings.connect_timeout, Duration::from_secs(60));
     assert_eq!(settings.keepalive_interval, Some(Duration::from_secs(180)));

@@ -154,7 +154,7 @@ impl Line {
     /// Reads the message. Noise is `None`; an answer that cannot be used becomes an error for its request.
     fn message(&self) -> Option<ServerJsonRpcMessage> {
         if self.omitted > 0 {
-            let cause = format!("its answer is larger than {} MiB", LINE_BYTES_MAX >> 20);
+            let cause = message::too_large(LINE_BYTES_MAX);
             return Some(message::unusable(id_at_an_end(&self.bytes)?, cause));
         }
         message::read(&self.bytes)
@@ -246,6 +246,10 @@ where
     }
 
     async fn close(&mut self) -> Result<(), Error> {
+        // The end of its input is the end of a good server, and with it its children lose their parent.
+        if let Some(process) = &mut self.process {
+            process.note_family();
+        }
         // A write that is stuck holds the lock; the end of the process frees it.
         if let Ok(mut writer) = self.writer.try_lock() {
             *writer = None;

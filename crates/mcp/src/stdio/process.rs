@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep};
 
+use super::family::{Effort, Family, MARK};
 use super::watchdog::Watchdog;
 use crate::failure::Failure;
 
@@ -17,6 +18,9 @@ use crate::failure::Failure;
 const GRACE: Duration = Duration::from_secs(2);
 /// How often we look whether a group that was asked to end is gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How often we look for what a family has started while it was killed.
+const FAMILY_LOOKS_MAX: usize = 5;
 
 /// How to start a server.
 #[derive(Debug, Clone)]
@@ -27,11 +31,12 @@ pub(crate) struct Program {
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// A running server. Dropping it kills its whole group.
+/// A running server. Dropping it kills its whole group, and what has left it.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     group: Pid,
+    family: Family,
     /// Seen gone: the id may belong to somebody else by now.
     is_gone: bool,
     _watchdog: Option<Watchdog>,
@@ -46,7 +51,8 @@ pub(crate) struct Pipes {
 
 impl Process {
     pub(crate) fn start(program: &Program) -> Result<(Self, Pipes), Failure> {
-        let mut child = command(program).spawn().map_err(|error| {
+        let name = Family::new_name();
+        let mut child = command(program, &name).spawn().map_err(|error| {
             let cause = format!("cannot start `{}`: {error}", program.command);
             match error.kind() {
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => {
@@ -62,11 +68,13 @@ impl Process {
                 cause: format!("`{}` ended as it was started", program.command),
             });
         };
+        let family = Family::new(group, &name);
         let process = Self {
             child,
             group,
             is_gone: false,
-            _watchdog: Watchdog::over(group),
+            _watchdog: Watchdog::over(group, family.mark()),
+            family,
         };
         let pipes = Pipes {
             stdin,
@@ -82,6 +90,16 @@ impl Process {
         let _ = self.child.wait().await;
     }
 
+    /// Returns what tells whether it works.
+    pub(crate) fn effort(&self) -> Effort {
+        Effort::of_group(self.group)
+    }
+
+    /// Remembers what it has started so far: once it has ended, its children may be hard to find.
+    pub(super) fn note_family(&mut self) {
+        self.family.look();
+    }
+
     /// Asks every process of the group to end, waits a little, then kills what is left.
     ///
     /// What a server that ended by itself left behind is killed at once: callers wait for this.
@@ -89,13 +107,15 @@ impl Process {
         if let Ok(Some(_)) = self.child.try_wait() {
             return;
         }
+        self.family.look();
         self.signal(Signal::TERM);
+        self.family.signal(Signal::TERM);
         let deadline = Instant::now() + GRACE;
         while Instant::now() < deadline {
             // A dead leader counts as a member until it was waited for.
             let _ = self.child.try_wait();
-            if test_kill_process_group(self.group).is_err() {
-                self.is_gone = true;
+            self.is_gone |= test_kill_process_group(self.group).is_err();
+            if self.is_gone && self.family.is_empty() {
                 return;
             }
             sleep(POLL_INTERVAL).await;
@@ -113,6 +133,13 @@ impl Drop for Process {
         if !self.is_gone {
             self.signal(Signal::KILL);
         }
+        // A member may start another while we look.
+        for _ in 0..FAMILY_LOOKS_MAX {
+            self.family.look();
+            if !self.family.signal(Signal::KILL) {
+                break;
+            }
+        }
     }
 }
 
@@ -120,7 +147,7 @@ impl Drop for Process {
     clippy::disallowed_methods,
     reason = "hermes-mcp owns the processes of its servers"
 )]
-fn command(program: &Program) -> Command {
+fn command(program: &Program, name: &str) -> Command {
     let mut command = Command::new(&program.command);
     command
         .args(&program.args)
@@ -131,6 +158,7 @@ fn command(program: &Program) -> Command {
                 .iter()
                 .map(|(name, value)| (name, value.expose())),
         )
+        .env(MARK, name)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

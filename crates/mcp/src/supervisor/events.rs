@@ -10,14 +10,14 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use super::jobs::Done;
-use super::{DIAL_STRIKES_APART, DOUBT_PROBE_TIMEOUT, Live, Supervisor};
+use super::{DIAL_STRIKES_APART, Live, REPLACED_WITHIN, Supervisor};
 use crate::classify::{Class, Health, SessionUse, classify, health};
 use crate::dial::Connection;
 use crate::failure::Failure;
 use crate::probe::{ProbeKind, Probed};
 use crate::settings::ServerSettings;
 use crate::signal::{Signal, Trouble};
-use crate::status::ServerState;
+use crate::status::{ServerEvent, ServerState};
 use crate::suspicion::suspicions;
 use crate::view::{Link, Offer};
 
@@ -95,7 +95,7 @@ impl Supervisor {
 
     fn doubt(&mut self) {
         self.set_state(ServerState::Degraded);
-        self.start_probe(DOUBT_PROBE_TIMEOUT);
+        self.probe_soon();
     }
 
     /// The machine has slept. A connection may have died of it, and an attempt need not wait any longer.
@@ -130,7 +130,7 @@ impl Supervisor {
     }
 
     /// Returns for how long nothing has been heard on the connection.
-    fn silence(&self, now: Instant) -> Duration {
+    pub(super) fn silence(&self, now: Instant) -> Duration {
         let heard = self.supplies.view.borrow().last_success;
         heard.map_or(Duration::ZERO, |heard| now - heard)
     }
@@ -169,13 +169,19 @@ impl Supervisor {
                     Ok(connection) => self.on_connected(epoch, connection, end),
                     Err(failure) => self.on_not_connected(&failure),
                 }
+                let view = &self.supplies.view;
+                view.send_modify(|view| view.attempts.ended += 1);
             }
             Ok(Done::Ended { epoch }) => {
                 self.open.retain(|open| *open != epoch);
                 let cause = "the server closed the connection".to_owned();
                 self.lose(epoch, &Failure::Cut { cause });
             }
-            Ok(Done::Probed { epoch, probed }) if self.is_live(epoch) => {
+            Ok(Done::Probed {
+                epoch,
+                number,
+                probed,
+            }) if self.is_live(epoch) && number == self.probes => {
                 self.on_probed(epoch, probed);
             }
             Ok(Done::Fetched { epoch, result }) if self.is_live(epoch) => {
@@ -214,6 +220,8 @@ impl Supervisor {
         self.refresh.at_once(now);
         self.heard_from(now);
         let reconnects = self.connections - 1;
+        // Whoever waits must not see the connection beside a breaker that is still open.
+        self.publish();
         self.supplies.view.send_modify(|view| {
             view.reconnects = reconnects;
             view.link = Some(link);
@@ -231,6 +239,10 @@ impl Supervisor {
             .view
             .send_modify(|view| view.last_error = Some(error.clone()));
         if let Failure::Misconfigured { .. } = failure {
+            self.pace.not_started();
+        }
+        let was_just_there = self.lost_at.is_some_and(|at| now - at < REPLACED_WITHIN);
+        if matches!(failure, Failure::Misconfigured { .. }) && !was_just_there {
             return self.despair(ServerState::Misconfigured { reason: error });
         }
         match classify(failure, SessionUse::Sessionless) {
@@ -276,6 +288,8 @@ impl Supervisor {
             live.probe = probed.kind;
         }
         let now = Instant::now();
+        let (is_watched, is_frozen) = (self.watch.is_some(), self.is_frozen());
+        self.watch = None;
         let failure = match probed.result {
             Ok(round_trip) => {
                 self.supplies.view.send_if_modified(|view| {
@@ -289,11 +303,15 @@ impl Supervisor {
         match classify(&failure, self.session()) {
             Class::Answered | Class::RateLimited { .. } => self.on_alive(now),
             Class::Auth => self.on_refused(epoch, &failure),
-            Class::SessionLost => {
+            // These are the words of the ping itself.
+            Class::SessionLost | Class::SessionDoubted => {
                 self.learn_from_silence(now);
                 self.lose(epoch, &failure);
             }
-            // It may be silent because it is at work. The calls have deadlines of their own.
+            Class::OutcomeUnknown if is_frozen => self.cut(epoch, now),
+            // It has said something else meanwhile, or works.
+            Class::OutcomeUnknown if is_watched => self.on_alive(now),
+            // It may be silent because it is at work, which the next probe that nobody waits for will see.
             Class::OutcomeUnknown if self.would_lose_calls() => {
                 self.set_state(ServerState::Ready);
                 self.settle();
@@ -327,6 +345,10 @@ impl Supervisor {
             }
             Err(failure) => {
                 self.refresh.failed(now);
+                self.supplies.view.send_modify(|view| {
+                    (view.listing_since, view.cannot_list) = (None, true);
+                    view.last_error = Some(format!("its tools cannot be listed: {failure}"));
+                });
                 tracing::warn!(server = self.supplies.settings.name, %failure, "cannot list the tools");
                 let class = classify(&failure, self.session());
                 match (class, health(&failure, class)) {
@@ -341,6 +363,7 @@ impl Supervisor {
 
     fn publish_offer(&mut self, offer: Offer) {
         let name = &self.supplies.settings.name;
+        let (mut is_first, mut state) = (false, ServerState::Ready);
         self.supplies.view.send_if_modified(|view| {
             let has_changed = view.offer.as_deref() != Some(&offer);
             if has_changed && view.offer.is_some() {
@@ -354,8 +377,16 @@ impl Supervisor {
                 warn_of(name, &offer);
                 view.offer = Some(Arc::new(offer));
             }
-            has_changed
+            is_first = !view.is_listed || view.cannot_list;
+            state = view.state.clone();
+            (view.is_listed, view.cannot_list, view.listing_since) = (true, false, None);
+            is_first || has_changed
         });
+        if is_first {
+            // Only now it can be used, which is news even if the connection is not.
+            let server = name.clone();
+            let _ = self.supplies.events.send(ServerEvent { server, state });
+        }
     }
 
     fn session(&self) -> SessionUse {
@@ -392,7 +423,7 @@ fn how_to_authenticate(settings: &ServerSettings, failure: &Failure) -> String {
         }
         (None, _) => format!(
             "it does not accept the credentials; set the header it expects under `mcp_servers.{name}.headers` \
-             (usually `Authorization: Bearer …`), then reconnect it; or, if it uses OAuth, set \
+             (usually `Authorization: Bearer …`); or, if it uses OAuth, set \
              `mcp_servers.{name}.auth: oauth` and run `hermes mcp login {name}`"
         ),
     }
@@ -400,6 +431,9 @@ fn how_to_authenticate(settings: &ServerSettings, failure: &Failure) -> String {
 
 /// Warns of descriptions that seem to speak to the model.
 fn warn_of(server: &str, offer: &Offer) {
+    for note in &offer.notes {
+        tracing::warn!(server, "{note}");
+    }
     for tool in &offer.tools {
         let description = tool.description.as_deref().unwrap_or_default();
         for reason in suspicions(description) {

@@ -47,6 +47,7 @@ pub(super) enum Done {
     Followed,
     Probed {
         epoch: u64,
+        number: u64,
         probed: Probed,
     },
     Fetched {
@@ -90,8 +91,9 @@ impl Supervisor {
         let epoch = self.epoch;
         self.is_connecting = true;
         self.next_attempt = None;
-        self.pace.attempting(now);
+        self.pace.attempting(now, self.supplies.dial.starts());
         let supplies = &self.supplies;
+        supplies.view.send_modify(|view| view.attempts.begun += 1);
         let end = supplies.stop.child_token();
         let deadline = self.connect_deadline();
         let wires = Wires {
@@ -187,10 +189,13 @@ impl Supervisor {
         };
         let (link, kind) = (Arc::clone(&live.link), live.probe);
         self.is_probing = true;
+        self.probes += 1;
+        let number = self.probes;
         self.jobs.spawn(async move {
             let probed = probe(link.peer.clone(), kind, deadline).await;
             Done::Probed {
                 epoch: link.epoch,
+                number,
                 probed,
             }
         });
@@ -202,6 +207,9 @@ impl Supervisor {
         };
         let link = Arc::clone(&live.link);
         self.refresh.started(now);
+        self.supplies
+            .view
+            .send_modify(|view| view.listing_since = Some(now));
         self.jobs.spawn(async move {
             let result = fetch_offer(link.peer.clone()).await;
             Done::Fetched {

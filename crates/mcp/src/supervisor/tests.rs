@@ -18,7 +18,9 @@ use tokio::time::sleep;
 use super::*;
 use crate::classify::SessionUse;
 use crate::dial::{Connection, Wires, handshake};
+use crate::failure::HttpAnswer;
 use crate::handler::Handler;
+use crate::in_flight::Call;
 use crate::in_flight::tests::context;
 use crate::log::ServerLog;
 use crate::media::MediaFolder;
@@ -26,7 +28,7 @@ use crate::respond::{Means, Respondent};
 use crate::server::{Request, Server};
 use crate::settings::{Protocol, Retry};
 use crate::signal::QUEUE_MAX;
-use crate::stdio::Lines;
+use crate::stdio::{Effort, Lines};
 
 /// A server in memory that forgets its sessions after some idle time, as servers do.
 #[derive(Default)]
@@ -54,6 +56,8 @@ struct World {
     /// How long the next list takes; meanwhile nothing else is answered.
     slow_list: Mutex<Option<Duration>>,
     is_exclusive: bool,
+    /// Whether its program is seen to work all the time.
+    is_at_work: bool,
 }
 
 impl World {
@@ -72,6 +76,7 @@ impl World {
         let mut lines = BufReader::new(reader).lines();
         let started = Instant::now();
         let mut last_used = started;
+        let mut is_forgotten = false;
         while let Ok(Some(line)) = lines.next_line().await {
             let message: Value = serde_json::from_str(&line).unwrap();
             let Some(id) = message.get("id").cloned() else {
@@ -79,7 +84,7 @@ impl World {
             };
             let is_idle = self.idle_max.is_some_and(|max| last_used.elapsed() > max);
             let is_old = self.lifetime_max.is_some_and(|max| started.elapsed() > max);
-            let is_forgotten = is_idle || is_old;
+            is_forgotten |= is_idle || is_old;
             last_used = Instant::now();
             let answer = match message["method"].as_str() {
                 _ if self.is_down.load(Ordering::SeqCst) => continue,
@@ -141,6 +146,11 @@ impl Dial for MemoryDial {
             let handler = Handler::new(respondent(), wires.reporter.clone(), log);
             let mut connection = handshake(handler, transport, &wires, Protocol::Legacy).await?;
             connection.session = SessionUse::Session;
+            let (effort, is_at_work) = (AtomicUsize::new(0), self.0.is_at_work);
+            connection.effort = Some(Effort::new(move || {
+                let more = usize::from(is_at_work);
+                Some(effort.fetch_add(more, Ordering::SeqCst) as u64)
+            }));
             Ok(connection)
         })
     }
@@ -216,7 +226,10 @@ impl Bench {
             effect: Effect::Effect,
             retry: Retry::Safe,
         };
-        let answer = self.server.request(&request, &context("s")).await;
+        let answer = self
+            .server
+            .request(&request, &Call::of(&context("s")))
+            .await;
         answer.map(|_| ()).map_err(|error| error.to_string())
     }
 }
@@ -449,6 +462,7 @@ async fn reconnect_wildly(bench: &Bench) {
 async fn a_server_that_works_on_one_thing_at_a_time_is_not_killed_for_its_silence() {
     let world = World {
         is_exclusive: true,
+        is_at_work: true,
         ..World::default()
     };
     let bench = Bench::new(world, json!({ "keepalive_interval": 20 }));
@@ -456,6 +470,100 @@ async fn a_server_that_works_on_one_thing_at_a_time_is_not_killed_for_its_silenc
     *bench.world.slow_list.lock().unwrap() = Some(Duration::from_secs(250));
     bench.call().await.unwrap();
     assert_eq!(World::count(&bench.world.dials), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_freezes_under_a_call_is_known_within_two_intervals() {
+    for is_exclusive in [true, false] {
+        let world = World {
+            is_exclusive,
+            ..World::default()
+        };
+        let bench = Bench::new(world, json!({ "keepalive_interval": 20 }));
+        bench.call().await.unwrap();
+        bench.world.deaf_connections.store(1, Ordering::SeqCst);
+        let called = Instant::now();
+        let error = bench.call().await.unwrap_err();
+        assert!(called.elapsed() <= Duration::from_secs(40), "{error}");
+        assert!(error.contains("outcome unknown"), "{error}");
+        assert!(error.contains("does not answer a ping"), "{error}");
+        assert!(!error.contains("try"), "{error}");
+        bench.call().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patient_probe_gives_way_to_one_that_somebody_waits_for() {
+    let settings = json!({ "keepalive_interval": 100, "timeout": 150 });
+    let bench = Bench::new(World::default(), settings);
+    bench.call().await.unwrap();
+    bench.world.deaf_connections.store(1, Ordering::SeqCst);
+    bench.call().await.unwrap_err();
+    let asked = Instant::now();
+    bench.call().await.unwrap();
+    assert!(
+        asked.elapsed() <= Duration::from_secs(6),
+        "{:?}",
+        asked.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_longer_than_an_interval_is_left_alone_while_its_server_answers() {
+    let bench = Bench::new(World::default(), json!({ "keepalive_interval": 20 }));
+    bench.call().await.unwrap();
+    *bench.world.slow_list.lock().unwrap() = Some(Duration::from_secs(35));
+    bench.call().await.unwrap();
+    assert_eq!(World::count(&bench.world.dials), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_a_person_can_mend_is_tried_at_every_call_and_as_often_as_anything_else() {
+    let refused = HttpAnswer {
+        status: 401,
+        ..HttpAnswer::default()
+    };
+    let missing = Failure::Misconfigured {
+        cause: "no such program".to_owned(),
+    };
+    for failure in [Failure::Http(refused), missing] {
+        let world = World {
+            failures: Mutex::new(vec![failure.clone(); 10_000].into()),
+            ..World::default()
+        };
+        let bench = Bench::new(world, json!({}));
+        sleep(HOUR).await;
+        let dials = World::count(&bench.world.dials);
+        assert!((120..=250).contains(&dials), "{failure:?}: {dials}");
+        let asked = Instant::now();
+        bench.call().await.unwrap_err();
+        assert!(asked.elapsed() <= Duration::from_secs(1), "{failure:?}");
+        assert_eq!(World::count(&bench.world.dials), dials + 1, "tried at once");
+        bench.world.failures.lock().unwrap().clear();
+        let mended = Instant::now();
+        bench.call().await.unwrap();
+        assert!(mended.elapsed() <= Duration::from_secs(1), "{failure:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_is_replaced_is_waited_for_by_the_call_that_misses_it() {
+    let world = World {
+        is_exclusive: true,
+        ..World::default()
+    };
+    let bench = Bench::new(world, json!({}));
+    bench.call().await.unwrap();
+    let missing = Failure::Misconfigured {
+        cause: "no such program".to_owned(),
+    };
+    *bench.world.failures.lock().unwrap() = vec![missing; 3].into();
+    bench.server.reconnect().await;
+    let is_lost = |view: &View| view.link.is_none();
+    bench.server.watch().wait_for(is_lost).await.unwrap();
+    let lost = Instant::now();
+    bench.call().await.unwrap();
+    assert!(lost.elapsed() < Duration::from_secs(15));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use hermes_core::{Effect, Parallel, Progress, ToolError};
-use hermes_testkit::mcp::FaultyMcp;
+use hermes_mcp::ServerState;
+use hermes_testkit::mcp::{Fault, FaultyMcp, Rule};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -125,7 +126,51 @@ async fn tools_say_what_they_may_do_and_are_chosen_by_the_user() {
     assert_eq!(add.parallel(&json!({}), "/".as_ref()), Parallel::Always);
     let append = client.tool("append").await;
     assert_eq!(append.effect(&json!({})), Effect::Effect);
-    assert_eq!(append.parallel(&json!({}), "/".as_ref()), Parallel::Never);
+    assert_eq!(append.parallel(&json!({}), "/".as_ref()), Parallel::Always);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_wants_its_calls_one_by_one_says_so() {
+    let server = FaultyMcp::start().await;
+    let settings = json!({ "trust_annotations": true, "supports_parallel_tool_calls": false });
+    let client = Client::of(&server, settings).await;
+    let parallel = async |tool| client.tool(tool).await.parallel(&json!({}), "/".as_ref());
+    assert_eq!(parallel("append").await, Parallel::Never);
+    assert_eq!(parallel("add").await, Parallel::Always, "it only reads");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_stops_a_call_is_told_what_the_server_knows_of_it() {
+    let server = FaultyMcp::start().await;
+    let client = Client::of(&server, json!({})).await;
+    let stopped = async |told: &str| {
+        let (tool, cx) = (client.tool("slow").await, context());
+        let calls = server.count("tools/call");
+        let call = tool.run(json!({ "ms": 60_000 }), &cx);
+        let stop = async {
+            match told {
+                "before it was sent" => tokio::time::sleep(Duration::from_millis(300)).await,
+                _ => eventually("it arrived", || server.count("tools/call") > calls).await,
+            }
+            cx.stop.cancel();
+        };
+        let (result, ()) = tokio::join!(call, stop);
+        let error = result.unwrap_err();
+        assert!(matches!(error, ToolError::Stopped(_)), "{error:?}");
+        assert!(error.to_string().contains(told), "{told}: {error}");
+    };
+    stopped("the server was told").await;
+    let deaf = Rule::once(Fault::Hang).on("notifications/cancelled");
+    server.fail(deaf.until_cleared());
+    stopped("could not be told").await;
+    server.clear();
+    server.stop_listening();
+    client
+        .until("the loss is known", |status| {
+            status.state != ServerState::Ready
+        })
+        .await;
+    stopped("before it was sent").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

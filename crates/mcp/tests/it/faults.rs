@@ -7,7 +7,7 @@ use hermes_mcp::{BreakerStatus, ServerState};
 use hermes_testkit::mcp::{Fault, FaultyMcp, Rule};
 use serde_json::json;
 
-use crate::client::Client;
+use crate::client::{Client, eventually};
 
 fn on_call(fault: Fault) -> Rule<Fault> {
     Rule::once(fault).on("tools/call")
@@ -128,8 +128,9 @@ async fn three_infrastructure_failures_open_the_breaker_and_one_probe_closes_it(
             matches!(status.breaker, BreakerStatus::Open { .. })
         })
         .await;
+    assert_ne!(client.status().state, ServerState::Ready);
     // The last failure was doubted and probed like the others; what counts is what comes after.
-    client.until_ready().await;
+    eventually("probed", || server.count("ping") == 3).await;
     let calls = server.count("tools/call");
     let pings = server.count("ping");
     let error = client.append("word").await.unwrap_err().to_string();

@@ -381,6 +381,32 @@ async fn a_login_that_ended_is_renewed_by_the_person_while_the_call_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_login_elsewhere_wakes_the_call_that_waits_for_one() {
+    for lacks in ["a login", "a right"] {
+        let (auth, server, section) = protected().await;
+        let home = Home::new();
+        home.visit(&section, &[]).await.unwrap();
+        let client = home.attended(&section).await;
+        client.tools().await;
+        match lacks {
+            "a right" => auth.need_scope("write"),
+            _ => {
+                auth.expire_access();
+                auth.fail([TokenFault::InvalidGrant]);
+            }
+        }
+        // The person does not follow the address they are given, but logs in at another terminal.
+        let elsewhere = async |_, response: oneshot::Sender<Response>| {
+            home.visit(&section, &["write"]).await.unwrap();
+            std::mem::forget(response);
+        };
+        let (result, visits) = append_for(&client, elsewhere).await;
+        result.unwrap();
+        assert_eq!((visits, server.executions("word")), (1, 1), "{lacks}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_person_who_does_not_log_in_ends_the_call_with_the_command() {
     let (auth, server, section) = protected().await;
     let home = Home::new();
@@ -397,6 +423,32 @@ async fn a_person_who_does_not_log_in_ends_the_call_with_the_command() {
     assert!(error.contains("the person declined"), "{error}");
     assert!(error.contains("run `hermes mcp login test`"), "{error}");
     assert_eq!((visits, server.executions("word")), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_nobody_makes_ends_the_call() {
+    let (auth, server, mut section) = protected().await;
+    section["oauth"]["timeout"] = json!(1);
+    let home = Home::new();
+    home.visit(&section, &[]).await.unwrap();
+    let client = home.attended(&section).await;
+    auth.need_scope("write");
+    let agree_only = async |_, response: oneshot::Sender<Response>| {
+        let values = Default::default();
+        let _ = response.send(Response::Accepted { values });
+    };
+    let never_answer = async |_, response: oneshot::Sender<Response>| {
+        let _open = response;
+        std::future::pending::<()>().await;
+    };
+    for (result, visits) in [
+        append_for(&client, agree_only).await,
+        append_for(&client, never_answer).await,
+    ] {
+        let error = result.unwrap_err();
+        assert!(error.contains("nobody logged in in time"), "{error}");
+        assert_eq!((visits, server.executions("word")), (1, 0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -271,3 +271,94 @@ async fn a_program_that_idles_is_ended_and_the_next_call_starts_it_again() {
     assert_eq!(server.process_ids().len(), 2);
     assert_eq!(server.executions("two"), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_nobody_before_the_handshake_is_left_out() {
+    for method in ["initialize", "server/discover"] {
+        let server = StdioMcp::new();
+        server.fail(
+            Rule::once(StdioFault::StrayResponse)
+                .on(method)
+                .until_cleared(),
+        );
+        let client = client_of(&server).await;
+        client.append("word").await.unwrap();
+        assert_eq!(server.executions("word"), 1, "{method}");
+        assert_eq!(server.process_ids().len(), 1, "{method}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_too_large_says_that_the_tool_ran() {
+    let server = StdioMcp::new();
+    let client = client_of(&server).await;
+    server.fail(Rule::once(StdioFault::GiantLineMb(40)).on("tools/call"));
+    let error = client.append("word").await.unwrap_err();
+    assert!(matches!(error, ToolError::Answer(_)), "{error:?}");
+    assert!(
+        error.to_string().contains("it ran, but its answer"),
+        "{error}"
+    );
+    assert_eq!(server.executions("word"), 1);
+    client.append("next").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_nobody_has_read_is_refused_with_those_we_speak() {
+    let server = StdioMcp::new();
+    let section = section_with(&server, &json!({ "version": "1999-12-31" }));
+    let client = Client::new(&section);
+    let error = client.error().await;
+    for part in ["1999-12-31", "2025-11-25", "2026-07-28", "update"] {
+        assert!(error.contains(part), "{error}");
+    }
+    let state = client.status().state;
+    assert!(
+        matches!(state, ServerState::Misconfigured { .. }),
+        "{state:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_program_starts_in_a_session_of_its_own_ends_with_it() {
+    let server = StdioMcp::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let mut section = section(&server);
+    // One keeps its parent and clears its environment; the other is an orphan at once.
+    let script = format!(
+        "env -i /usr/bin/setsid sleep 300 & (setsid sh -c 'echo $$ >{} ; exec sleep 300' &) ; exec \"$0\" \"$@\"",
+        file.display()
+    );
+    let mut args = vec![json!("-c"), json!(script), section["command"].clone()];
+    args.extend(section["args"].as_array().unwrap().clone());
+    section["command"] = json!("/bin/sh");
+    section["args"] = json!(args);
+    let client = Client::new(&section);
+    client.until_ready().await;
+    client.append("word").await.unwrap();
+    eventually("the orphan is there", || {
+        std::fs::read_to_string(&file).is_ok_and(|pid| pid.ends_with('\n'))
+    })
+    .await;
+    let orphan: u64 = std::fs::read_to_string(&file)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(is_running(orphan));
+    let children = children_of(server.process_ids()[0]);
+    assert_eq!(children.len(), 1, "the one with a parent");
+    client.mcp.shutdown().await;
+    eventually("the orphan has ended", || !is_running(orphan)).await;
+    eventually("the child has ended", || !is_running(children[0])).await;
+}
+
+fn children_of(process: u64) -> Vec<u64> {
+    let children = format!("/proc/{process}/task/{process}/children");
+    let children = std::fs::read_to_string(children).unwrap_or_default();
+    children
+        .split_whitespace()
+        .map(|pid| pid.parse().unwrap())
+        .collect()
+}

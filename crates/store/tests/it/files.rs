@@ -3,7 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use hermes_core::{Archive, SearchQuery, SessionFilter, SessionId, Store, StoreError};
+use hermes_core::{
+    Archive, KnownOffer, KnownOffers, SearchQuery, SessionFilter, SessionId, Store, StoreError,
+    Timestamp,
+};
 use hermes_store::{Health, SqliteStore};
 use tempfile::tempdir;
 
@@ -200,4 +203,38 @@ fn looking_creates_nothing() {
     let path = folder.path().join("hermes.db");
     assert!(SqliteStore::open_read_only(&path).is_err());
     assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn what_a_server_offered_last_is_kept_by_its_settings() {
+    let folder = tempdir().unwrap();
+    let offer = |settings: &str, offer: &str| KnownOffer {
+        server: "tickets".into(),
+        settings: settings.into(),
+        offer: offer.into(),
+    };
+    let at = |millis| Timestamp::from_millis(NOW.as_millis() + millis);
+    let store = open(folder.path());
+    for (millis, settings, text) in [(0, "a", "1"), (1, "b", "2"), (2, "a", "3")] {
+        let offer = offer(settings, text);
+        store.remember_offer(offer, at(millis)).await.unwrap();
+    }
+    drop(store);
+    let store = open(folder.path());
+    let known = store.known_offers().await.unwrap();
+    assert_eq!(known, [offer("a", "3"), offer("b", "2")]);
+    for (millis, settings) in ["c", "d", "e", "f"].into_iter().enumerate() {
+        let offer = offer(settings, "4");
+        store
+            .remember_offer(offer, at(10 + millis as i64))
+            .await
+            .unwrap();
+    }
+    let known = store.known_offers().await.unwrap();
+    let settings: Vec<_> = known.iter().map(|known| known.settings.as_str()).collect();
+    assert_eq!(
+        settings,
+        ["c", "d", "e", "f"],
+        "only the newest few are kept"
+    );
 }

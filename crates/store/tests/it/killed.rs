@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hermes_core::{Message, Random, SessionId, Store, StoreError};
-use hermes_store::Health;
+use hermes_store::{Health, SqliteStore};
 use tempfile::tempdir;
 
 use crate::{NOW, exchange, new_session, open};
@@ -62,6 +62,22 @@ async fn the_owner_of_a_busy_session_is_named() {
     child.kill().unwrap();
     child.wait().unwrap();
     store.claim(&session).await.expect("free after the kill");
+}
+
+#[tokio::test]
+async fn a_database_that_another_process_has_open_is_not_set_aside() {
+    let folder = tempdir().unwrap();
+    let mut child = start_child(folder.path());
+    writeln!(child.stdin.take().unwrap(), "s").unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    acknowledgement(&mut lines).expect("a first append");
+    let error = SqliteStore::salvage(folder.path().join("hermes.db"), NOW).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("another process has it open"), "{error}");
+    let salvage = SqliteStore::salvage(folder.path().join("hermes.db"), NOW).await;
+    assert_eq!(salvage.unwrap().sessions, 1, "alone, it is");
 }
 
 /// Returns how many appends the child saw acknowledged.

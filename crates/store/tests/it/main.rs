@@ -6,6 +6,7 @@
 )]
 
 mod contract;
+mod damage;
 mod disk_full;
 mod files;
 mod killed;

@@ -1,8 +1,11 @@
 //! Databases of every released schema open and keep their contents.
 
-use hermes_core::{Archive, Message, SearchQuery, SessionId, Store, StoreError};
+use hermes_core::{
+    Archive, Message, Origin, SearchQuery, SessionId, Store, StoreError, ToolStates,
+};
 use hermes_store::{Health, SqliteStore};
 use rusqlite::Connection;
+use serde_json::json;
 use tempfile::tempdir;
 
 use crate::{NOW, exchange, open};
@@ -16,6 +19,9 @@ const RELEASED: &[(u32, &str)] = &[
     (3, include_str!("schemas/3.sql")),
     (4, include_str!("schemas/4.sql")),
     (5, include_str!("schemas/5.sql")),
+    (6, include_str!("schemas/6.sql")),
+    (7, include_str!("schemas/7.sql")),
+    (8, include_str!("schemas/8.sql")),
 ];
 
 #[tokio::test]
@@ -43,6 +49,55 @@ async fn every_released_schema_opens_and_goes_on() {
         assert_eq!(store.search(query).await.unwrap().len(), 2);
         assert_eq!(store.check().await, Ok(Health::Sound), "schema {schema}");
     }
+}
+
+/// What schema 7 had only in the text: a list of things to do, subagents that were sent and those that reported.
+const TOLD_IN_TEXT: &str = r#"
+INSERT INTO turns VALUES (2, 1, 't2', 10, NULL);
+INSERT INTO messages VALUES
+    (10, 1, 2, 'assistant', 1794777845000, '', '[]'),
+    (11, 1, 2, 'tool', 1794777845000, '{"todos":[{"id":"1","content":"plan","status":"pending"}]}', NULL),
+    (12, 1, 2, 'tool', 1794777845000, '[the result is in a file]', NULL),
+    (13, 1, 2, 'tool', 1794777845000, '{"status":"dispatched","delegation_id":"d1","sessions":["sub-d1-1"]}', NULL),
+    (14, 1, 2, 'tool', 1794777845000, '{"status":"dispatched","delegation_id":"d2","sessions":["sub-d2-1"]}', NULL),
+    (15, 1, 2, 'tool', 1794777845000, '{"results":[]}', NULL);
+INSERT INTO calls VALUES
+    (10, 'c1', 'todo', 'read', NULL, 11),
+    (10, 'c2', 'todo', 'read', NULL, 12),
+    (10, 'c3', 'delegate_task', 'read', NULL, 13),
+    (10, 'c4', 'delegate_task', 'read', NULL, 14),
+    (10, 'c5', 'delegate_task', 'read', NULL, 15);
+INSERT INTO turns VALUES (3, 1, 't3', NULL, NULL);
+INSERT INTO messages VALUES (16, 1, 3, 'user', 1794777845000,
+    '[Delegation d1: your background subagents have come to rest. The user did not write this.]
+found', NULL);
+"#;
+
+#[tokio::test]
+async fn what_older_schemas_had_in_the_text_becomes_state() {
+    let folder = tempdir().unwrap();
+    let conn = Connection::open(folder.path().join("hermes.db")).unwrap();
+    let (_, dump) = RELEASED.iter().find(|(schema, _)| *schema == 7).unwrap();
+    conn.execute_batch(dump).unwrap();
+    conn.execute_batch(TOLD_IN_TEXT).unwrap();
+    drop(conn);
+
+    let loaded = open(folder.path()).load(&"s1".into()).await.unwrap();
+    let origins = loaded
+        .messages
+        .iter()
+        .filter_map(|said| said.origin.clone());
+    let report = Origin::SubagentReport {
+        delegation: "d1".into(),
+    };
+    assert_eq!(origins.collect::<Vec<_>>(), [Origin::person(), report]);
+    let todos = json!({"todos": [{"id": "1", "content": "plan", "status": "pending"}]});
+    let sent = json!([{"call": "c4", "delegation_id": "d2", "sessions": ["sub-d2-1"]}]);
+    let kept = [
+        ("todo".to_owned(), todos),
+        ("delegate_task".to_owned(), sent),
+    ];
+    assert_eq!(loaded.tool_states, ToolStates::from(kept));
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hermes_core::{
-    CancellationToken, CommandExit, Media, MediaSource, Progress, ShellCommand, Terminal, Tool,
-    ToolContext, ToolError, ToolOutput,
+    CancellationToken, CommandExit, Media, MediaSource, Pass, Progress, ShellCommand, Terminal,
+    Tool, ToolContext, ToolError, ToolOutput,
 };
 use serde_json::{Value, json};
 
@@ -77,6 +77,7 @@ impl Place<'_> {
             pty: false,
             timeout: NEVER,
             output_bytes_max: 1_000_000,
+            pass: Pass::default(),
             stop: CancellationToken::new(),
             progress: Progress::default(),
         };

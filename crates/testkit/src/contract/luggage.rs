@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hermes_core::{CancellationToken, CommandExit, Progress, ShellCommand, Terminal};
+use hermes_core::{CancellationToken, CommandExit, Pass, Progress, ShellCommand, Terminal};
 
 /// Long enough that a case which waits for it has failed.
 const NEVER: Duration = Duration::from_secs(60);
@@ -78,6 +78,7 @@ impl Trip<'_> {
             pty: false,
             timeout: NEVER,
             output_bytes_max: 50_000,
+            pass: Pass::default(),
             stop: CancellationToken::new(),
             progress: Progress::default(),
         };

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hermes_core::{
-    CancellationToken, ProcessError, ProcessName, ProcessState, ProcessStatus, Processes, Progress,
-    SessionId, ShellCommand, Wishes,
+    CancellationToken, Pass, ProcessError, ProcessName, ProcessState, ProcessStatus, Processes,
+    Progress, SessionId, ShellCommand, Wishes,
 };
 
 /// Long enough that a case which waits for it has failed.
@@ -56,6 +56,7 @@ impl<P: Processes> Place<P> {
             pty: false,
             timeout: NEVER,
             output_bytes_max: 1000,
+            pass: Pass::default(),
             stop: CancellationToken::new(),
             progress: Progress::default(),
         }

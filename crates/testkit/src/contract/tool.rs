@@ -48,7 +48,7 @@ pub fn context(cwd: &Path) -> ToolContext {
         person: Person::default(),
         delegates: Delegates::default(),
         spending: Spending::default(),
-        previous: None,
+        state: None,
         toolbox: Toolbox::default(),
         reader: Reader::default(),
         agreement: Agreement::default(),

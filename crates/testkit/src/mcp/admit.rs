@@ -33,6 +33,7 @@ impl Host {
                 Err(Reply::error(400, &message["id"], error))
             }
             _ if rpc::method(message) == "initialize" => Ok(None),
+            _ if !self.peer.settings().has_sessions => Ok(None),
             _ => self.known_session(request).map(Some),
         }
     }

@@ -48,9 +48,10 @@ pub(crate) fn tools(settings: &Settings) -> Vec<Value> {
         tool("fail", "Always fails.", &json!({}), &[]),
         tool(
             "app_error",
-            "Answers with this JSON-RPC error.",
-            &json!({"code": {"type": "integer"}, "message": {"type": "string"}}),
-            &["code", "message"],
+            "Answers with this JSON-RPC error, or without a code with a result that is an error.",
+            &json!({"code": {"type": "integer"}, "message": {"type": "string"},
+                "word": {"type": "string", "description": "Is appended to the ledger first."}}),
+            &["message"],
         ),
     ];
     tools.extend((1..=settings.extra_tools).map(|number| {

@@ -28,6 +28,12 @@ pub enum Fault {
         #[serde(default)]
         retry_after: Option<String>,
     },
+    /// This status, with a JSON-RPC error that has the request's id.
+    Refusal {
+        status: u16,
+        code: i64,
+        message: String,
+    },
     /// A JSON-RPC error with an id that is not the request's.
     ErrorWithId {
         status: u16,

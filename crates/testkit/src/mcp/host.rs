@@ -244,7 +244,9 @@ impl Host {
         outbox: &Outbox,
     ) -> Option<Answered> {
         let answer = self.peer.answer(session, message, outbox).await?;
-        let opens = rpc::method(message) == "initialize" && answer.get("result").is_some();
+        let opens = rpc::method(message) == "initialize"
+            && answer.get("result").is_some()
+            && self.peer.settings().has_sessions;
         Some(Answered {
             message: answer,
             opened: opens.then(|| self.open_session(Vec::new())),

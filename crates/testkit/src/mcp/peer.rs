@@ -127,7 +127,7 @@ impl Peer {
         let method = rpc::method(message);
         let params = &message["params"];
         match method {
-            "initialize" if settings.era.is_legacy() => Ok(initialize(params)),
+            "initialize" if settings.era.is_legacy() => Ok(initialize(settings, params)),
             "initialize" => Err(RpcError::unsupported_version(&params["protocolVersion"])),
             "server/discover" if is_modern => Ok(discover()),
             "logging/setLevel" if !is_modern => Ok(json!({})),
@@ -163,16 +163,26 @@ impl Peer {
                 result["isError"] = true.into();
                 Ok(result)
             }
-            "app_error" => {
-                let code = arguments["code"].as_i64();
-                let code = code.ok_or_else(|| missing("code"))?;
-                Err(RpcError::new(code, text(arguments, "message")?))
-            }
+            "app_error" => self.app_error(arguments),
             _ if name == "echo" || name.starts_with("extra_") => {
                 Ok(text_result(text(arguments, "text")?))
             }
             _ => Err(unknown()),
         }
+    }
+
+    /// Does what it is told, and fails all the same: with this error, or without a code with a result that is one.
+    fn app_error(&self, arguments: &Value) -> Outcome {
+        let message = text(arguments, "message")?;
+        if let Some(word) = arguments["word"].as_str() {
+            self.append(word)?;
+        }
+        if let Some(code) = arguments["code"].as_i64() {
+            return Err(RpcError::new(code, message));
+        }
+        let mut result = text_result(message);
+        result["isError"] = true.into();
+        Ok(result)
     }
 
     fn append(&self, word: &str) -> Outcome {
@@ -237,11 +247,12 @@ fn tell_progress(request: &Value, done_ms: u128, total_ms: u64, outbox: &Outbox)
         .ok();
 }
 
-fn initialize(params: &Value) -> Value {
+fn initialize(settings: &Settings, params: &Value) -> Value {
     let asked = params["protocolVersion"].as_str().unwrap_or_default();
     let known = LEGACY_VERSIONS.into_iter().find(|known| *known == asked);
+    let version = settings.version.as_deref().or(known);
     let mut result = introduction();
-    result["protocolVersion"] = known.unwrap_or(LEGACY_VERSIONS[0]).into();
+    result["protocolVersion"] = version.unwrap_or(LEGACY_VERSIONS[0]).into();
     result["serverInfo"] = server_info();
     result
 }

@@ -240,6 +240,11 @@ pub(crate) fn faulty(fault: &Fault, struck: Struck<'_>) -> Reply {
                 None => reply,
             }
         }
+        Fault::Refusal {
+            status,
+            code,
+            message,
+        } => Reply::error(*status, &request["id"], RpcError::new(*code, message)),
         Fault::ErrorWithId { status, id } => Reply::json(*status, error_with(*id)),
         Fault::RedirectSameOrigin => Reply::empty(307).header("location", "/mcp/"),
         Fault::RedirectCrossOrigin => {

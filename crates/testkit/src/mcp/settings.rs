@@ -18,6 +18,10 @@ pub struct Settings {
     pub has_get_stream: bool,
     /// Takes `subscriptions/listen`, in the modern era.
     pub has_subscriptions: bool,
+    /// Gives every client of the legacy era a session over HTTP, and wants to see it.
+    pub has_sessions: bool,
+    /// Answers a handshake with this version, whichever the client asked for.
+    pub version: Option<String>,
     /// What it says to a session it does not know.
     pub lost_session: SessionLoss,
     /// Tools per page of the list.
@@ -62,6 +66,8 @@ impl Default for Settings {
             has_ping: true,
             has_get_stream: true,
             has_subscriptions: true,
+            has_sessions: true,
+            version: None,
             lost_session: SessionLoss::NotFound,
             page_size: 4,
             extra_tools: 0,

@@ -35,6 +35,8 @@ pub struct Options {
 pub(super) struct Host {
     models: Vec<String>,
     context_length: Option<u64>,
+    absent: Vec<String>,
+    only_v1: bool,
     forget_requests: bool,
     state: Mutex<State>,
 }
@@ -56,6 +58,8 @@ impl Host {
         Ok(Self {
             models,
             context_length: script.context_length,
+            absent: script.absent.clone(),
+            only_v1: script.only_v1,
             forget_requests: options.forget_requests,
             state: Mutex::new(State {
                 chooser: Chooser::new(script),
@@ -85,8 +89,10 @@ impl Host {
 
     async fn respond(&self, connection: &mut Connection, request: Request) -> io::Result<After> {
         let route = request.route().to_owned();
+        let is_absent = self.is_absent(&route);
         if let Some(wire) = Wire::of_path(&route)
             && request.method == "POST"
+            && !is_absent
         {
             let (answer, ask) = self.answer(wire, &route, request)?;
             return give(connection, wire, &answer, &ask).await;
@@ -122,15 +128,26 @@ impl Host {
         }
     }
 
+    fn is_absent(&self, route: &str) -> bool {
+        let is_elsewhere = self.only_v1 && !route.starts_with("/v1/");
+        is_elsewhere || self.absent.iter().any(|end| route.ends_with(end.as_str()))
+    }
+
     /// Returns the page at a route that is not a model's.
     fn page(&self, route: &str, request: &Request) -> (u16, Value) {
         let is_list = route.ends_with("/models");
+        let is_absent = self.is_absent(route);
         let page = match request.method.as_str() {
+            method if is_absent => {
+                return (404, error_body(&format!("no such route: {method} {route}")));
+            }
             "GET" if route.ends_with("/health") => json!({"status": "ok"}),
             "GET" if route.ends_with("/api/tags") => models::ollama(&self.models),
             "GET" if is_list && is_gemini(request) => models::gemini(&self.models),
             "GET" if is_list => models::openai(&self.models, self.context_length),
-            method => return (404, error_body(&format!("no such route: {method} {route}"))),
+            method => {
+                return (404, error_body(&format!("no such route: {method} {route}")));
+            }
         };
         (200, page)
     }

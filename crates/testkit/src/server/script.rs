@@ -17,6 +17,10 @@ pub struct Script {
     pub models: Vec<String>,
     /// The tokens that they are said to hold.
     pub context_length: Option<u64>,
+    /// The ends of the paths that this server does not have: it answers 404 there.
+    pub absent: Vec<String>,
+    /// Everything that does not stand below `/v1` is absent.
+    pub only_v1: bool,
 }
 
 /// How an answer is found for a request.
@@ -98,6 +102,18 @@ impl Script {
     /// States in the list of models how many tokens fit into each of them.
     pub fn context_length(mut self, tokens: u64) -> Self {
         self.context_length = Some(tokens);
+        self
+    }
+
+    /// Leaves out what stands at paths with this end, such as `/responses`.
+    pub fn without(mut self, path_end: impl Into<String>) -> Self {
+        self.absent.push(path_end.into());
+        self
+    }
+
+    /// Answers under `/v1` only.
+    pub fn at_v1(mut self) -> Self {
+        self.only_v1 = true;
         self
     }
 

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use hermes_core::{CommandExit, Progress, ShellCommand, Terminal, ToolContext};
+use hermes_core::{CommandExit, Pass, Progress, ShellCommand, Terminal, ToolContext};
 use tokio::time::sleep;
 
 use super::door::{CALL_BYTES_MAX, Door};
@@ -92,6 +92,7 @@ impl Folder {
             pty: false,
             timeout: FETCH_TIME_MAX,
             output_bytes_max: CALL_BYTES_MAX + NAME_BYTES_MAX,
+            pass: Pass::default(),
             stop: cx.stop.clone(),
             progress: Progress::default(),
         };

@@ -5,7 +5,7 @@ use std::fs::{DirEntry, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use hermes_core::CancellationToken;
+use hermes_core::{CancellationToken, FenceArea};
 
 use super::{
     Bytes, Entry, Files, Followed, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged,
@@ -24,6 +24,14 @@ pub(crate) struct Here {
 impl Here {
     pub(crate) fn new(home: Option<PathBuf>, guard: Guard) -> Self {
         Self { home, guard }
+    }
+
+    /// The same files behind a fence.
+    pub(super) fn fenced(&self, area: FenceArea) -> Self {
+        Self {
+            home: self.home.clone(),
+            guard: self.guard.clone().fenced(area),
+        }
     }
 
     pub(super) fn home(&self) -> Option<&Path> {

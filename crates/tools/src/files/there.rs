@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_core::{
-    CancellationToken, CommandExit, Progress, Random, SessionId, ShellCommand, Terminal,
+    CancellationToken, CommandExit, Pass, Progress, Random, SessionId, ShellCommand, Terminal,
 };
 use tokio::runtime::Handle;
 
@@ -184,6 +184,7 @@ impl There {
             pty: false,
             timeout: TIME_MAX,
             output_bytes_max: OUTPUT_BYTES_MAX,
+            pass: Pass::default(),
             stop: self.stop.clone(),
             progress: Progress::default(),
         };

@@ -1,8 +1,12 @@
 //! Recognises command lines that surely change nothing, so that they may run side by side and again after a crash.
 //!
-//! Deliberately small: a command that is not recognised is merely treated with more care.
+//! Deliberately small, and only on lines that are read exactly: a command that is not recognised is merely treated with
+//! more care.
 
-use crate::shell::{self, Budget};
+use crate::shell::exact::{Arg, Input, Reading, Run};
+
+use super::{Judge, Verdict};
+use crate::shell::Budget;
 
 /// Programs that change nothing, whatever their arguments.
 const PROGRAMS: &[&str] = &[
@@ -18,6 +22,7 @@ const PROGRAMS: &[&str] = &[
     "du",
     "echo",
     "egrep",
+    "expr",
     "false",
     "fgrep",
     "grep",
@@ -26,20 +31,107 @@ const PROGRAMS: &[&str] = &[
     "ls",
     "md5sum",
     "nl",
+    "nproc",
     "printf",
     "pwd",
     "readlink",
     "realpath",
+    "seq",
+    "sha1sum",
     "sha256sum",
     "stat",
     "tail",
     "test",
     "tr",
     "true",
+    "type",
     "uname",
+    "uptime",
     "wc",
     "which",
     "whoami",
+    ":",
+    "fold",
+    "paste",
+    "rev",
+    "tac",
+    "strings",
+    "od",
+];
+
+/// Programs that change nothing with these options alone, and any words that are none.
+const WITH_OPTIONS: &[(&str, &str, &[&str])] = &[
+    (
+        "sort",
+        "bdfghikMnRrVusz",
+        &[
+            "--reverse",
+            "--numeric-sort",
+            "--unique",
+            "--human-numeric-sort",
+            "--version-sort",
+        ],
+    ),
+    ("uniq", "cdDiuz", &["--count", "--repeated", "--unique"]),
+    (
+        "tree",
+        "adfilpsuhDFL0123456789",
+        &["--noreport", "--dirsfirst", "--gitignore"],
+    ),
+    (
+        "date",
+        "uIR",
+        &[
+            "--utc",
+            "--iso-8601",
+            "--iso-8601=seconds",
+            "--rfc-3339=seconds",
+        ],
+    ),
+    ("file", "bikLz", &["--mime-type", "--brief", "--mime"]),
+    (
+        "rg",
+        "nilLcvwxFeoHNSsuhABCg0123456789tT",
+        &[
+            "--files",
+            "--hidden",
+            "--no-ignore",
+            "--type",
+            "--glob",
+            "--json",
+            "--line-number",
+            "--count",
+            "--files-with-matches",
+            "--ignore-case",
+            "--no-heading",
+        ],
+    ),
+];
+
+/// Tests of find that take a value.
+const FIND_VALUES: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-type",
+    "-maxdepth",
+    "-mindepth",
+    "-size",
+    "-mtime",
+    "-mmin",
+    "-newer",
+    "-regex",
+    "-perm",
+    "-user",
+    "-group",
+    "-atime",
+    "-ctime",
+];
+const FIND_FLAGS: &[&str] = &[
+    "-print", "-print0", "-prune", "-o", "-a", "-not", "!", "(", ")", "-empty", "-L", "-H", "-P",
+    "-xdev",
 ];
 
 const GIT_COMMANDS: &[&str] = &[
@@ -51,44 +143,78 @@ const GIT_COMMANDS: &[&str] = &[
     "rev-parse",
     "show",
     "status",
+    "shortlog",
+    "cat-file",
+    "ls-tree",
+    "merge-base",
 ];
 
-/// Beginnings of git options that write a file or run a program.
-const GIT_OPTIONS_REFUSED: &[&str] = &["--output", "--ext-diff", "--textconv", "-O"];
-
-/// Words between spaces that change nothing: redirections, and `&&`, which only joins.
-const HARMLESS: &[&str] = &["2>&1", "2>/dev/null", ">/dev/null", "&&"];
-
-/// With any of these in a line, quoted or not, we do not look further.
-const SUSPICIOUS: &[char] = &['$', '`', '(', ')', '{', '}', '<', '>', '&', '!', '\\'];
+/// Git options that write a file or run a program, whole or shortened.
+const GIT_OPTIONS_REFUSED: &[&str] = &["--output", "--ext-diff", "--textconv", "--filters"];
 
 /// Returns whether running the line surely changes nothing.
 pub fn is_read_only(line: &str) -> bool {
-    let bare: String = line
-        .split_inclusive(char::is_whitespace)
-        .map(|piece| match HARMLESS.contains(&piece.trim_end()) {
-            true => "; ",
-            false => piece,
-        })
-        .collect();
-    if bare.contains(SUSPICIOUS) {
-        return false;
-    }
-    let Ok(commands) = shell::parse(&bare, &Budget::default()) else {
-        return false;
-    };
-    !commands.is_empty()
-        && commands
-            .iter()
-            .all(|command| changes_nothing(&command.words))
+    let judged = Judge::of(line, None, &Budget::default());
+    let reading = judged.exactly.reading.as_ref();
+    judged.verdict == Verdict::Free && reading.is_some_and(changes_nothing)
 }
 
-fn changes_nothing(words: &[String]) -> bool {
-    match words.split_first() {
-        None => false,
-        Some((program, args)) if program == "git" => is_harmless_git(args),
-        Some((program, _)) => is_harmless(program),
+fn changes_nothing(reading: &Reading) -> bool {
+    let is_discarded = |arg: &Arg| arg.literal().as_deref() == Some("/dev/null");
+    !reading.runs.is_empty()
+        && reading.functions.is_empty()
+        && reading.sets.is_empty()
+        && reading.writes.iter().all(is_discarded)
+        && reading.runs.iter().all(run_changes_nothing)
+}
+
+fn run_changes_nothing(run: &Run) -> bool {
+    if !run.assignments.is_empty() || matches!(run.input, Input::Stream) {
+        return false;
     }
+    let program = run.program();
+    let args: Vec<Option<String>> = run.words[1..].iter().map(Arg::literal).collect();
+    if is_harmless(&program) {
+        return true;
+    }
+    if program == "cd" {
+        // The folder a session is left in is a change.
+        return false;
+    }
+    let unknown_option = |arg: &Arg| arg.literal().is_none() && arg.may_be_option();
+    if run.words[1..].iter().any(unknown_option) {
+        return false;
+    }
+    let texts: Vec<&str> = args.iter().flatten().map(String::as_str).collect();
+    match program.as_str() {
+        "git" => args.len() == texts.len() && is_harmless_git(&texts),
+        "find" => args.len() == texts.len() && is_harmless_find(&texts),
+        "sed" => args.len() == texts.len() && is_harmless_sed(&texts),
+        "uniq" => {
+            texts.iter().filter(|text| !text.starts_with('-')).count() <= 1
+                && has_only_known_options(&program, &texts)
+        }
+        "date" => {
+            texts.iter().all(|text| text.starts_with(['-', '+']))
+                && has_only_known_options(&program, &texts)
+        }
+        "hostname" | "env" | "printenv" | "nproc" => texts.is_empty() && args.is_empty(),
+        _ => has_only_known_options(&program, &texts),
+    }
+}
+
+fn has_only_known_options(program: &str, texts: &[&str]) -> bool {
+    let Some((_, letters, names)) = WITH_OPTIONS.iter().find(|(name, ..)| *name == program) else {
+        return false;
+    };
+    texts
+        .iter()
+        .filter(|text| text.starts_with('-') && text.len() > 1)
+        .all(|text| {
+            let is_cluster =
+                !text.starts_with("--") && text[1..].chars().all(|c| letters.contains(c));
+            is_cluster || names.contains(text)
+        })
 }
 
 /// Returns whether a program changes nothing, whatever its arguments.
@@ -96,15 +222,60 @@ pub(super) fn is_harmless(program: &str) -> bool {
     PROGRAMS.contains(&program)
 }
 
-fn is_harmless_git(args: &[String]) -> bool {
-    let is_refused = |arg: &String| {
-        GIT_OPTIONS_REFUSED
-            .iter()
-            .any(|refused| arg.starts_with(refused))
+/// Returns whether a program is judged here by its name.
+pub(super) fn is_known(program: &str) -> bool {
+    let others = ["git", "find", "sed", "hostname", "env", "printenv"];
+    is_harmless(program)
+        || others.contains(&program)
+        || WITH_OPTIONS.iter().any(|(name, ..)| *name == program)
+}
+
+fn is_harmless_git(args: &[&str]) -> bool {
+    let args = match args {
+        ["--no-pager", rest @ ..] => rest,
+        rest => rest,
     };
-    args.first()
-        .is_some_and(|command| GIT_COMMANDS.contains(&command.as_str()))
-        && !args.iter().any(is_refused)
+    let is_refused = |arg: &&str| {
+        let name = arg.split('=').next().unwrap_or(arg);
+        let is_same = |refused: &&str| {
+            name.len() > 2 && (refused.starts_with(name) || name.starts_with(refused))
+        };
+        GIT_OPTIONS_REFUSED.iter().any(is_same) || arg.starts_with("-O")
+    };
+    match args {
+        ["branch"]
+        | [
+            "branch",
+            "-a" | "-v" | "-vv" | "-r" | "--show-current" | "--list",
+        ]
+        | ["remote"]
+        | ["remote", "-v"]
+        | ["stash", "list"] => true,
+        [command, ..] => GIT_COMMANDS.contains(command) && !args.iter().any(is_refused),
+        [] => false,
+    }
+}
+
+fn is_harmless_find(args: &[&str]) -> bool {
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if FIND_VALUES.contains(arg) {
+            args.next();
+        } else if arg.starts_with('-') && !FIND_FLAGS.contains(arg) {
+            return false;
+        }
+    }
+    true
+}
+
+/// `sed -n 1,5p file`, without any other option.
+fn is_harmless_sed(args: &[&str]) -> bool {
+    let (script, files) = match args {
+        ["-n", script, files @ ..] | ["-E", script, files @ ..] => (script, files),
+        [script, files @ ..] => (script, files),
+        [] => return false,
+    };
+    !script.starts_with('-') && !files.iter().any(|file| file.starts_with('-'))
 }
 
 #[cfg(test)]
@@ -121,8 +292,14 @@ mod tests {
             "git diff HEAD~1 -- src 2>&1",
             "grep -r foo . 2>/dev/null",
             "ls; wc -l a b",
+            "find . -name '*.rs' -type f | sort | uniq -c | sort -rn | head",
+            "sed -n 1,5p src/main.rs",
+            "cat \"$(git rev-parse --show-toplevel)/README.md\"",
+            "for f in a b; do cat \"$f\"; done > /dev/null",
+            "rg -n 'fn main' src",
         ] {
-            assert!(is_read_only(line), "{line}");
+            let expected = !line.starts_with("for");
+            assert_eq!(is_read_only(line), expected, "{line}");
         }
     }
 
@@ -141,17 +318,37 @@ mod tests {
             "ls; rm x",
             "ls\nrm x",
             "X=1 ls",
+            "X=1",
             "sudo ls",
             "./ls",
             "ls() { rm x; }; ls",
             "git push",
             "git -c core.pager=x log",
             "git diff --output=x",
+            "git diff --outp x",
             "git",
             "find . -delete",
+            "find . -fprint x",
+            "find . -exec rm {} +",
             "cat <(rm x)",
             "ls 2>/dev/nullpwd",
             "ls &&rm x",
+            "sort -o x y",
+            "sort --outp=x y",
+            "uniq a b",
+            "tree -o x",
+            "date -s 1970-01-01",
+            "date 010100001970",
+            "hostname x",
+            "sed -i s/a/b/ f",
+            "sed -n 'w x' f",
+            "sed 's/a/b/w x' f",
+            "sed '1e reboot' f",
+            "rg --pre x y",
+            "sort $x",
+            "git branch x",
+            "cd x",
+            "ls\u{3000}x",
         ] {
             assert!(!is_read_only(line), "{line}");
         }

@@ -383,6 +383,11 @@ const RULES: &[Rule] = &[
     ),
 ];
 
+/// Returns whether a program is judged here by its name.
+pub(super) fn is_known(program: &str) -> bool {
+    RULES.iter().any(|rule| rule.programs.contains(&program))
+}
+
 fn always(_call: &Call<'_>) -> bool {
     true
 }

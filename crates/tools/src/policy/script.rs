@@ -41,15 +41,15 @@ impl CommandLists {
                 .iter()
                 .find_map(|line| match self.consent_within(line, None, &budget) {
                     Consent::Forbidden { reason } => Some(reason),
-                    Consent::NotNeeded | Consent::Needed { .. } | Consent::Review(_) => None,
+                    Consent::NotNeeded | Consent::Needed(_) | Consent::Review(_) => None,
                 });
         match forbidden {
             Some(reason) => Consent::Forbidden {
                 reason: format!("the script holds a command that nobody can allow: {reason}"),
             },
-            None => Consent::Needed {
-                reason: format!("the script uses `{word}`, which goes around the tools"),
-            },
+            None => Consent::needed(format!(
+                "the script uses `{word}`, which goes around the tools"
+            )),
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_the_user_refused_for_good_stays_refused_inside_a_script() {
-        let lists = CommandLists::new(vec!["git push*".to_owned()], Vec::new());
+        let lists = CommandLists::new(vec!["git push*".to_owned()], Vec::new(), Vec::new());
         let consent = lists.consent_for_script("import os; os.system('git push origin')");
         assert!(matches!(consent, Consent::Forbidden { .. }), "{consent:?}");
     }
@@ -196,7 +196,7 @@ mod tests {
             "f'{os.system(1)}'\nos.execvp('ls', ['ls'])",
         ] {
             let consent = consent_for_script(code);
-            assert!(matches!(consent, Consent::Needed { .. }), "{code}");
+            assert!(matches!(consent, Consent::Needed(_)), "{code}");
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) fn is_pattern(text: &str) -> bool {
 }
 
 /// Writes a text so that as a pattern it describes only itself.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

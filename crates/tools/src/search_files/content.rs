@@ -21,18 +21,65 @@ use super::watch::Watch;
 const LINE_CHARS_MAX: usize = 500;
 const LEAD_CHARS: usize = 100;
 
-/// A search holds whole lines in memory; a file with a longer one is left out.
-const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of a pattern: more than anybody writes, and little enough to be repeated in an error.
+const PATTERN_BYTES_MAX: usize = 8 * 1024;
 
-/// Makes the matcher of a pattern. An error is written for the model.
-pub(super) fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
+/// Bytes of a compiled pattern: `\w{200}` fits. `(a{1000}){1000}` is as short and needs ten times as much.
+const COMPILED_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+/// Bytes of what each thread remembers of a search, so that it goes faster.
+const CACHE_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A pattern that is larger than this may take a step for each of its parts at every byte.
+const LIGHT_BYTES_MAX: usize = 512 * 1024;
+
+/// A search holds whole lines in memory, and cannot be stopped inside one; a file with a longer one is left out.
+const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+const LINE_BYTES_MAX_HEAVY: usize = 256 * 1024;
+
+/// A pattern, and how long lines may be for it.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    pub(super) matcher: RegexMatcher,
+    line_bytes_max: usize,
+}
+
+/// Compiles a pattern. An error is written for the model.
+pub(super) fn pattern(pattern: &str) -> Result<Pattern, String> {
+    if pattern.len() > PATTERN_BYTES_MAX {
+        return Err(format!(
+            "the pattern has {} bytes, and {PATTERN_BYTES_MAX} are allowed; search for a part of it",
+            pattern.len()
+        ));
+    }
+    let light = compile(pattern, LIGHT_BYTES_MAX).map(|matcher| Pattern {
+        matcher,
+        line_bytes_max: LINE_BYTES_MAX,
+    });
+    let heavy = |_| {
+        compile(pattern, COMPILED_BYTES_MAX).map(|matcher| Pattern {
+            matcher,
+            line_bytes_max: LINE_BYTES_MAX_HEAVY,
+        })
+    };
+    light.or_else(heavy)
+}
+
+fn compile(pattern: &str, bytes_max: usize) -> Result<RegexMatcher, String> {
     let mut builder = RegexMatcherBuilder::new();
     // Lines may end in `\r\n`, and `$` means their end all the same.
     builder.multi_line(true).crlf(true).ban_byte(Some(0));
+    builder
+        .size_limit(bytes_max)
+        .dfa_size_limit(CACHE_BYTES_MAX);
     builder.build(pattern).map_err(|error| match error.kind() {
         grep_regex::ErrorKind::NotAllowed(_) => "the search goes line by line, so the pattern cannot contain a line \
                                                  break; search for one of its lines and set `context`"
             .to_owned(),
+        grep_regex::ErrorKind::Regex(reason) if reason.contains("size limit") => format!(
+            "`{pattern}` is too large when it is compiled ({bytes_max} bytes are allowed); write smaller numbers in \
+             {{}}, or `+` and `*` for them"
+        ),
         _ => format!(
             "`{pattern}` is not a valid regular expression; to find it literally, put a backslash before each of \
              .+*?()[]{{}}|^$\\: {error}"
@@ -90,16 +137,19 @@ pub(super) struct FileSearch {
 }
 
 impl FileSearch {
-    pub(super) fn new(matcher: RegexMatcher, context: usize, numbers: Numbers) -> Self {
+    pub(super) fn new(pattern: Pattern, context: usize, numbers: Numbers) -> Self {
         let searcher = SearcherBuilder::new()
             .line_number(numbers == Numbers::Counted)
             .line_terminator(LineTerminator::crlf())
             .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(LINE_BYTES_MAX))
+            .heap_limit(Some(pattern.line_bytes_max))
             .before_context(context)
             .after_context(context)
             .build();
-        Self { matcher, searcher }
+        Self {
+            matcher: pattern.matcher,
+            searcher,
+        }
     }
 
     /// Searches a file and keeps its first `kept_max` matches; the others are counted.
@@ -254,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_shown_around_the_match() {
-        let matcher = matcher("needle").unwrap();
+        let matcher = pattern("needle").unwrap().matcher;
         let line = format!("{}needle{}\r\n", "ä".repeat(3000), "b".repeat(3000));
         let text = shown(line.as_bytes(), &matcher);
         assert!(text.starts_with('…') && text.ends_with('…'));
@@ -268,7 +318,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("a");
         std::fs::write(&path, "needle\n").unwrap();
-        let mut search = FileSearch::new(matcher("needle").unwrap(), 0, Numbers::Counted);
+        let mut search = FileSearch::new(pattern("needle").unwrap(), 0, Numbers::Counted);
         let stop = CancellationToken::new();
         let watch = Watch::new(stop.clone(), Duration::from_secs(60));
         assert!(matches!(
@@ -284,9 +334,57 @@ mod tests {
 
     #[test]
     fn a_pattern_that_cannot_be_searched_for_is_explained() {
-        let error = matcher("a\nb").unwrap_err();
+        let error = pattern("a\nb").unwrap_err();
         assert!(error.contains("line by line"), "{error}");
-        let error = matcher("foo(").unwrap_err();
+        let error = pattern("foo(").unwrap_err();
         assert!(error.contains("to find it literally"), "{error}");
+    }
+
+    #[test]
+    fn the_size_of_a_pattern_is_bounded() {
+        for large in [
+            "(a{1000}){1000}",
+            "((a{100}){100}){100}",
+            "(?:(?:(?:(?:[a-z]?){99}){99}){99}){99}",
+            "\\p{L}{5000}",
+            "(?i)(\\w{1,500}\\s){1,500}",
+            &format!("{}a{}", "(".repeat(90), "{1,9})".repeat(90)),
+        ] {
+            let error = pattern(large).unwrap_err();
+            assert!(error.contains("too large"), "{large}: {error}");
+        }
+        let long = "a|".repeat(PATTERN_BYTES_MAX);
+        assert!(pattern(&long).unwrap_err().contains("bytes"));
+        for usual in [
+            "needle",
+            "\\w+\\s+=\\s+\\d{1,20}",
+            "(?i)error|warn(ing)?",
+            "^.{80,120}$",
+        ] {
+            let pattern = pattern(usual).unwrap();
+            assert_eq!(pattern.line_bytes_max, LINE_BYTES_MAX, "{usual}");
+        }
+        let heavy = pattern("\\w{100}").unwrap();
+        assert_eq!(heavy.line_bytes_max, LINE_BYTES_MAX_HEAVY);
+    }
+
+    #[test]
+    fn a_search_is_stopped_inside_a_file() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a");
+        // Minutes of work for this pattern.
+        let line = format!("{}\n", "ab".repeat(100));
+        std::fs::write(&path, line.repeat(200_000)).unwrap();
+        let pattern = pattern("(?:a|b|ab|ba){40}(?:\\w{1,3}){9}[^a-z]x").unwrap();
+        let mut search = FileSearch::new(pattern, 0, Numbers::Counted);
+        let stop = CancellationToken::new();
+        let watch = Watch::new(stop.clone(), Duration::from_secs(600));
+        let stopping = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            stop.cancel();
+        });
+        let searched = search.search(&path, 1, &watch);
+        stopping.join().unwrap();
+        assert!(matches!(searched, Searched::Unread | Searched::Nothing));
     }
 }

@@ -4,6 +4,9 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
+/// Bytes of a glob. It has no numbers of repetitions, so that its length bounds what it is compiled to.
+const GLOB_BYTES_MAX: usize = 4 * 1024;
+
 pub(super) struct FileGlob {
     matcher: GlobMatcher,
     scope: Scope,
@@ -25,6 +28,12 @@ impl FileGlob {
     /// Makes the matcher of a glob. An error is written for the model.
     pub(super) fn new(glob: &str) -> Result<Self, String> {
         let glob = glob.trim_start_matches("./");
+        if glob.len() > GLOB_BYTES_MAX {
+            return Err(format!(
+                "the glob has {} bytes, and {GLOB_BYTES_MAX} are allowed; name fewer files in it",
+                glob.len()
+            ));
+        }
         let matcher = GlobBuilder::new(glob).literal_separator(true).build();
         let matcher = matcher.map_err(|error| format!("`{glob}` is not a valid glob: {error}"))?;
         Ok(Self {
@@ -89,6 +98,8 @@ mod tests {
             assert_eq!(matcher.is_match(Path::new(path), root), expected, "{glob}");
         }
         assert!(FileGlob::new("[").is_err());
+        assert!(FileGlob::new(&"{a,b}".repeat(1000)).is_err());
+        assert!(FileGlob::new(&"{a,b,c}*".repeat(500)).is_ok());
     }
 
     #[test]

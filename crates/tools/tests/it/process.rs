@@ -204,6 +204,11 @@ async fn a_line_typed_in_pieces_is_judged_as_a_whole() {
     let consent = |data: &str| tool.consent(&arguments("submit", data), &cx.session, place.root());
     tool.run(arguments("write", "rm -r"), &cx).await.unwrap();
     assert!(matches!(consent("f /"), Consent::Forbidden { .. }));
+    let Consent::Needed(need) = consent(" x") else {
+        panic!("a person is asked");
+    };
+    let shown = need.what.as_deref();
+    assert_eq!(shown, Some("typed into proc_1: rm -r x"), "all of the line");
     tool.run(arguments("submit", " \\"), &cx).await.unwrap();
     assert!(matches!(consent("-f /"), Consent::Forbidden { .. }));
     tool.run(arguments("submit", "x"), &cx).await.unwrap();

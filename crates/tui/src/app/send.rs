@@ -6,6 +6,7 @@ use hermes_core::{Op, UserMessage};
 
 use super::{App, Effect};
 use crate::host::{BusyInput, ToHost};
+use crate::item::Item;
 use crate::wrap;
 
 impl App {
@@ -14,6 +15,17 @@ impl App {
         let text = self.draft();
         if text.trim().is_empty() || self.is_leaving {
             return Vec::new();
+        }
+        if let Some(command) = text.trim().strip_prefix('!') {
+            let command = command.trim().to_owned();
+            if command.is_empty() {
+                self.complain("! needs a command: !ls");
+                return Vec::new();
+            }
+            self.conversation.print(Item::User(format!("!{command}")));
+            let mut effects = vec![Effect::Send(ToHost::Own(command))];
+            effects.extend(self.composer.take().map(Effect::Remember));
+            return effects;
         }
         let quick = self.settings.quick_commands.clone();
         let line = match quick.read(&text, Surface::Terminal) {

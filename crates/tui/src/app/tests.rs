@@ -152,6 +152,8 @@ fn opened(id: &str, past: Vec<Message>) -> Opened {
         cwd: PathBuf::from("/home/me/project"),
         past,
         earlier: 0,
+        is_unasked: false,
+        mode: None,
     }
 }
 
@@ -178,10 +180,13 @@ fn say(text: &str) -> Op {
 fn question() -> Question {
     Question {
         approval: "a1".into(),
+        code: hermes_core::ApprovalCode::stored("k7m2pq".into()),
         call: "c1".into(),
         tool: "terminal".into(),
         what: "rm -r build\u{1b}[2K".into(),
         diff: None,
+        folder: Some("/home/me/project".into()),
+        patterns: vec!["rm -r *".into()],
         reason: "deletes folders and everything in them".into(),
         choices: Verdict::ALL.to_vec(),
         expires_in_ms: 60_000,
@@ -294,6 +299,8 @@ fn change_scene(columns: u16, rows: u16) -> Scene {
         tool: "write_file".into(),
         what: path.into(),
         diff: Some(diff),
+        folder: None,
+        patterns: Vec::new(),
         reason: "changes what runs when the user logs in".into(),
         choices: vec![Verdict::Once, Verdict::Session, Verdict::Deny],
         ..question()
@@ -440,7 +447,7 @@ fn letters_answer_a_question() {
         let op = ops(wishes(scene.press(letter, KeyModifiers::NONE))).pop();
         assert!(!scene.screen().contains("allow?"));
         match op {
-            Some(Op::Answer { verdict, .. }) => verdict,
+            Some(Op::Answer { answer, .. }) => answer.verdict,
             other => panic!("{other:?}"),
         }
     };

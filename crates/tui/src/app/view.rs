@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use hermes_core::Verdict;
 use ratatui_core::text::{Line, Span};
 
 use super::App;
@@ -186,6 +185,10 @@ impl App {
             (None, 0) => "writing",
             (None, _) => "working",
         };
+        let wait = self.conversation.asks_again_at;
+        let wait = wait
+            .map(|at| at.saturating_sub(self.now))
+            .filter(|wait| !wait.is_zero());
         let enter = match (self.composer.is_empty(), self.busy_input) {
             (true, _) => "Ctrl-C stops it",
             (false, BusyInput::Interrupt) => "Enter interrupts it with this",
@@ -195,6 +198,13 @@ impl App {
         let seconds = match elapsed.as_secs() {
             0..60 => format!("{} s", elapsed.as_secs()),
             _ => spell(elapsed),
+        };
+        let (doing, seconds) = match wait {
+            Some(wait) => (
+                "waiting,",
+                format!("asking again in {} s", wait.as_secs_f64().ceil()),
+            ),
+            None => (doing, seconds),
         };
         let row = Line::from(vec![
             Span::styled(format!("{} ", self.spinner()), theme::ACCENT),
@@ -230,21 +240,7 @@ impl App {
         let Some(asked) = self.conversation.questions.front() else {
             return Vec::new();
         };
-        let expires = Duration::from_millis(asked.question.expires_in_ms);
-        let left = expires.saturating_sub(self.now.saturating_sub(asked.at));
-        let mut spans = vec![Span::styled("allow? ", theme::WARNING)];
-        for verdict in &asked.question.choices {
-            let (key, words) = match verdict {
-                Verdict::Once => ("y", " once  "),
-                Verdict::Session => ("s", " for this session  "),
-                Verdict::Always => ("a", " always  "),
-                Verdict::Deny => ("n", " no  "),
-            };
-            spans.extend([Span::styled(key, theme::HEADING), Span::raw(words)]);
-        }
-        spans.push(Span::styled(format!("({} s)", left.as_secs()), theme::DIM));
-        let margin = Margin::same(vec![Span::styled("▎ ", theme::WARNING)]);
-        wrap::words(&spans, columns, &margin)
+        asked.rows(self.now, columns)
     }
 
     fn spinner(&self) -> &'static str {

@@ -25,6 +25,8 @@ async fn echo(face: mpsc::Sender<FromHost>, mut wishes: mpsc::Receiver<ToHost>) 
         cwd: "/".into(),
         past: Vec::new(),
         earlier: 0,
+        is_unasked: false,
+        mode: None,
     };
     let _ = face.send(FromHost::Opened(opened)).await;
     while let Some(wish) = wishes.recv().await {

@@ -42,7 +42,7 @@ pub(crate) fn variable_problems(home: &Home) -> Vec<String> {
 }
 
 /// What is set for nothing: no mistake, and worth knowing for whoever wonders.
-fn unused(home: &Home, process: &Environment) -> Vec<String> {
+pub(super) fn unused(home: &Home, process: &Environment) -> Vec<String> {
     let environment = load_environment(process.clone(), home).unwrap_or_else(|_| process.clone());
     let unused = load(home, &environment).map(|settings| settings.unused());
     let unused = unused.unwrap_or_default();

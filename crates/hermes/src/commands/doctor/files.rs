@@ -11,6 +11,7 @@ use rustix::fs::{Access, StatVfsMountFlags};
 
 use super::{Check, Repair};
 use crate::commands::layout::{count, size};
+use crate::former_home;
 
 /// Below this a long session may fill the disk.
 const FREE_BYTES_MIN: u64 = 200_000_000;
@@ -25,6 +26,23 @@ pub(super) fn home(home: &Home, repair: Repair) -> Vec<Check> {
     let problems = check_permissions(home);
     checks.extend(problems.iter().map(|problem| permission(problem, repair)));
     checks
+}
+
+/// What Hermes Agent left in the home and nothing uses.
+pub(super) fn former(home: &Home) -> Option<Check> {
+    let idle = former_home::idle(home);
+    let names: Vec<_> = idle.iter().map(|idle| idle.name).collect();
+    let text = format!(
+        "of Hermes Agent, and not used in this version: {}",
+        names.join(", ")
+    );
+    (!idle.is_empty()).then(|| {
+        Check::doubtful(
+            "files",
+            text,
+            "leave them where they are; `hermes config migrate` says what they are",
+        )
+    })
 }
 
 fn folder(home: &Home, repair: Repair) -> Check {
@@ -215,16 +233,11 @@ async fn integrity(store: &SqliteStore, repair: Repair) -> Result<Check, StoreEr
             format!("the search index is broken: {detail}"),
             WITH_FIX,
         ),
-        (Health::Damaged { problems }, _) => {
-            let path = store.path().display();
-            Check::broken(
-                NAME,
-                format!("damaged: {}", problems.join("; ")),
-                format!(
-                    "save what can be read with `hermes sessions export`, then move `{path}` aside"
-                ),
-            )
-        }
+        (Health::Damaged { problems }, _) => Check::broken(
+            NAME,
+            format!("damaged: {}", problems.join("; ")),
+            "`hermes sessions recover` saves what can be read, and keeps the damaged file",
+        ),
     })
 }
 

@@ -1,12 +1,14 @@
 //! Whether local commands are fenced in as the settings say, and what this machine lacks for it.
 
-use hermes_exec::{FenceMeans, Network};
+use std::path::Path;
+
+use hermes_exec::{FenceKind, FenceMeans, Network};
 
 use super::Check;
 use crate::base::Base;
 use crate::commands::layout::one_line;
 use crate::failure::Outcome;
-use crate::terminals::{local_environment, sandbox};
+use crate::terminals::{FenceState, Sandbox, fence_state, local_environment, sandbox};
 
 const NAME: &str = "sandbox";
 const WITHOUT: &str = "`hermes config set terminal.sandbox off` does without";
@@ -18,9 +20,16 @@ pub(super) fn check(base: &Base) -> Outcome<Check> {
     let check = match backend.as_str() {
         "local" => {
             let means = FenceMeans::of_this_machine(&local_environment(base)?);
-            judge(wanted, &means)
+            match fence_state(base) {
+                Ok(FenceState::Held {
+                    project,
+                    is_writable: false,
+                    ..
+                }) => home_is_no_project(&judge(wanted, &means), &project),
+                _ => judge(wanted, &means),
+            }
         }
-        backend => elsewhere(wanted, backend),
+        backend => Check::good(NAME, format!("none of ours; commands run over {backend}")),
     };
     // Some of it may be the words of `bwrap`.
     Ok(Check {
@@ -29,48 +38,69 @@ pub(super) fn check(base: &Base) -> Outcome<Check> {
     })
 }
 
-fn elsewhere(wanted: Option<Network>, backend: &str) -> Check {
-    match wanted {
-        None => Check::good(NAME, format!("off; commands run over {backend}")),
-        Some(_) => Check::doubtful(
-            NAME,
-            format!("fences in local commands only, and yours run over {backend}"),
-            format!("`hermes config set terminal.backend local` fences them in; {WITHOUT}"),
+fn home_is_no_project(judged: &Check, project: &Path) -> Check {
+    Check::good(
+        NAME,
+        format!(
+            "{}; nothing in {} is written without a question, as it is a home or a folder of the system",
+            judged.text,
+            project.display()
         ),
-    }
+    )
 }
 
-fn judge(wanted: Option<Network>, means: &FenceMeans) -> Check {
-    match (wanted, &means.landlock, &means.bubblewrap) {
-        (None, _, _) => Check::good(NAME, format!("off; this machine has: {}", listed(means))),
-        (Some(Network::Open), Ok(version), _) => {
-            Check::good(NAME, format!("project, by Landlock version {version}"))
+fn judge(wanted: Option<Sandbox>, means: &FenceMeans) -> Check {
+    let Some(Sandbox { kind, network }) = wanted else {
+        return Check::good(NAME, format!("off; this machine has: {}", listed(means)));
+    };
+    let name = match kind {
+        FenceKind::Project => "project",
+        FenceKind::Strict => "strict",
+    };
+    match (network, &means.landlock, &means.bubblewrap) {
+        (Network::Open, Ok(version), _) => {
+            Check::good(NAME, format!("{name}, by Landlock version {version}"))
         }
-        (Some(Network::Open), Err(landlock), Ok(bubblewrap)) => {
+        (Network::Open, Err(landlock), Ok(bubblewrap)) => {
             let path = bubblewrap.display();
             Check::good(
                 NAME,
-                format!("project, by bubblewrap at {path} ({landlock})"),
+                format!("{name}, by bubblewrap at {path} ({landlock})"),
             )
         }
-        (Some(Network::Open), Err(landlock), Err(bubblewrap)) => Check::broken(
-            NAME,
-            format!("`project` needs Landlock or bubblewrap: {landlock}; {bubblewrap}"),
-            format!("{}; or {}; {WITHOUT}", bubblewrap.fix(), landlock.fix()),
-        ),
-        (Some(Network::Closed), _, Ok(bubblewrap)) => {
-            let path = bubblewrap.display();
-            Check::good(NAME, format!("offline, by bubblewrap at {path}"))
+        (Network::Open, Err(landlock), Err(bubblewrap)) => {
+            let fix = format!("{}; or {}; {WITHOUT}", bubblewrap.fix(), landlock.fix());
+            match kind {
+                FenceKind::Project => Check::doubtful(
+                    NAME,
+                    format!(
+                        "none, so that everything but reading is asked about: {landlock}; {bubblewrap}"
+                    ),
+                    fix,
+                ),
+                FenceKind::Strict => Check::broken(
+                    NAME,
+                    format!("`strict` needs Landlock or bubblewrap: {landlock}; {bubblewrap}"),
+                    fix,
+                ),
+            }
         }
-        (Some(Network::Closed), landlock, Err(bubblewrap)) => {
-            let project = match landlock {
-                Ok(_) => "`hermes config set terminal.sandbox project` leaves the network open; ",
+        (Network::Closed, _, Ok(bubblewrap)) => {
+            let path = bubblewrap.display();
+            Check::good(
+                NAME,
+                format!("{name} without network, by bubblewrap at {path}"),
+            )
+        }
+        (Network::Closed, landlock, Err(bubblewrap)) => {
+            let open = match landlock {
+                Ok(_) => "`hermes config set terminal.network on` leaves the network open; ",
                 Err(_) => "",
             };
             Check::broken(
                 NAME,
-                format!("`offline` needs bubblewrap: {bubblewrap}"),
-                format!("{}; or {project}{WITHOUT}", bubblewrap.fix()),
+                format!("a closed network needs bubblewrap: {bubblewrap}"),
+                format!("{}; or {open}{WITHOUT}", bubblewrap.fix()),
             )
         }
     }
@@ -113,28 +143,27 @@ mod tests {
         }
     }
 
+    fn wanted(kind: FenceKind, network: Network) -> Option<Sandbox> {
+        Some(Sandbox { kind, network })
+    }
+
     #[test]
     fn each_fence_says_what_puts_it_up() {
         let all = FenceMeans {
             landlock: Ok(7),
             bubblewrap: Ok("/usr/bin/bwrap".into()),
         };
-        let (project, offline) = (Some(Network::Open), Some(Network::Closed));
-        told(
-            &judge(project, &all),
-            State::Good,
-            &["project, by Landlock"],
-        );
-        told(
-            &judge(offline, &all),
-            State::Good,
-            &["offline, by bubblewrap"],
-        );
-        told(
-            &judge(None, &all),
-            State::Good,
-            &["off; this machine has: "],
-        );
+        let project = wanted(FenceKind::Project, Network::Open);
+        let strict = wanted(FenceKind::Strict, Network::Open);
+        let closed = wanted(FenceKind::Project, Network::Closed);
+        for (wanted, words) in [
+            (project, "project, by Landlock"),
+            (strict, "strict, by Landlock"),
+            (closed, "project without network, by bubblewrap"),
+            (None, "off; this machine has: "),
+        ] {
+            told(&judge(wanted, &all), State::Good, &[words]);
+        }
         let old = FenceMeans {
             landlock: Err(NoLandlock::TooOld { version: 1 }),
             ..all
@@ -145,9 +174,16 @@ mod tests {
 
     #[test]
     fn a_fence_that_cannot_be_put_up_says_what_exactly_is_missing() {
-        let words = ["apt install bubblewrap", "lsm=landlock", "sandbox off"];
-        let project = judge(Some(Network::Open), &none());
-        told(&project, State::Broken, &words);
+        let words = [
+            "apt install bubblewrap",
+            "lsm=landlock",
+            "sandbox off",
+            "asked about",
+        ];
+        let project = judge(wanted(FenceKind::Project, Network::Open), &none());
+        told(&project, State::Doubtful, &words);
+        let strict = judge(wanted(FenceKind::Strict, Network::Open), &none());
+        told(&strict, State::Broken, &words[..3]);
         told(&judge(None, &none()), State::Good, &words[..2]);
         let forbidden = FenceMeans {
             landlock: Ok(7),
@@ -158,23 +194,9 @@ mod tests {
         };
         let words = [
             "sysctl -w user.max_user_namespaces=15000",
-            "sandbox project",
+            "terminal.network on",
         ];
-        told(
-            &judge(Some(Network::Closed), &forbidden),
-            State::Broken,
-            &words,
-        );
-    }
-
-    #[test]
-    fn a_fence_for_commands_elsewhere_is_doubtful() {
-        let check = elsewhere(Some(Network::Closed), "ssh");
-        told(
-            &check,
-            State::Doubtful,
-            &["over ssh", "terminal.backend local"],
-        );
-        told(&elsewhere(None, "ssh"), State::Good, &["off"]);
+        let closed = wanted(FenceKind::Project, Network::Closed);
+        told(&judge(closed, &forbidden), State::Broken, &words);
     }
 }

@@ -37,6 +37,10 @@ pub(super) async fn checks(base: &Base, is_offline: bool) -> Vec<Check> {
     mcp.shutdown().await;
     let looked = found.iter().map(|server| check(base, server, &servers));
     checks.extend(join_all(looked).await);
+    for server in &found {
+        let odd = server.notes.iter().map(|note| odd(&server.name, note));
+        checks.extend(odd);
+    }
     checks
 }
 
@@ -74,6 +78,12 @@ async fn check(base: &Base, server: &ServerStatus, known: &[ServerSettings]) -> 
             }
         }
     }
+}
+
+/// One tool of a server that works otherwise.
+fn odd(server: &str, note: &str) -> Check {
+    let text = format!("`{server}`: {}", one_line(note));
+    Check::doubtful(NAME, text, "the others work; tell whoever makes the server")
 }
 
 /// The step on the way to a server that fails, if one is found in time.

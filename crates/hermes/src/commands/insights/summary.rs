@@ -83,6 +83,7 @@ pub(super) fn money(used: Used) -> String {
     let dollars = format!("${:.2}", used.cost_micro_usd as f64 / 1e6);
     match used.requests_without_price {
         0 => dollars,
+        unknown if used.cost_micro_usd == 0 => format!("{} of unknown price", thousands(unknown)),
         unknown => format!("{dollars} + {} of unknown price", thousands(unknown)),
     }
 }
@@ -111,5 +112,10 @@ mod tests {
             ..Used::default()
         };
         assert_eq!(money(used), "$1.50 + 2 of unknown price");
+        let unknown = Used {
+            cost_micro_usd: 0,
+            ..used
+        };
+        assert_eq!(money(unknown), "2 of unknown price");
     }
 }

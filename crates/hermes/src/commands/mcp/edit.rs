@@ -11,11 +11,17 @@ use crate::output::{note, println};
 
 pub(super) fn section(
     url: Option<String>,
-    command: Option<String>,
-    args: Vec<String>,
+    mut command: Option<String>,
+    mut args: Vec<String>,
     env: &[String],
     header: &[String],
 ) -> Outcome<Value> {
+    if url.is_some() && !args.is_empty() {
+        return Err(
+            Failure::usage("a server has an address or a command, not both")
+                .hint("leave out --url, or what stands behind `--`"),
+        );
+    }
     if let Some(url) = url
         .as_deref()
         .filter(|url| !url.starts_with("http://") && !url.starts_with("https://"))
@@ -24,6 +30,9 @@ pub(super) fn section(
             Failure::usage(format!("`{url}` is not an http or https address"))
                 .hint("write it with its scheme, such as https://example.org/mcp"),
         );
+    }
+    if command.is_none() && !args.is_empty() {
+        command = Some(args.remove(0));
     }
     let mut section = Map::new();
     section.extend(url.map(|url| ("url".into(), json!(url))));

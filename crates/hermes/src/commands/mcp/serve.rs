@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hermes_core::{CancellationToken, Secret};
 use hermes_mcp::{HttpServer, ServeError, Served, serve_streams};
 
+use crate::ancestry;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
@@ -14,6 +15,11 @@ use crate::signals::Signals;
 use crate::wiring::{SystemClock, open_store};
 
 const TOKEN_VARIABLE: &str = "HERMES_MCP_SERVE_TOKEN";
+
+const INSIDE: &str = "this server was started from inside Hermes, so a model could be answering its own questions: a person \
+     answers them where they are shown";
+const NO_TOKEN: &str = "this server has no token, so anybody on this machine could be asking: answer with `hermes \
+     approvals`, or start it with HERMES_MCP_SERVE_TOKEN set";
 
 /// Serves until the client leaves or somebody ends the program.
 pub(super) async fn run(base: &Base, http: Option<&str>) -> Outcome<()> {
@@ -25,7 +31,7 @@ pub(super) async fn run(base: &Base, http: Option<&str>) -> Outcome<()> {
         archive: store.clone(),
         approvals: store,
         clock: Arc::new(SystemClock),
-        may_answer: http.is_none() || token.is_some(),
+        no_answers: no_answers(http, token.as_ref()),
     };
     let stop = CancellationToken::new();
     let serving = async {
@@ -50,6 +56,14 @@ pub(super) async fn run(base: &Base, http: Option<&str>) -> Outcome<()> {
     }
     // Being told to stop is how a server ends; it is no failure.
     serving.await
+}
+
+/// Why clients may not answer questions, if they may not.
+fn no_answers(http: Option<&str>, token: Option<&Secret>) -> Option<&'static str> {
+    match ancestry::hermes_above() {
+        Some(_) => Some(INSIDE),
+        None => (http.is_some() && token.is_none()).then_some(NO_TOKEN),
+    }
 }
 
 fn token(base: &Base) -> Outcome<Option<Secret>> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hermes_core::text::shorten;
 use hermes_core::{Clock as _, Random};
-use hermes_mcp::{BreakerStatus, Mcp, ServerState, ServerStatus};
+use hermes_mcp::{BreakerStatus, Mcp, McpPorts, ServerState, ServerStatus};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
@@ -16,8 +16,8 @@ use crate::args::JsonFlag;
 use crate::base::Base;
 use crate::commands::layout::{Table, one_line, print_json};
 use crate::failure::Outcome;
-use crate::mcp::ports;
-use crate::output::{print, println};
+use crate::mcp::{invalid_sections, ports};
+use crate::output::{note, print, println};
 use crate::signals::Signals;
 use crate::style::Style;
 use crate::wiring::SystemClock;
@@ -29,20 +29,25 @@ const ERROR_CHARS_MAX: usize = 60;
 
 /// Shows every server once. Fails when one is not ready.
 pub(super) async fn once(base: &Base, wait: Duration, json: &JsonFlag) -> Outcome<()> {
-    let Some(mcp) = start(base) else {
+    let started = start(base);
+    if started.is_none() && unusable(base).is_empty() {
         return match json.json {
             true => print_json(&json!([])),
             false => println(NONE_YET),
         };
-    };
+    }
+    let mcp = started.unwrap_or_else(|| Mcp::start(Vec::new(), ports_of(base)));
     mcp.tools(wait).await;
-    let servers = mcp.status();
+    let servers = [mcp.status(), unusable(base)].concat();
     mcp.shutdown().await;
     if json.json {
         print_json(&servers.iter().map(as_json).collect())?;
     } else {
         let style = Style::of(&io::stdout(), &base.environment);
         println(&table(&servers, style))?;
+    }
+    for server in &servers {
+        warn_of(server);
     }
     match servers.iter().all(is_well) {
         true => Ok(()),
@@ -72,8 +77,39 @@ pub(super) async fn watch(base: &Base, json: &JsonFlag) -> Outcome<()> {
 
 fn start(base: &Base) -> Option<Mcp> {
     let servers = known(base);
-    let ports = ports(base, Arc::new(Random::from_system()));
-    (!servers.is_empty()).then(|| Mcp::start(servers, ports))
+    (!servers.is_empty()).then(|| Mcp::start(servers, ports_of(base)))
+}
+
+fn ports_of(base: &Base) -> McpPorts {
+    ports(base, Arc::new(Random::from_system()))
+}
+
+/// Says what is odd about the tools of a server.
+pub(super) fn warn_of(server: &ServerStatus) {
+    for text in &server.notes {
+        note(&format!(
+            "warning: MCP server `{}`: {}",
+            server.name,
+            one_line(text)
+        ));
+    }
+}
+
+/// The servers whose sections cannot be used, as what they are.
+pub(super) fn unusable(base: &Base) -> Vec<ServerStatus> {
+    let server = |(name, reason): (String, String)| ServerStatus {
+        name,
+        state: ServerState::Misconfigured { reason },
+        last_success: None,
+        round_trip: None,
+        reconnects: 0,
+        breaker: BreakerStatus::Closed,
+        next_attempt: None,
+        tools: 0,
+        last_error: None,
+        notes: Vec::new(),
+    };
+    invalid_sections(base).into_iter().map(server).collect()
 }
 
 /// Writes the table over itself, for ever.
@@ -239,5 +275,6 @@ pub(super) fn as_json(server: &ServerStatus) -> Value {
         },
         "next_attempt_ms": server.next_attempt.map(millis),
         "last_error": server.last_error,
+        "warnings": server.notes,
     })
 }

@@ -7,7 +7,7 @@ use hermes_core::{Random, text};
 use hermes_mcp::{Mcp, OfferedTool, ServerStatus};
 use serde_json::{Value, json};
 
-use super::status::{as_json, is_well, state};
+use super::status::{as_json, is_well, state, unusable, warn_of};
 use super::{NONE_YET, already_told, known, one};
 use crate::args::JsonFlag;
 use crate::base::Base;
@@ -28,7 +28,11 @@ pub(super) async fn run(
         Some(name) => vec![one(base, name)?],
         None => known(base),
     };
-    if servers.is_empty() && !json.json {
+    let unusable = match name {
+        Some(_) => Vec::new(),
+        None => unusable(base),
+    };
+    if servers.is_empty() && unusable.is_empty() && !json.json {
         return println(NONE_YET);
     }
     let mcp = Mcp::start(servers, ports(base, Arc::new(Random::from_system())));
@@ -40,6 +44,7 @@ pub(super) async fn run(
             let tools = mcp.offered(&status.name);
             (status, tools)
         })
+        .chain(unusable.into_iter().map(|status| (status, Vec::new())))
         .collect();
     mcp.shutdown().await;
     if json.json {
@@ -49,6 +54,9 @@ pub(super) async fn run(
         tested
             .iter()
             .try_for_each(|(status, tools)| show(status, tools, style))?;
+    }
+    for (status, _) in &tested {
+        warn_of(status);
     }
     match tested.iter().all(|(status, _)| is_well(status)) {
         true => Ok(()),

@@ -1,29 +1,35 @@
-//! `hermes sessions recover`: finishes the turns that a crash or a kill cut short.
+//! `hermes sessions recover`: saves what can be read of a damaged database, then finishes the turns that a crash or a kill
+//! cut short. Whatever it finds, it says something.
 
 use std::path::PathBuf;
 
 use hermes_agent::SessionStart;
 use hermes_core::delegation::SUBAGENT_SOURCE;
 use hermes_core::text::shorten;
-use hermes_core::{SessionId, Store as _, StoreError, TurnEnd, wording};
+use hermes_core::{Clock as _, SessionId, Store as _, StoreError, TurnEnd, wording};
+use hermes_store::{Health, Salvage, SqliteStore};
 
 use super::{find, open_archive};
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::commands::already_told;
-use crate::commands::layout::one_line;
+use crate::commands::layout::{count, one_line};
 use crate::failure::{Failure, Outcome, code};
 use crate::output::{note, println};
 use crate::render::Renderer;
 use crate::turn::{self, Report};
-use crate::wiring::{Audience, Wired, open_store};
+use crate::wiring::{Audience, SystemClock, Wired, open_store};
 
 /// Enough of an answer to see that it is one.
 const ANSWER_CHARS_MAX: usize = 80;
 const NOTHING: &str = "nothing to recover: every turn has ended";
 
 pub(super) async fn run(base: &Base, flags: &RunFlags, name: Option<&str>) -> Outcome<()> {
+    let was_mended = mend(base).await?;
     let sessions = unfinished(base, name).await?;
+    if sessions.is_empty() && was_mended {
+        return Ok(());
+    }
     if sessions.is_empty() {
         return println(NOTHING);
     }
@@ -35,6 +41,80 @@ pub(super) async fn run(base: &Base, flags: &RunFlags, name: Option<&str>) -> Ou
         true => Ok(()),
         false => Err(already_told()),
     }
+}
+
+/// Examines the database and mends it if need be; returns whether it was.
+async fn mend(base: &Base) -> Outcome<bool> {
+    let path = base.home.database();
+    if !path.try_exists().unwrap_or(true) {
+        return Ok(false);
+    }
+    let problem = match examine(base).await {
+        Ok(Health::Sound) => return Ok(false),
+        Ok(Health::IndexBroken { .. }) => {
+            open_store(base)?.rebuild_index().await?;
+            println("the search index was broken, and is built anew")?;
+            return Ok(true);
+        }
+        Ok(Health::Damaged { problems }) => {
+            let first = problems.into_iter().next().unwrap_or_default();
+            format!("`{}` is damaged: {first}", path.display())
+        }
+        Err(error @ StoreError::Damaged { .. }) => error.to_string(),
+        Err(error) => return Err(error.into()),
+    };
+    note(&problem);
+    match SqliteStore::salvage(&path, SystemClock.now()).await {
+        Ok(salvage) => {
+            println(&saved(&salvage))?;
+            Ok(true)
+        }
+        Err(StoreError::Damaged { .. }) => Err(Failure::new(format!(
+            "nothing of `{}` can be read; it was left as it is",
+            path.display()
+        ))
+        .hint("restore it from a backup, or move it aside to start afresh")),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn examine(base: &Base) -> Result<Health, StoreError> {
+    let store = SqliteStore::open(base.home.database(), base.home.locks())?;
+    store.check().await
+}
+
+/// Says what was saved, what was not, and where the damaged file is.
+fn saved(salvage: &Salvage) -> String {
+    let mut text = format!(
+        "saved {} with {}",
+        count(salvage.sessions, "session"),
+        count(salvage.messages, "message")
+    );
+    let mut add = |line: String| {
+        text.push_str("\n  ");
+        text.push_str(&line);
+    };
+    if !salvage.unread_tables.is_empty() {
+        let tables = salvage.unread_tables.join(", ");
+        add(format!("rows of these tables could not be read: {tables}"));
+    }
+    if salvage.renamed_sessions > 0 {
+        let sessions = count(salvage.renamed_sessions, "session");
+        add(format!(
+            "{sessions} lost their names, and are called recovered-…"
+        ));
+    }
+    if salvage.incomplete_turns > 0 {
+        let turns = count(salvage.incomplete_turns, "turn");
+        add(format!(
+            "{turns} lack messages, and are left out of their conversations"
+        ));
+    }
+    add(format!(
+        "the damaged file is kept as `{}`",
+        salvage.kept_as.display()
+    ));
+    text
 }
 
 async fn unfinished(base: &Base, name: Option<&str>) -> Outcome<Vec<SessionId>> {
@@ -58,6 +138,7 @@ async fn recover(base: &Base, flags: &RunFlags, session: SessionId) -> Outcome<b
     let loaded = store.load(&session).await?;
     if loaded.open_turn.is_none() {
         // A subagent, whose parent went on with it and came first.
+        println(&format!("{session}  finished with the one that started it"))?;
         return Ok(true);
     }
     let is_subagent = loaded.record.source == SUBAGENT_SOURCE;

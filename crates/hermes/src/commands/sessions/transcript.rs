@@ -14,6 +14,27 @@ const RESULT_CHARS_MAX: usize = 120;
 
 /// The conversation for a person at a terminal: every call and every result in one line.
 pub(super) fn readable(record: &SessionRecord, lines: &[TranscriptLine], style: Style) -> String {
+    told(record, lines, style, |part| part_text(part, style))
+}
+
+/// The same with every result in full, for a pager.
+pub(super) fn whole(record: &SessionRecord, lines: &[TranscriptLine]) -> String {
+    told(record, lines, Style::PLAIN, |part| match part {
+        Part::ToolResult(result) => {
+            let text = printable(result.text.trim_end());
+            let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
+            Some(lines.join("\n"))
+        }
+        part => part_text(part, Style::PLAIN),
+    })
+}
+
+fn told(
+    record: &SessionRecord,
+    lines: &[TranscriptLine],
+    style: Style,
+    told_part: impl Fn(&Part) -> Option<String>,
+) -> String {
     let mut text = format!("{}\n", style.bold(name(record)));
     text.push_str(&style.dim(facts(record)));
     text.push('\n');
@@ -26,7 +47,7 @@ pub(super) fn readable(record: &SessionRecord, lines: &[TranscriptLine], style: 
             speaker = Some(role);
         }
         for part in &line.message.parts {
-            if let Some(shown) = part_text(part, style) {
+            if let Some(shown) = told_part(part) {
                 text.push_str(&shown);
                 text.push('\n');
             }

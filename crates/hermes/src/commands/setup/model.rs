@@ -2,7 +2,6 @@
 
 use hermes_config::{set, unset};
 use hermes_core::Secret;
-use hermes_core::text::shorten;
 use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
 use hermes_llm::resolve;
 
@@ -12,7 +11,7 @@ use crate::base::Base;
 use crate::commands::auth::{OpenBrowser, log_in};
 use crate::commands::interview::{Choice, Interview};
 use crate::commands::layout::one_line;
-use crate::commands::try_out::{Candidate, listed, try_out};
+use crate::commands::try_out::{Candidate, Unlisted, listed, try_out};
 use crate::failure::{Failure, Outcome};
 use crate::model_settings::model_settings;
 use crate::output::{note, println};
@@ -20,8 +19,8 @@ use crate::output::{note, println};
 /// Where the key of a server is kept that is known by its address only.
 const KEY_OF_ADDRESS: &str = "model.api_key";
 
-/// As many of a server's models as fit into some lines.
-const MODELS_CHARS_MAX: usize = 400;
+/// More than anybody pages through; those of a server of one's own are fewer.
+const MODELS_SHOWN_MAX: usize = 500;
 
 enum Way {
     Keep,
@@ -44,6 +43,7 @@ pub(super) async fn interview(
         ways.extend(kept(base)?);
         let usual = ways.iter().position(|way| matches!(way.value, Way::Keep));
         let way = interview.choose_or_keep(ways, usual.unwrap_or(0))?;
+        let mut is_named = quick;
         let candidate = match way {
             Way::Keep => return Ok(Some(Ready::Chat)),
             Way::Demo => return Ok(Some(Ready::Demo)),
@@ -53,9 +53,15 @@ pub(super) async fn interview(
                 None => continue,
             },
             Way::PasteKey => pasted(interview)?,
-            Way::Address => at_address(base, interview).await?,
+            Way::Address => match at_address(base, interview).await? {
+                Some((candidate, is_picked)) => {
+                    is_named |= is_picked;
+                    candidate
+                }
+                None => continue,
+            },
         };
-        let candidate = with_model(interview, candidate, quick)?;
+        let candidate = with_model(interview, candidate, is_named)?;
         if settle(base, interview, &candidate).await? {
             return Ok(Some(Ready::Chat));
         }
@@ -189,29 +195,100 @@ fn whose(interview: &mut Interview) -> Outcome<&'static Provider> {
     interview.choose(options.collect())
 }
 
-async fn at_address(base: &Base, interview: &mut Interview) -> Outcome<Candidate> {
+/// Asks for a server, and for one of its models where it has several. Returns whether that was picked from them.
+async fn at_address(base: &Base, interview: &mut Interview) -> Outcome<Option<(Candidate, bool)>> {
     let url = loop {
         let url = with_scheme(interview.line("address", "http://localhost:8000/v1")?);
         match url.starts_with("http://") || url.starts_with("https://") {
-            true => break url,
+            true => break url.trim_end_matches('/').to_owned(),
             false => interview.bad("an address begins with http:// or https://"),
         }
     };
-    let key = interview.secret("key (Enter for none)")?;
     let candidate = Candidate {
         provider: CUSTOM.to_owned(),
-        base_url: Some(url.trim_end_matches('/').to_owned()),
-        key: (!key.is_empty()).then(|| Secret::new(key)),
+        base_url: Some(url),
         ..Candidate::default()
     };
-    let mut models = listed(base, &candidate).await;
-    if let [_, _, ..] = models.as_slice() {
-        let names = one_line(&models.join(", "));
-        note(&format!("it has {}", shorten(&names, MODELS_CHARS_MAX)));
-        return Ok(candidate);
+    let Some((candidate, models)) = reached(base, interview, candidate).await? else {
+        return Ok(None);
+    };
+    let key = interview.secret("key (Enter for none)")?;
+    let candidate = Candidate {
+        key: (!key.is_empty()).then(|| Secret::new(key)),
+        ..candidate
+    };
+    let models = match (models, candidate.key.is_some()) {
+        (Some(models), false) => models,
+        _ => listed(base, &candidate).await.unwrap_or_default(),
+    };
+    let is_picked = models.len() > 1;
+    let model = one_of(interview, models)?;
+    Ok(Some((Candidate { model, ..candidate }, is_picked)))
+}
+
+/// Finds out whether a server is there before anything else is asked, with `/v1` behind the address if that is what it
+/// lacks. Returns what it lists, if it does so without a key; nothing when the person wants another server.
+async fn reached(
+    base: &Base,
+    interview: &mut Interview,
+    candidate: Candidate,
+) -> Outcome<Option<(Candidate, Option<Vec<String>>)>> {
+    loop {
+        note(&interview.style.dim("looking for the server …"));
+        let unreached = match at_either_address(base, &candidate).await {
+            Ok((candidate, models)) => return Ok(Some((candidate, Some(models)))),
+            // It is there, and will say more when it gets a key or a question.
+            Err(error) if error.is_an_answer() => return Ok(Some((candidate, None))),
+            Err(error) => error,
+        };
+        interview.bad(&format!("{unreached}: is the server running?"));
+        match interview.choose(after_failure())? {
+            Then::Again => {}
+            Then::SaveAnyway => return Ok(Some((candidate, None))),
+            Then::Back => return Ok(None),
+        }
     }
-    let model = models.pop().unwrap_or_default();
-    Ok(Candidate { model, ..candidate })
+}
+
+/// Lists the models at the address as it was typed, and else with the `/v1` that most servers want.
+async fn at_either_address(
+    base: &Base,
+    candidate: &Candidate,
+) -> Result<(Candidate, Vec<String>), Unlisted> {
+    let typed = match listed(base, candidate).await {
+        Ok(models) => return Ok((candidate.clone(), models)),
+        Err(error) => error,
+    };
+    let url = candidate.base_url.clone().unwrap_or_default();
+    if !typed.is_an_answer() || url.ends_with("/v1") {
+        return Err(typed);
+    }
+    let with_version = Candidate {
+        base_url: Some(format!("{url}/v1")),
+        ..candidate.clone()
+    };
+    match listed(base, &with_version).await {
+        Ok(models) => Ok((with_version, models)),
+        Err(_) => Err(typed),
+    }
+}
+
+/// Lets a person choose one of a server's models; empty when it has none, or when they want to write its name.
+fn one_of(interview: &mut Interview, mut models: Vec<String>) -> Outcome<String> {
+    if models.len() < 2 {
+        return Ok(models.pop().unwrap_or_default());
+    }
+    interview.title("Which of its models?");
+    models.truncate(MODELS_SHOWN_MAX);
+    let models = models.into_iter().map(|model| Choice {
+        text: one_line(&model),
+        value: model,
+    });
+    let other = Choice {
+        text: "another one, by its name".to_owned(),
+        value: String::new(),
+    };
+    interview.choose(models.chain([other]).collect())
 }
 
 /// `localhost:8000` is what people write of their own machine. Others are not guessed: a key must not go out in the open.
@@ -223,8 +300,12 @@ fn with_scheme(address: String) -> String {
     }
 }
 
-fn with_model(interview: &mut Interview, candidate: Candidate, quick: bool) -> Outcome<Candidate> {
-    if quick && !candidate.model.is_empty() {
+fn with_model(
+    interview: &mut Interview,
+    candidate: Candidate,
+    is_named: bool,
+) -> Outcome<Candidate> {
+    if is_named && !candidate.model.is_empty() {
         return Ok(candidate);
     }
     loop {

@@ -135,13 +135,16 @@ fn fence(interview: &mut Interview) -> Outcome<String> {
     interview.title("What may they change?");
     let fence = interview.choose(options([
         (
+            "project",
+            "files of the project only; they read everything but keys and logins",
+        ),
+        (
+            "strict",
+            "files of the project only, and they read little else",
+        ),
+        (
             "off",
             "whatever you may; dangerous commands are asked about first",
-        ),
-        ("project", "files of the project only"),
-        (
-            "offline",
-            "files of the project only, and they reach no network",
         ),
     ]))?;
     Ok(fence.to_owned())

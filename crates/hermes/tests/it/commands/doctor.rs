@@ -53,7 +53,7 @@ async fn a_healthy_home_passes_and_the_key_is_not_shown() {
             "✓ bash",
             "✓ locale",
             "✓ clock",
-            "✓ sandbox: off; this machine has: ",
+            "✓ sandbox: project, by ",
             "✓ commands: run on this machine, ",
             "✓ python3: 3.",
             "✓ checkpoints: off; none kept",
@@ -175,7 +175,7 @@ fn a_fence_that_cannot_be_put_up_is_told_with_what_is_missing() {
     broken(
         &run(&hermes, &["doctor", "--offline"]),
         &[
-            "✗ sandbox: `offline` needs bubblewrap: `bwrap` is not on the PATH",
+            "✗ sandbox: a closed network needs bubblewrap: `bwrap` is not on the PATH",
             "fix: install the package `bubblewrap`",
             "hermes config set terminal.sandbox off",
         ],
@@ -185,7 +185,9 @@ fn a_fence_that_cannot_be_put_up_is_told_with_what_is_missing() {
     set_mode(&bwrap, 0o755);
     broken(
         &run(&hermes, &["doctor", "--offline"]),
-        &["✗ sandbox: `offline` needs bubblewrap: `bwrap` does not work here: no namespaces"],
+        &[
+            "✗ sandbox: a closed network needs bubblewrap: `bwrap` does not work here: no namespaces",
+        ],
     );
 }
 

@@ -32,7 +32,7 @@ fn a_server_is_added_with_its_variables_and_without_a_place_both_ways_are_told()
     refused(
         &run(&hermes, &["mcp", "add", "x"]),
         2,
-        &["`x`", "mcp add x --url URL", "mcp add x --command PROGRAM"],
+        &["`x`", "mcp add x --url URL", "mcp add x -- PROGRAM"],
     );
     let add = ["mcp", "add", "x", "--command", "cat"];
     let env = ["--env", "A=1", "B=2", "--env", "C=3", "--", "-u"];
@@ -186,6 +186,14 @@ async fn the_doctor_tells_a_web_page_and_a_refusal_from_a_server() {
     for (fault, phrases) in [
         (Fault::Html, ["✗ http", "path"]),
         (Fault::Unauthorized, ["✗ http", "headers"]),
+        (
+            Fault::CaptivePortal,
+            ["http://portal.example/login", "it has moved"],
+        ),
+        (
+            Fault::RedirectCrossOrigin,
+            ["http://localhost:", "mcp_servers.tickets.url"],
+        ),
     ] {
         server.fail(Rule::once(fault).on_everything().until_cleared());
         let output = run(&hermes, &["mcp", "doctor", "tickets"]);

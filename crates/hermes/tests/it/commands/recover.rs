@@ -114,3 +114,99 @@ async fn with_every_turn_ended_there_is_nothing_to_do() {
         &["nothing to recover"],
     );
 }
+
+/// A home with two sessions in its database, and a third in the log that a kill left.
+async fn killed_after_two() -> Setting {
+    let setting = talked(&["the first of all", "the second of all"]).await;
+    let hermes = &setting.hermes;
+    let slow = Script::new([Answer::text("…").stall_after(0)]);
+    let silent = hermes_testkit::server::ScriptedServer::start(slow).await;
+    crate::setting::write_config(hermes, &silent.url(), "");
+    let running = hermes.clone().args(["-z", "the third of all"]).spawn();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while silent.requests().is_empty() {
+        assert!(Instant::now() < deadline, "{}", running.stderr());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.kill_9();
+    crate::setting::write_config(hermes, &setting.server.url(), "");
+    setting
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_is_said_by_every_command_until_it_is_recovered() {
+    let setting = killed_after_two().await;
+    let hermes = &setting.hermes;
+    let log = hermes.home().join("hermes.db-wal");
+    let bytes = std::fs::read(&log).unwrap();
+    std::fs::write(&log, &bytes[..bytes.len() / 2]).unwrap();
+    for args in [
+        &["sessions", "list"][..],
+        &["sessions", "list"],
+        &["sessions", "stats"],
+        &["-z", "hello"],
+    ] {
+        let words = ["hermes.db-wal", "is lost", "hermes sessions recover"];
+        super::refused(&run(hermes, args), 1, &words);
+    }
+    let output = run(hermes, &["sessions", "recover"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    contains(&output.stderr, &["hermes.db-wal", "is lost"]);
+    contains(&output.stdout, &["saved ", "the damaged file is kept as"]);
+    contains(
+        &stdout(hermes, &["sessions", "list"]),
+        &["the first of all", "the second of all"],
+    );
+    contains(
+        &stdout(hermes, &["sessions", "recover"]),
+        &["nothing to recover"],
+    );
+    contains(&stdout(hermes, &["-z", "hello"]), &["a fine answer"]);
+}
+
+#[tokio::test]
+async fn of_a_damaged_database_what_can_be_read_is_saved_and_counted() {
+    let setting = talked(&["the first of all", "the second of all"]).await;
+    let hermes = &setting.hermes;
+    let path = hermes.home().join("hermes.db");
+    let whole = std::fs::read(&path).unwrap();
+    // The table of sessions comes first, its indexes later.
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    super::refused(
+        &run(hermes, &["sessions", "list"]),
+        1,
+        &["hermes.db", "damaged", "hermes sessions recover"],
+    );
+    let output = run(hermes, &["sessions", "recover"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    contains(&output.stdout, &["saved 2 sessions", "kept as"]);
+    contains(
+        &stdout(hermes, &["sessions", "list"]),
+        &["the first of all"],
+    );
+}
+
+#[tokio::test]
+async fn where_nothing_can_be_read_recovery_says_so_and_touches_nothing() {
+    let setting = talked(&["the first of all"]).await;
+    let hermes = &setting.hermes;
+    let path = hermes.home().join("hermes.db");
+    let whole = std::fs::read(&path).unwrap();
+    let mut headless = whole.clone();
+    headless[..16384].fill(0);
+    for damaged in [
+        b"no database at all".repeat(100),
+        headless,
+        whole[..16384].to_vec(),
+        vec![7; 5],
+    ] {
+        std::fs::write(&path, &damaged).unwrap();
+        let output = run(hermes, &["sessions", "recover"]);
+        assert_eq!(output.code, Some(1), "{output:?}");
+        contains(
+            &output.stderr,
+            &["hermes.db", "damaged", "error: nothing of", " hint: "],
+        );
+        assert_eq!(std::fs::read(&path).unwrap(), damaged);
+    }
+}

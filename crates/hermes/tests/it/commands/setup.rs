@@ -158,9 +158,56 @@ async fn the_only_model_of_a_server_needs_no_name_and_several_are_told() {
     terminal.expect("is saved", SOON);
     let server = ScriptedServer::start(answering().model("one").model("two")).await;
     let mut terminal = at_model(&server);
-    terminal.expect("it has one, two", SOON);
-    terminal.send("two\n");
+    terminal.expect("Which of its models?", SOON);
+    terminal.expect("choose", SOON);
+    terminal.send("\x1b[B\n");
     terminal.expect("asking custom:two", SOON);
+}
+
+#[tokio::test]
+async fn an_unreachable_server_is_told_first_and_v1_is_tried() {
+    let hermes = bare();
+    let at_address = |address: &str| {
+        let mut terminal = hermes.clone().args(["setup", "model"]).spawn_in_terminal();
+        terminal.expect("choose", SOON);
+        terminal.send("2\n");
+        terminal.expect("address", SOON);
+        terminal.send(&format!("{address}\n"));
+        terminal
+    };
+    let mut terminal = at_address("http://127.0.0.1:9");
+    terminal.expect("cannot reach `http://127.0.0.1:9/models`", SOON);
+    terminal.expect("choose something else", SOON);
+    assert!(!terminal.output().contains("Enter for none"));
+    terminal.send("q");
+    assert_eq!(terminal.wait(SOON), Some(130));
+    let server = ScriptedServer::start(answering().at_v1().model("only-one")).await;
+    let mut terminal = at_address(&server.root_url());
+    terminal.expect("Enter for none", SOON);
+    terminal.send("\n");
+    terminal.expect("model", SOON);
+    terminal.send("\n");
+    terminal.expect("is saved", SOON);
+    let settings = std::fs::read_to_string(hermes.home().join("config.yaml")).unwrap();
+    contains(&settings, &["base_url: ", &server.url()]);
+}
+
+#[tokio::test]
+async fn a_terminal_that_cannot_draw_is_asked_for_a_number() {
+    let server = ScriptedServer::start(answering().model("one").model("two")).await;
+    let hermes = bare().env("TERM", "dumb");
+    let mut terminal = hermes.clone().args(["setup", "model"]).spawn_in_terminal();
+    for (question, answer) in [
+        ("choose", "2\n".to_owned()),
+        ("address", format!("{}\n", server.url())),
+        ("Enter for none", "\n".to_owned()),
+        ("choose", "2\n".to_owned()),
+    ] {
+        terminal.expect(question, SOON);
+        terminal.send(&answer);
+    }
+    terminal.expect("asking custom:two", SOON);
+    assert!(!terminal.output().contains("\x1b["));
 }
 
 /// Chooses OpenRouter by the key in the environment, and its usual model.

@@ -46,7 +46,7 @@ fn this_machine_is_tried_and_saved() {
     contains(&settings(&hermes), &["backend: local", "sandbox: "]);
     assert_eq!(
         stdout(&hermes, &["config", "get", "terminal.sandbox"]),
-        "off\n"
+        "project\n"
     );
 }
 

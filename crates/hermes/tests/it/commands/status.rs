@@ -56,3 +56,38 @@ fn a_home_that_cannot_be_made_is_told() {
         &["cannot create"],
     );
 }
+
+/// Who comes from Hermes Agent hears what of their home is not used yet, wherever they look.
+#[test]
+fn what_of_a_former_home_is_not_used_is_said() {
+    let hermes = bare();
+    let home = hermes.home();
+    for folder in ["cron", "memories"] {
+        std::fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    let unused = ["state.db", "cron/jobs.json", "memories/MEMORY.md"];
+    for file in unused {
+        std::fs::write(home.join(file), "something").unwrap();
+    }
+    let settings = "auxiliary:\n  vision: {model: x}\n  approval: {reasoning_effort: high}\ncompression: {threshold: 0.9}\n";
+    std::fs::write(home.join("config.yaml"), settings).unwrap();
+    contains(&stdout(&hermes, &["status"]), &unused);
+    contains(&run(&hermes, &["doctor", "--offline"]).stdout, &unused);
+    let migrate = stdout(&hermes, &["config", "migrate"]);
+    contains(&migrate, &unused);
+    contains(&migrate, &["config.yaml (settings)", "nothing was changed"]);
+    contains(
+        &migrate,
+        &[
+            "auxiliary.vision",
+            "auxiliary.approval.reasoning_effort",
+            "compression",
+        ],
+    );
+    assert_eq!(
+        std::fs::read_to_string(home.join("config.yaml")).unwrap(),
+        settings
+    );
+    let fresh = stdout(&bare(), &["status"]);
+    assert!(!fresh.contains("not used yet"), "{fresh}");
+}

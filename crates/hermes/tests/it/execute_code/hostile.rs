@@ -152,8 +152,7 @@ async fn everything_a_script_started_is_killed_with_it() {
                 \x20       time.sleep(600)\n\
                 while not all(os.path.exists(name(n)) for n in range(20)): time.sleep(0.01)\n\
                 while True: print('all up', flush=True)\n";
-    let are_up =
-        |event: &Event| matches!(event, Event::CallProgress { text, .. } if text == "all up");
+    let are_up = |event: &Event| matches!(event, Event::CallProgress { text, .. } if text.lines().any(|line| line == "all up"));
     let ended = stage.run_until(code, are_up).await;
     assert_eq!(ended.status, ResultStatus::OutcomeUnknown, "{ended:?}");
     for n in 0..20 {
@@ -198,8 +197,7 @@ async fn an_interrupt_kills_the_script_and_the_command_it_waits_for() {
     let code = "import os\nfrom hermes_tools import terminal\n\
                 open('script', 'w').write(str(os.getpid()))\n\
                 print('up', flush=True)\nterminal('echo $$ > command; echo waiting; exec sleep 600')\n";
-    let is_waiting =
-        |event: &Event| matches!(event, Event::CallProgress { text, .. } if text == "waiting");
+    let is_waiting = |event: &Event| matches!(event, Event::CallProgress { text, .. } if text.lines().any(|line| line == "waiting"));
     let ended = stage.run_until(code, is_waiting).await;
     assert_eq!(ended.status, ResultStatus::OutcomeUnknown, "{ended:?}");
     for file in ["script", "command"] {

@@ -70,7 +70,7 @@ async fn a_script_on_another_host_is_killed_there_and_leaves_nothing_when_it_end
     assert!(folder.starts_with("/tmp") && !folder.exists(), "{text}");
     let code = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\n\
                 print('up', flush=True)\ntime.sleep(600)";
-    let is_up = |event: &Event| matches!(event, Event::CallProgress { text, .. } if text == "up");
+    let is_up = |event: &Event| matches!(event, Event::CallProgress { text, .. } if text.lines().any(|line| line == "up"));
     let ended = stage.run_until(code, is_up).await;
     assert_eq!(ended.status, ResultStatus::OutcomeUnknown, "{ended:?}");
     let pid = stage.read("pid");

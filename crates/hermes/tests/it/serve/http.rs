@@ -222,7 +222,7 @@ fn an_address_in_use_or_unreadable_is_told() {
 fn without_a_token_nobody_answers_what_waits_for_consent() {
     let answer = call(
         "permissions_respond",
-        r#"{"id":"nobody","decision":"allow-once"}"#,
+        r#"{"id":"nobody","code":"222222","decision":"allow-once"}"#,
     );
     let open = Served::start(&bare(), "127.0.0.1:0");
     let (_, told) = open.post("/mcp", &[], &answer);

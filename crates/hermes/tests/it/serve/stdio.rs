@@ -185,7 +185,7 @@ async fn what_does_not_exist_yet_is_said_truly() {
         )
         .await;
     assert!(sent.contains("nothing was sent"), "{sent}");
-    let answer = json!({"id": "x", "decision": "allow-once"});
+    let answer = json!({"id": "x", "code": "222222", "decision": "allow-once"});
     let answered = client.refused("permissions_respond", answer).await;
     assert!(answered.contains("no question `x`"), "{answered}");
 }
@@ -218,7 +218,15 @@ async fn what_waits_for_permission_is_listed_and_answered() {
         question["decisions"],
         json!(["allow-once", "allow-always", "deny"])
     );
-    let answer = json!({"id": question["id"], "decision": "deny"});
+    let answer = |code: &Value| json!({"id": question["id"], "code": code, "decision": "deny", "reason": "keep it"});
+    let wrong = client
+        .refused("permissions_respond", answer(&json!("222222")))
+        .await;
+    assert!(
+        wrong.contains("no question that waits has this code"),
+        "{wrong}"
+    );
+    let answer = answer(&question["code"]);
     let answered = client.call("permissions_respond", answer.clone()).await;
     assert_eq!(answered["resolved"], true, "{answered}");
     terminal.expect(
@@ -267,7 +275,7 @@ async fn wrong_calls_are_refused_with_what_would_be_right() {
         ),
         (
             "permissions_respond",
-            json!({"id": "x", "decision": "yes"}),
+            json!({"id": "x", "code": "222222", "decision": "yes"}),
             "`allow-once`",
         ),
     ] {

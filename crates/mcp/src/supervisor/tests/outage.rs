@@ -8,7 +8,7 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_takes_no_time_and_two_seconds_after_the_outage_calls_succeed() {
+async fn a_call_tries_at_once_and_the_first_after_the_outage_succeeds() {
     let refused = Failure::Unreachable {
         cause: "refused".to_owned(),
     };
@@ -23,15 +23,13 @@ async fn a_refusal_takes_no_time_and_two_seconds_after_the_outage_calls_succeed(
     for outage in 1..=60 {
         let asked = Instant::now();
         let error = bench.call().await.unwrap_err();
-        assert_eq!(asked.elapsed(), Duration::ZERO, "{outage}: {error}");
+        assert!(asked.elapsed() <= SECOND, "{outage}: {error}");
         assert!(error.contains("did not run"), "{outage}: {error}");
         sleep(SECOND).await;
     }
     bench.world.failures.lock().unwrap().clear();
     let back = Instant::now();
-    while bench.call().await.is_err() {
-        sleep(SECOND / 20).await;
-    }
-    assert!(back.elapsed() < 2 * SECOND, "{:?}", back.elapsed());
+    bench.call().await.unwrap();
+    assert!(back.elapsed() <= SECOND, "{:?}", back.elapsed());
     assert_eq!(bench.server.view().breaker, BreakerState::Closed);
 }

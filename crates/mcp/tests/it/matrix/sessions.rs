@@ -61,7 +61,7 @@ async fn row_05_a_session_is_refused_with_another_status() {
     Record {
         row: 5,
         fault: "session dropped: 400 (three bodies), 401, 409, 410, 503",
-        detected: "status, session id sent, \"session\" in the body; no challenge",
+        detected: "404 and 410 as they are, 401 when the credentials are good without a session; else \"session\" in the body, and a ping that is not answered",
         outcome: "new session, call made once more",
         healed: Some(longest_healing(&losses).await),
         executions: Some(1),
@@ -75,7 +75,7 @@ async fn row_06_a_session_is_refused_as_a_json_rpc_error() {
     Record {
         row: 6,
         fault: "session dropped: 200 with a JSON-RPC error",
-        detected: "a short message with one of six phrases",
+        detected: "the message says this and nothing else, and the session does not answer a ping",
         outcome: "new session, call made once more",
         healed: Some(longest_healing(&losses).await),
         executions: Some(1),
@@ -88,7 +88,7 @@ async fn row_07_a_session_is_refused_as_a_failed_tool() {
     Record {
         row: 7,
         fault: "session dropped: 200 with an `isError` result",
-        detected: "the whole text is short and has one of six phrases",
+        detected: "the text says this and nothing else, and the session does not answer a ping",
         outcome: "new session, call made once more",
         healed: Some(longest_healing(&[SessionLoss::ToolError]).await),
         executions: Some(1),

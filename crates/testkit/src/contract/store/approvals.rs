@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use hermes_core::approval_code::TRIES_MAX;
 use hermes_core::{
-    Approval, Door, Preview, SessionId, Settled, Settlement, Store, StoreError, Timestamp, Verdict,
+    Approval, ApprovalAnswer, ApprovalCode, Door, Preview, SessionId, Settled, Settlement, Store,
+    StoreError, Timestamp, Verdict,
 };
 
 use super::Place;
@@ -18,6 +20,9 @@ pub(super) async fn check<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     a_question_belongs_to_a_call_that_waits(open).await;
     what_a_crash_left_is_found_by_its_call(open).await;
     open_questions_are_listed_oldest_first(open).await;
+    an_answer_from_elsewhere_takes_the_code(open).await;
+    after_some_wrong_codes_none_is_taken_any_more(open).await;
+    what_is_said_with_an_answer_is_kept(open).await;
 }
 
 const EXPIRES_MS: i64 = 60_000;
@@ -32,12 +37,15 @@ async fn waiting(store: &impl Store, id: &str, calls: &[&str]) -> SessionId {
 fn question(id: &str, session: &SessionId, call: &str) -> Approval {
     Approval {
         id: id.into(),
+        code: ApprovalCode::stored(format!("{id:2>6}")),
         session: session.clone(),
         call: call.into(),
         // Not the tool of the call: another call asks, which that one makes.
         tool: "terminal".into(),
         what: "rm -r '\u{1f980}'".into(),
+        folder: Some("/srv/p".into()),
         reason: "deletes\nfiles".into(),
+        patterns: vec!["rm *".into()],
         preview: Some(Preview {
             diff: "-old\n+new\u{1b}[2K\n".into(),
             is_whole: true,
@@ -51,9 +59,7 @@ fn question(id: &str, session: &SessionId, call: &str) -> Approval {
 }
 
 fn answer(verdict: Verdict, at: Timestamp) -> Settlement {
-    let by = Door::Command;
-    let how = Settled::Answered { verdict, by };
-    Settlement { at, how }
+    Settlement::answered(at, verdict.into(), Door::Command)
 }
 
 async fn a_question_survives_and_is_answered_by_another_store<S: Store>(
@@ -68,10 +74,10 @@ async fn a_question_survives_and_is_answered_by_another_store<S: Store>(
     let there = place.open().await;
     assert_eq!(there.approval(&asked.id).await, Ok(asked.clone()));
     let said = answer(Verdict::Session, after(1));
-    let settling = there.settle(&asked.id, said).await.unwrap();
-    assert_eq!((settling.settlement, settling.is_ours), (said, true));
+    let settling = there.settle(&asked.id, said.clone()).await.unwrap();
+    assert_eq!((&settling.settlement, settling.is_ours), (&said, true));
     let seen = here.approval(&asked.id).await.unwrap();
-    assert_eq!(seen.settled, Some(said));
+    assert_eq!(seen.settled, Some(said.clone()));
     assert_eq!(here.open_approvals(after(2)).await, Ok(Vec::new()));
 
     let missing = here.approval(&"a2".into()).await;
@@ -91,10 +97,7 @@ async fn the_first_of_many_answers_is_final<S: Store>(open: &impl AsyncFn(PathBu
         answer(Verdict::Once, after(1)),
         answer(Verdict::Deny, after(1)),
     );
-    let expired = Settlement {
-        at: after(1),
-        how: Settled::Expired,
-    };
+    let expired = Settlement::new(after(1), Settled::Expired);
     let (first, second, third) = tokio::join!(
         here.settle(&asked.id, yes),
         there.settle(&asked.id, no),
@@ -215,4 +218,78 @@ async fn open_questions_are_listed_oldest_first<S: Store>(open: &impl AsyncFn(Pa
         expected.push(asked);
     }
     assert_eq!(store.open_approvals(after(9)).await, Ok(expected));
+}
+
+async fn an_answer_from_elsewhere_takes_the_code<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let (here, there) = (place.open().await, place.open().await);
+    let session = waiting(&here, "s1", &["c1", "c2"]).await;
+    let asked = question("a1", &session, "c1");
+    for asked in [&asked, &question("a2", &session, "c2")] {
+        here.open_approval(asked.clone()).await.unwrap();
+    }
+    let said = answer(Verdict::Once, after(1));
+    for wrong in ["", "a1", "2222a3", "222a1"] {
+        let refused = there.settle_by_code(wrong, said.clone()).await;
+        assert_eq!(refused, Err(StoreError::WrongCode), "{wrong}");
+    }
+    let (id, settling) = there.settle_by_code("2222A1", said.clone()).await.unwrap();
+    assert_eq!((id, settling.is_ours), (asked.id.clone(), true));
+    let seen = here.approval(&asked.id).await.unwrap();
+    assert_eq!(seen.settled, Some(said.clone()));
+
+    let late = answer(Verdict::Deny, after(2));
+    let (_, settling) = there.settle_by_code("2222a1", late).await.unwrap();
+    assert_eq!((settling.settlement, settling.is_ours), (said, false));
+}
+
+async fn after_some_wrong_codes_none_is_taken_any_more<S: Store>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = waiting(&store, "s1", &["c1", "c2"]).await;
+    let asked = question("a1", &session, "c1");
+    store.open_approval(asked.clone()).await.unwrap();
+    let said = answer(Verdict::Once, after(1));
+    for _ in 0..TRIES_MAX {
+        let refused = store.settle_by_code("wrong2", said.clone()).await;
+        assert_eq!(refused, Err(StoreError::WrongCode));
+    }
+    let locked = place
+        .open()
+        .await
+        .settle_by_code("2222a1", said.clone())
+        .await;
+    assert_eq!(locked, Err(StoreError::CodesLocked));
+    // Its own conversation still answers, and a new question has its own tries.
+    let next = question("a2", &session, "c2");
+    store.open_approval(next.clone()).await.unwrap();
+    let (id, _) = store.settle_by_code("2222a2", said.clone()).await.unwrap();
+    assert_eq!(id, next.id);
+    assert!(store.settle(&asked.id, said).await.unwrap().is_ours);
+}
+
+async fn what_is_said_with_an_answer_is_kept<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = waiting(&store, "s1", &["c1"]).await;
+    let asked = question("a1", &session, "c1");
+    store.open_approval(asked.clone()).await.unwrap();
+    let said = |pattern: &str| {
+        let answer = ApprovalAnswer {
+            verdict: Verdict::Session,
+            pattern: Some(pattern.into()),
+            words: Some("use the staging host".into()),
+        };
+        Settlement::answered(after(1), answer, Door::Mcp)
+    };
+    let refused = store.settle(&asked.id, said("*")).await;
+    assert!(
+        matches!(refused, Err(StoreError::NotOffered { .. })),
+        "{refused:?}"
+    );
+    store.settle(&asked.id, said("rm *")).await.unwrap();
+    let seen = place.open().await.approval(&asked.id).await.unwrap();
+    assert_eq!(seen.settled, Some(said("rm *")));
 }

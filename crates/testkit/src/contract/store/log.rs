@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use hermes_core::{
-    Cost, Effect, Entry, Intent, Media, MediaSource, Message, NewSession, OpenTurn, Part,
-    Reasoning, Role, SessionId, Store, StoreError, TurnEnd, Usage,
+    Cost, Effect, Entry, Intent, Media, MediaSource, Message, NewSession, OpenTurn, Origin, Part,
+    Prefix, Reasoning, Role, SessionId, Store, StoreError, TurnEnd, Usage,
 };
+use serde_json::json;
 
 use super::Place;
 use super::talk::{
@@ -29,6 +30,11 @@ pub(super) async fn check<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     counters_add_up(open).await;
     turns_taken_back_leave_the_conversation(open).await;
     a_branch_begins_with_what_it_inherited(open).await;
+    where_words_came_from_comes_back(open).await;
+    what_a_tool_keeps_follows_the_turns_that_stand(open).await;
+    after_a_compaction_a_model_sees_the_summary_and_what_was_kept(open).await;
+    taking_back_what_a_summary_covers_takes_the_summary_back(open).await;
+    a_compaction_that_makes_no_sense_is_refused(open).await;
     an_unknown_price_makes_the_sum_unknown(open).await;
     neighbours_do_not_suffer_from_a_refused_append(open).await;
     unknown_sessions_are_not_found(open).await;
@@ -118,6 +124,7 @@ async fn odd_messages_come_back_byte_for_byte<S: Store>(open: &impl AsyncFn(Path
 fn odd_messages() -> Vec<Message> {
     let assistant = |parts| Message {
         role: Role::Assistant,
+        origin: None,
         parts,
     };
     vec![
@@ -344,6 +351,7 @@ async fn an_unfinished_turn_is_found_after_a_restart<S: Store>(open: &impl Async
         turn: "t".into(),
         resumed: 1,
         steps: 2,
+        replies: 1,
         intents: vec![Intent {
             call: "b".into(),
             tool: "zeta".into(),
@@ -515,4 +523,203 @@ async fn unknown_sessions_are_not_found<S: Store>(open: &impl AsyncFn(PathBuf) -
     assert_eq!(store.load(&nobody).await, Err(expected.clone()));
     let append = store.append(&nobody, after(1), vec![started("t", "x")]);
     assert_eq!(append.await, Err(expected));
+}
+
+async fn where_words_came_from_comes_back<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
+    let session = SessionId::from("s1");
+    let origins = [
+        Origin::person(),
+        Origin::Person {
+            surface: Some("telegram".into()),
+            id: Some("42".into()),
+        },
+        Origin::Notice,
+        Origin::SubagentReport {
+            delegation: "d1".into(),
+        },
+        Origin::Schedule {
+            job: "daily".into(),
+        },
+    ];
+    for (at, origin) in origins.iter().enumerate() {
+        let turn = format!("t{at}");
+        let message = Message {
+            origin: Some(origin.clone()),
+            ..Message::user("words")
+        };
+        let begun = Entry::TurnStarted {
+            turn: turn.as_str().into(),
+            message,
+        };
+        let entries = vec![
+            begun,
+            replied(&turn, Message::assistant("yes")),
+            ended(&turn),
+        ];
+        store.append(&session, after(1), entries).await.unwrap();
+    }
+    drop(store);
+
+    let loaded = place.open().await.load(&session).await.unwrap();
+    let back: Vec<Origin> = loaded
+        .messages
+        .into_iter()
+        .filter_map(|message| message.origin)
+        .collect();
+    assert_eq!(back, origins);
+}
+
+fn kept(turn: &str, tool: &str, state: &str) -> Entry {
+    Entry::ToolKept {
+        turn: turn.into(),
+        tool: tool.into(),
+        state: json!({ "list": state }),
+    }
+}
+
+async fn what_a_tool_keeps_follows_the_turns_that_stand<S: Store>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let pairs = [("one", "1"), ("two", "2"), ("three", "3")];
+    let session = told(&place.open().await, "s1", &pairs).await;
+    let store = place.open().await;
+    let turns = ["t0", "t1", "t2"];
+    for (turn, state) in turns.iter().zip(["a", "b", "c"]) {
+        let entries = vec![kept(turn, "todo", "old"), kept(turn, "todo", state)];
+        store.append(&session, after(3), entries).await.unwrap();
+    }
+    let other = vec![kept("t0", "other", "x")];
+    store.append(&session, after(3), other).await.unwrap();
+    assert!(
+        store
+            .append(&session, after(3), vec![kept("t9", "todo", "z")])
+            .await
+            .is_err(),
+        "what is kept belongs to a turn of the session"
+    );
+    for (back, expected) in [(0, "c"), (1, "b"), (1, "a")] {
+        if back > 0 {
+            let rewound = vec![Entry::Rewound { turns: back }];
+            store.append(&session, after(4), rewound).await.unwrap();
+        }
+        let loaded = place.open().await.load(&session).await.unwrap();
+        assert_eq!(loaded.tool_states["todo"], json!({ "list": expected }));
+        assert_eq!(loaded.tool_states["other"], json!({ "list": "x" }));
+    }
+}
+
+fn compacted(summary: &str, kept: u32) -> Entry {
+    Entry::Compacted {
+        summary: Message {
+            origin: Some(Origin::Summary),
+            ..Message::user(summary)
+        },
+        kept,
+        prefix: None,
+    }
+}
+
+async fn seen(store: &impl Store, session: &SessionId) -> Vec<String> {
+    let loaded = store.load(session).await.unwrap();
+    loaded.messages.iter().map(Message::text).collect()
+}
+
+async fn after_a_compaction_a_model_sees_the_summary_and_what_was_kept<S: Store>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let pairs = [("one", "1"), ("two", "2"), ("three", "3")];
+    let session = told(&place.open().await, "s1", &pairs).await;
+    let store = place.open().await;
+    let before = store.load(&session).await.unwrap();
+    let first = vec![compacted("so far", 2)];
+    store.append(&session, after(4), first).await.unwrap();
+    let more = vec![
+        started("t4", "four"),
+        replied("t4", Message::assistant("4")),
+        ended("t4"),
+    ];
+    store.append(&session, after(5), more).await.unwrap();
+    drop(store);
+
+    let store = place.open().await;
+    assert_eq!(
+        seen(&store, &session).await,
+        ["so far", "three", "3", "four", "4"]
+    );
+    let loaded = store.load(&session).await.unwrap();
+    assert_eq!(loaded.prefix, before.prefix, "the prefix stays");
+    assert_eq!(loaded.messages[0].origin, Some(Origin::Summary));
+    assert!(!loaded.messages[0].begins_turn());
+    assert_eq!(loaded.record.messages, before.record.messages + 2);
+
+    let prefix = Prefix {
+        system: "other notes".into(),
+        ..before.prefix
+    };
+    let second = Entry::Compacted {
+        summary: Message::user("all of it"),
+        kept: 0,
+        prefix: Some(prefix.clone()),
+    };
+    store
+        .append(&session, after(6), vec![second])
+        .await
+        .unwrap();
+    assert_eq!(seen(&place.open().await, &session).await, ["all of it"]);
+    assert_eq!(store.load(&session).await.unwrap().prefix, prefix);
+}
+
+async fn taking_back_what_a_summary_covers_takes_the_summary_back<S: Store>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let pairs = [("one", "1"), ("two", "2"), ("three", "3")];
+    let session = told(&place.open().await, "s1", &pairs).await;
+    let store = place.open().await;
+    for entry in [compacted("first", 4), compacted("second", 2)] {
+        store.append(&session, after(4), vec![entry]).await.unwrap();
+    }
+    assert_eq!(seen(&store, &session).await, ["second", "three", "3"]);
+    let back = || vec![Entry::Rewound { turns: 1 }];
+    store.append(&session, after(5), back()).await.unwrap();
+    assert_eq!(seen(&store, &session).await, ["second"]);
+    store.append(&session, after(6), back()).await.unwrap();
+    assert_eq!(seen(&store, &session).await, ["first"]);
+    store.append(&session, after(7), back()).await.unwrap();
+    assert_eq!(seen(&place.open().await, &session).await, [""; 0]);
+}
+
+async fn a_compaction_that_makes_no_sense_is_refused<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
+    let session = SessionId::from("s1");
+    let entries = vec![
+        started("t1", "look"),
+        replied("t1", calling(&["a"])),
+        finished("t1", "a"),
+        replied("t1", Message::assistant("seen")),
+        ended("t1"),
+    ];
+    store.append(&session, after(1), entries).await.unwrap();
+    for (keep, why) in [
+        (4, "nothing would be summarised"),
+        (9, "there are not so many"),
+        (2, "a result would lose its call"),
+    ] {
+        let refused = store.append(&session, after(2), vec![compacted("s", keep)]);
+        let refused = refused.await;
+        assert!(matches!(refused, Err(StoreError::Refused { .. })), "{why}");
+    }
+    store
+        .append(&session, after(2), vec![compacted("s", 1)])
+        .await
+        .unwrap();
+    let again = store.append(&session, after(3), vec![compacted("s", 1)]);
+    assert!(again.await.is_err(), "nothing new to compact");
 }

@@ -109,6 +109,7 @@ pub(super) fn calling(calls: &[&str]) -> Message {
     };
     Message {
         role: Role::Assistant,
+        origin: None,
         parts: calls.iter().map(call).collect(),
     }
 }

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hermes_core::{
-    CancellationToken, CommandExit, CommandOutput, Progress, ShellCommand, Terminal, TerminalError,
+    CancellationToken, CommandExit, CommandOutput, Pass, Progress, ShellCommand, Terminal,
+    TerminalError,
 };
 
 /// Long enough that a case which waits for it has failed.
@@ -50,6 +51,7 @@ impl Place<'_> {
             pty: false,
             timeout: NEVER,
             output_bytes_max: OUTPUT_BYTES_MAX,
+            pass: Pass::default(),
             stop: CancellationToken::new(),
             progress: Progress::default(),
         }

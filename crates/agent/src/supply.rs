@@ -1,0 +1,33 @@
+//! The port for tools that come and go while a session runs: those of servers.
+
+use std::sync::Arc;
+
+use hermes_core::{BoxFuture, Event, Prefix, Tool};
+use tokio::sync::mpsc;
+
+/// What a session that begins now works with.
+pub struct Equipment {
+    /// What its model is told before all else. It is frozen with the first message.
+    pub prefix: Prefix,
+    /// The tools of the prefix.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// What can be called besides.
+    pub unlisted: Vec<Arc<dyn Tool>>,
+    /// Those of either that come from servers: a session that runs is told of the ones it does not know.
+    pub late: Vec<Arc<dyn Tool>>,
+}
+
+/// Where the tools of servers come from.
+///
+/// A session asks before its first message, and again before each further one. What its prefix says never changes; what
+/// comes later is told in a message, and can be called from then on.
+pub trait Supply: Send + Sync {
+    /// Waits for what is worth waiting for before a session says its first word, and tells the person what that is.
+    /// Dropping the future ends the waiting; the session goes on with what there is.
+    fn ready<'a>(&'a self, events: &'a mpsc::Sender<Event>) -> BoxFuture<'a, ()>;
+
+    /// Returns a number that changes whenever [`Supply::equipment`] does. Cheap.
+    fn version(&self) -> u64;
+
+    fn equipment(&self) -> Equipment;
+}

@@ -1,0 +1,83 @@
+//! Leaves out answers to nobody while a connection begins.
+//!
+//! The library takes the first answer that comes for that to its handshake, and gives up when it has another id. A bridge
+//! that sends what is left of an earlier client, or a late answer to a question we no longer ask, is no reason to.
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+
+pub(crate) struct Expected<T> {
+    inner: T,
+    handshake: Handshake,
+}
+
+enum Handshake {
+    NotBegun,
+    /// Its last request has this id.
+    Asked(RequestId),
+    /// From here on the library leaves out what answers nobody.
+    Over,
+}
+
+impl<T> Expected<T> {
+    pub(crate) fn new(inner: T) -> Self {
+        Self {
+            inner,
+            handshake: Handshake::NotBegun,
+        }
+    }
+
+    fn note(&mut self, message: &ClientJsonRpcMessage) {
+        let JsonRpcMessage::Request(request) = message else {
+            return;
+        };
+        self.handshake = match request.request {
+            ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_) => {
+                Handshake::Asked(request.id.clone())
+            }
+            _ => Handshake::Over,
+        };
+    }
+
+    fn is_stray(&self, message: &ServerJsonRpcMessage) -> bool {
+        let Handshake::Asked(asked) = &self.handshake else {
+            return false;
+        };
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        // Some servers make a text of an id.
+        id.is_some_and(|id| id != asked && id.to_string() != asked.to_string())
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Expected<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.note(&message);
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let message = self.inner.receive().await?;
+            if !self.is_stray(&message) {
+                return Some(message);
+            }
+            tracing::info!("left out an answer to nobody, before the handshake was over");
+        }
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.inner.close()
+    }
+}
