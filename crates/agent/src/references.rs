@@ -14,7 +14,7 @@ use std::sync::Arc;
 use hermes_core::reference::ATTACHED;
 use hermes_core::{References, text};
 
-use find::{Place, Reference, What, find};
+use find::{FileLines, Reference, What, find};
 
 /// Bytes of one referenced thing. More of a file belongs to `read_file`, page by page.
 const BYTES_MAX: usize = 100_000;
@@ -180,7 +180,7 @@ fn resolved(name: &str, cwd: &Path, sources: &Sources) -> Result<PathBuf, String
     refused.map_or(Ok(resolved), Err)
 }
 
-fn read_file(place: &Place, path: &Path, bytes_max: usize) -> Result<String, String> {
+fn read_file(place: &FileLines, path: &Path, bytes_max: usize) -> Result<String, String> {
     let name = &place.path;
     if path.is_dir() {
         return Err("it is a folder; use `@folder:`".into());

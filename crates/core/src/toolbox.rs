@@ -1,4 +1,4 @@
-//! How a running call uses other tools of its session: through the same door as the model's own calls.
+//! How a running call uses other tools of its session: through the same checks as the model's own calls.
 
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};

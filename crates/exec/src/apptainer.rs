@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::program::{ProgramOutput, find, output};
-use crate::remote::{Line, OpenLine, Remote, child};
+use crate::remote::{Remote, RunningScript, Transport, child};
 
 /// What the program is called, newest first. They take the same words.
 const PROGRAMS: &[&str] = &["apptainer", "singularity"];
@@ -79,7 +79,7 @@ enum Limits {
 }
 
 impl Instance {
-    async fn start(&self, args: &[String]) -> Result<OpenLine, TerminalError> {
+    async fn start(&self, args: &[String]) -> Result<RunningScript, TerminalError> {
         let program = self.program()?;
         {
             let _starting = self.starting.lock().await;
@@ -194,8 +194,11 @@ impl Instance {
     }
 }
 
-impl Line for Instance {
-    fn open<'a>(&'a self, args: &'a [String]) -> BoxFuture<'a, Result<OpenLine, TerminalError>> {
+impl Transport for Instance {
+    fn open<'a>(
+        &'a self,
+        args: &'a [String],
+    ) -> BoxFuture<'a, Result<RunningScript, TerminalError>> {
         Box::pin(self.start(args))
     }
 

@@ -66,8 +66,8 @@ impl Offer {
         self.chosen = chosen;
     }
 
-    pub fn set_of_servers(&mut self, supplied: Supplied) {
-        let Supplied { tools, has_unseen } = supplied;
+    pub fn set_of_servers(&mut self, server_tools: ServerTools) {
+        let ServerTools { tools, has_unseen } = server_tools;
         let is_empty = tools.is_empty() && !has_unseen;
         self.catalogue.replace(tools.clone());
         self.finders = match is_empty || self.disclosure.when == When::Never {
@@ -132,7 +132,7 @@ impl Offer {
 
 /// What servers supply at a time.
 #[derive(Default)]
-pub struct Supplied {
+pub struct ServerTools {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Whether there are servers whose tools nobody has ever seen.
     pub has_unseen: bool,

@@ -1,10 +1,10 @@
 //! The skills of a home: what there is, and a skill as words for the model.
 //!
-//! `shelf` finds files and `front_matter` reads them; here is what they mean together. Everything is read anew each time it
+//! `folders` finds files and `front_matter` reads them; here is what they mean together. Everything is read anew each time it
 //! is asked for, so that a skill that was just written is there at once.
 
+mod folders;
 mod front_matter;
-mod shelf;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::base::Base;
 use crate::commands::layout::{Table, one_line};
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
-use shelf::Found;
+use folders::Found;
 
 /// Enough of a description to choose by.
 const SHOWN_CHARS_MAX: usize = 160;
@@ -79,14 +79,14 @@ impl Sources {
     /// Reads everything.
     pub fn library(&self) -> Library {
         let mut library = Library::default();
-        // Names, and the shelf they were found on first.
+        // Names, and the folder they were found on first.
         let mut taken = HashMap::new();
-        for (number, shelf) in shelf::look_through(&self.roots).into_iter().enumerate() {
-            library.problems.extend(shelf.problems);
-            for (category, description) in shelf.categories {
+        for (number, skill_folder) in folders::look_through(&self.roots).into_iter().enumerate() {
+            library.problems.extend(skill_folder.problems);
+            for (category, description) in skill_folder.categories {
                 library.categories.entry(category).or_insert(description);
             }
-            for found in shelf.found {
+            for found in skill_folder.found {
                 let skill = Skill::of(found);
                 match taken.get(&skill.name) {
                     // Another one stands before it on purpose.
@@ -271,7 +271,7 @@ impl Skill {
             description: document.description,
             platforms: document.platforms,
             body: document.body,
-            has_files: file.ends_with(shelf::SKILL_FILE),
+            has_files: file.ends_with(folders::SKILL_FILE),
             folder: folder.to_owned(),
             given_name,
         }
@@ -296,7 +296,7 @@ fn filled_in(body: &str, folder: &Path, session: Option<&SessionId>) -> String {
 fn told(skill: &Skill, why: &str, whose: &str, body: &str) -> String {
     let folder = skill.folder.display();
     let files = match skill.has_files {
-        true => shelf::files_beside(&skill.folder),
+        true => folders::files_beside(&skill.folder),
         false => Vec::new(),
     };
     let files = match files.as_slice() {

@@ -177,7 +177,7 @@ impl Model for Client {
         self.routes[0].context_window
     }
 
-    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
         let asking = Asking::new(self, request);
         stream::unfold(asking, |mut asking| async move {
             let next = asking.next().await?;

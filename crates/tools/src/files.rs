@@ -22,7 +22,7 @@ use crate::ledger::Stamp;
 use crate::lines::{Page, PageText};
 use crate::{ToolFence, ToolPorts, paths};
 use here::Here;
-pub(crate) use remote_answer::Answer as RemoteAnswer;
+pub(crate) use remote_answer::RemoteAnswer;
 use there::{There, ThereSettings};
 
 const MODE_BITS: u32 = 0o7777;

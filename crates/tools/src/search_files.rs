@@ -29,11 +29,11 @@ mod there;
 mod walk;
 mod watch;
 
-use content::{FileMatches, Line};
+use content::{FileMatches, MatchedLine};
 use glob::FileGlob;
 use page::{Hits, Page};
 use there::{Lines, ThereSearch};
-use walk::{Count, LeftOut, LineSearch, Name, Place, shown};
+use walk::{Count, LeftOut, LineSearch, Name, SearchScope, shown};
 use watch::Watch;
 
 const NAME: &str = "search_files";
@@ -203,7 +203,7 @@ impl Searching {
         let wanted = Wanted::new(&self.arguments)?;
         let guard = here.guard().map_err(|error| error.to_string())?;
         let root = self.root(here, &guard)?;
-        let place = Place {
+        let place = SearchScope {
             root,
             glob: self.glob(wanted)?,
         };
@@ -320,7 +320,7 @@ impl Searching {
     fn find_lines(
         &self,
         wanted: Wanted,
-        place: &Place,
+        place: &SearchScope,
         guard: PinnedGuard,
         watch: &Watch,
     ) -> Result<String, String> {
@@ -432,7 +432,12 @@ impl Searching {
 }
 
 /// Appends a match with its context; `above` is the number of the line before it, if it is of the same file.
-fn push_lines(text: &mut String, lines: &[Line], has_context: bool, above: &mut Option<u64>) {
+fn push_lines(
+    text: &mut String,
+    lines: &[MatchedLine],
+    has_context: bool,
+    above: &mut Option<u64>,
+) {
     for line in lines {
         if has_context && above.is_some_and(|above| above + 1 < line.number) {
             text.push_str("  --\n");

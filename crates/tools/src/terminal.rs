@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Need, Parallel, Pass, Processes,
-    Reader, SessionId, ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
-    Wishes,
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Need, NotifyOn, Parallel, Pass,
+    Processes, Reader, SessionId, ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -286,11 +286,11 @@ impl TerminalTool {
         command: ShellCommand,
         arguments: &Arguments,
     ) -> Result<ToolOutput, ToolError> {
-        let wishes = Wishes {
+        let notify_on = NotifyOn {
             tell_end: arguments.notify_on_complete,
             watch_for: arguments.watch_patterns.clone(),
         };
-        let started = self.processes.start(command, wishes).await;
+        let started = self.processes.start(command, notify_on).await;
         let status = started.map_err(|error| ToolError::Answer(error.to_string()))?;
         Ok(ToolOutput::text(format!(
             "[started in the background as {}; `process` looks at it, waits for it, types into it and ends it. It ends \

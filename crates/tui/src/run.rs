@@ -53,11 +53,11 @@ pub async fn run(
     to_host: mpsc::Sender<ToHost>,
 ) -> Result<Leave, TuiError> {
     let _guard = PanicGuard::install();
-    let mut rim = Rim::new(settings, to_host).map_err(TuiError::Terminal)?;
-    Ok(rim.follow(&mut from_host).await)
+    let mut event_loop = EventLoop::new(settings, to_host).map_err(TuiError::Terminal)?;
+    Ok(event_loop.follow(&mut from_host).await)
 }
 
-struct Rim {
+struct EventLoop {
     app: App,
     settings: Settings,
     to_host: mpsc::Sender<ToHost>,
@@ -80,7 +80,7 @@ struct Rim {
     is_urgent: bool,
 }
 
-impl Rim {
+impl EventLoop {
     fn new(settings: Settings, to_host: mpsc::Sender<ToHost>) -> io::Result<Self> {
         let terminal = RawTerminal::enter()?;
         let size = terminal.size();
@@ -313,7 +313,7 @@ impl Rim {
     }
 }
 
-impl Drop for Rim {
+impl Drop for EventLoop {
     /// Prints what is still to be printed and removes the rest, however it ends. What was typed and not sent can be
     /// found in the history.
     fn drop(&mut self) {

@@ -24,9 +24,9 @@ use tokio::task::JoinSet;
 use crate::daytona::kill_marked;
 use exec::Exec;
 use wire::{
-    AccessAnswer, Answer, Chunk, CreateRequest, EnvironmentAnswer, EnvironmentMetadata,
-    ExecRequest, Id, ImageAnswer, ImageRequest, JoinAnswer, Outcome, ReadRequest, Refusal,
-    StartRequest, TaskAnswer, WaitAnswer, WriteRequest,
+    AccessAnswer, Chunk, CreateRequest, EnvironmentAnswer, EnvironmentMetadata, ExecRequest, Id,
+    ImageAnswer, ImageRequest, JoinAnswer, Outcome, ReadRequest, Refusal, Responder, StartRequest,
+    TaskAnswer, WaitAnswer, WriteRequest,
 };
 
 pub use wire::{Definition, Resources};
@@ -194,7 +194,7 @@ async fn serve(cloud: Arc<Cloud>, stream: TcpStream) {
         };
         let mut calls = JoinSet::new();
         while let Some(Ok((request, respond))) = connection.accept().await {
-            calls.spawn(answer(Arc::clone(&cloud), request, Answer::new(respond)));
+            calls.spawn(answer(Arc::clone(&cloud), request, Responder::new(respond)));
         }
     };
     tokio::select! {
@@ -203,7 +203,7 @@ async fn serve(cloud: Arc<Cloud>, stream: TcpStream) {
     }
 }
 
-async fn answer(cloud: Arc<Cloud>, request: Request<h2::RecvStream>, mut answer: Answer) {
+async fn answer(cloud: Arc<Cloud>, request: Request<h2::RecvStream>, mut answer: Responder) {
     let (head, body) = request.into_parts();
     let Some(body) = wire::request(body).await else {
         return;
@@ -234,7 +234,7 @@ async fn answer(cloud: Arc<Cloud>, request: Request<h2::RecvStream>, mut answer:
 
 impl Cloud {
     /// Answers what the cloud itself is asked.
-    async fn answer(&self, call: &str, body: Bytes, answer: &mut Answer) -> Said<()> {
+    async fn answer(&self, call: &str, body: Bytes, answer: &mut Responder) -> Said<()> {
         let id = |body| Ok::<_, Refusal>(decoded::<Id>(body)?.id);
         let sent = match call {
             "ClientHello" | "SandboxTerminate" => {
@@ -265,7 +265,7 @@ impl Cloud {
     }
 
     /// Answers what the machine of the sandbox is asked.
-    async fn route(&self, call: &str, body: Bytes, answer: &mut Answer) -> Said<()> {
+    async fn route(&self, call: &str, body: Bytes, answer: &mut Responder) -> Said<()> {
         let sent = match call {
             "TaskExecStart" => {
                 self.exec(&decoded(body)?)?;

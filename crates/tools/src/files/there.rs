@@ -14,7 +14,7 @@ use hermes_core::{
 };
 use tokio::runtime::Handle;
 
-use super::remote_answer::{Answer, complaint};
+use super::remote_answer::{RemoteAnswer, complaint};
 use super::{
     Bytes, Entry, Files, Followed, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged,
 };
@@ -147,7 +147,7 @@ impl There {
     }
 
     /// Runs the script for files; an answer without its end is an error.
-    fn ask(&self, what: &str, arguments: &[&str], stdin: Vec<u8>) -> io::Result<Answer> {
+    fn ask(&self, what: &str, arguments: &[&str], stdin: Vec<u8>) -> io::Result<RemoteAnswer> {
         let mut words = vec![what];
         words.extend_from_slice(arguments);
         let answer = self.run(SCRIPT, &words, stdin)?;
@@ -166,7 +166,7 @@ impl There {
         script: &str,
         arguments: &[&str],
         stdin: Vec<u8>,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<RemoteAnswer> {
         let mut line = format!("exec sh -c {} hermes", quoted(&format!("{BASE}{script}")));
         for argument in arguments {
             if argument.contains('\0') {
@@ -193,7 +193,7 @@ impl There {
         let output = output.map_err(io::Error::other)?;
         match output.exit {
             CommandExit::Stopped => Err(io::ErrorKind::Interrupted.into()),
-            _ => Answer::read(&output.text),
+            _ => RemoteAnswer::read(&output.text),
         }
     }
 
@@ -204,7 +204,7 @@ impl There {
         target: &Path,
         content: &[u8],
         model: Option<&Meta>,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<RemoteAnswer> {
         let bytes = content.len().to_string();
         let mode = model.map_or(String::new(), |model| format!("{:o}", model.mode));
         let owner = model.map_or(String::new(), |model| {

@@ -89,7 +89,7 @@ fn compile(pattern: &str, bytes_max: usize) -> Result<RegexMatcher, String> {
 
 /// A line of a file, as it is shown.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct MatchedLine {
     pub(super) number: u64,
     pub(super) text: String,
     pub(super) is_match: bool,
@@ -98,7 +98,7 @@ pub(super) struct Line {
 /// What one file has: for each match kept its line and the context around it.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
-    pub(super) matches: Vec<Vec<Line>>,
+    pub(super) matches: Vec<Vec<MatchedLine>>,
     pub(super) total: usize,
 }
 
@@ -208,7 +208,7 @@ struct Collector<'a> {
     kept_max: usize,
     found: FileMatches,
     /// Context that belongs to the next match.
-    before: Vec<Line>,
+    before: Vec<MatchedLine>,
     is_binary: bool,
 }
 
@@ -219,7 +219,7 @@ impl Sink for Collector<'_> {
         self.found.total += 1;
         if self.found.matches.len() < self.kept_max {
             let mut lines = std::mem::take(&mut self.before);
-            lines.push(Line {
+            lines.push(MatchedLine {
                 number: found.line_number().unwrap_or_default(),
                 text: shown(found.bytes(), self.matcher),
                 is_match: true,
@@ -237,7 +237,7 @@ impl Sink for Collector<'_> {
         {
             return Ok(true);
         }
-        let line = Line {
+        let line = MatchedLine {
             number: context.line_number().unwrap_or_default(),
             text: cut(&text_of(context.bytes())),
             is_match: false,

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use grep_regex::RegexMatcher;
 
-use super::content::{self, FileMatches, Line};
+use super::content::{self, FileMatches, MatchedLine};
 use super::extended::extended;
 use super::glob::FileGlob;
 use super::page::{Hits, Key, Page};
@@ -270,7 +270,7 @@ fn file_matches(text: &[&[u8]], matcher: &RegexMatcher, context: usize) -> FileM
             continue;
         };
         let is_match = *mark == b':';
-        let line = Line {
+        let line = MatchedLine {
             number,
             text: match is_match {
                 true => content::shown(text, matcher),

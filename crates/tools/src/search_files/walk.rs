@@ -13,7 +13,7 @@ use super::watch::Watch;
 use crate::guard::PinnedGuard;
 
 /// Where to look, and at which files.
-pub(super) struct Place {
+pub(super) struct SearchScope {
     /// Without links; a folder or a file.
     pub(super) root: PathBuf,
     pub(super) glob: Option<FileGlob>,
@@ -62,7 +62,7 @@ pub(super) struct LineSearch<'a> {
     pub(super) watch: &'a Watch,
 }
 
-impl Place {
+impl SearchScope {
     /// Finds files, newest first.
     pub(super) fn find_files(&self, wanted: usize, watch: &Watch) -> Page<Name> {
         let page = Mutex::new(Page::new(wanted));

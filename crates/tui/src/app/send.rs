@@ -1,6 +1,6 @@
 //! What becomes of a line that is sent: words for the model, now or later, or a command.
 
-use hermes_core::command::{self, Command, Line as Said, Surface, Verb};
+use hermes_core::command::{self, Command, ParsedLine as Said, Surface, Verb};
 use hermes_core::quick::Own;
 use hermes_core::{Op, UserMessage};
 

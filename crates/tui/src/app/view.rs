@@ -173,7 +173,7 @@ impl App {
 
     fn activity_row(&self, columns: usize) -> Option<Line<'static>> {
         let since = self.conversation.busy_since?;
-        if !self.conversation.questions.is_empty() || !self.conversation.forms.is_empty() {
+        if !self.conversation.approvals.is_empty() || !self.conversation.forms.is_empty() {
             // The question below says what is waited for.
             return None;
         }
@@ -237,7 +237,7 @@ impl App {
     }
 
     fn question_row(&self, columns: usize) -> Vec<Line<'static>> {
-        let Some(asked) = self.conversation.questions.front() else {
+        let Some(asked) = self.conversation.approvals.front() else {
             return Vec::new();
         };
         asked.rows(self.now, columns)

@@ -55,7 +55,7 @@ pub(super) fn text(summary: &Summary, canvas: Canvas) -> String {
                 insights
                     .sources
                     .iter()
-                    .map(|door| bar(&door.name, door.count)),
+                    .map(|source| bar(&source.name, source.count)),
                 canvas,
             ),
         ),

@@ -1,7 +1,7 @@
 //! Reads `[[ … ]]`.
 
 use super::Outcome;
-use super::odd::Place;
+use super::odd::Quoted;
 use super::tree::{Part, Word};
 use super::words::{Parser, Use, bare};
 
@@ -54,7 +54,7 @@ impl Parser {
                 '(' => open += 1,
                 ')' => open -= 1,
                 '\\' => {
-                    self.cursor.next(Place::Bare)?;
+                    self.cursor.next(Quoted::Bare)?;
                     if !self.cursor.peek().is_some_and(|c| c.is_ascii_punctuation()) {
                         return self.fail("has a pattern that is not known");
                     }
@@ -68,7 +68,7 @@ impl Parser {
             if open < 0 {
                 return self.fail("has a pattern that is not known");
             }
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
             text.push(c);
         }
         if open != 0 {

@@ -1,7 +1,7 @@
 //! Reads here-documents.
 
 use super::Outcome;
-use super::odd::{self, Place};
+use super::odd::{self, Quoted};
 use super::tree::{Document, Part, Word};
 use super::words::{Parser, push};
 
@@ -21,11 +21,11 @@ impl Parser {
         }
         let strips_tabs = self.cursor.takes("-");
         while matches!(self.cursor.peek(), Some(' ' | '\t')) {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         let quote = self.cursor.peek().filter(|c| matches!(c, '\'' | '"'));
         if quote.is_some() {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         let mut end = String::new();
         while let Some(c) = self
@@ -33,7 +33,7 @@ impl Parser {
             .peek()
             .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
         {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
             end.push(c);
         }
         let is_closed = quote.is_none_or(|quote| self.cursor.takes(&quote.to_string()));
@@ -84,10 +84,10 @@ impl Parser {
             }
             let odd = raw
                 .chars()
-                .position(|c| odd::why_odd(c, Place::Text).is_some());
+                .position(|c| odd::why_odd(c, Quoted::Text).is_some());
             if let Some(at) = odd {
                 self.cursor.back_to(start + at);
-                self.cursor.next(Place::Text)?;
+                self.cursor.next(Quoted::Text)?;
             }
             let backslashes = raw.len() - raw.trim_end_matches('\\').len();
             if !pending.is_literal && backslashes % 2 == 1 {
@@ -108,8 +108,8 @@ impl Parser {
                 Some('$') => inner.dollar(&mut word, true)?,
                 Some('`') => return inner.fail("has a backtick in a here-document"),
                 Some('\\') => {
-                    inner.cursor.next(Place::Text)?;
-                    let text = match inner.cursor.next(Place::Text)? {
+                    inner.cursor.next(Quoted::Text)?;
+                    let text = match inner.cursor.next(Quoted::Text)? {
                         Some(c @ ('$' | '`' | '\\')) => c.into(),
                         Some(c) => format!("\\{c}"),
                         None => "\\".to_owned(),
@@ -117,7 +117,7 @@ impl Parser {
                     push(&mut word, Part::Quoted(text));
                 }
                 Some(c) => {
-                    inner.cursor.next(Place::Text)?;
+                    inner.cursor.next(Quoted::Text)?;
                     push(&mut word, Part::Quoted(c.into()));
                 }
                 None => return Ok(word),

@@ -12,7 +12,7 @@ use hermes_core::{Clock, LoginTokens, Secret};
 use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 
-use super::exchange::{Answer, REQUEST_TIMEOUT, renew};
+use super::exchange::{REQUEST_TIMEOUT, TokenResponse, renew};
 use super::{LoginError, LoginServer};
 
 /// Between two looks at the lock of another process.
@@ -121,12 +121,12 @@ impl Logins {
             return Err(LoginError::Ended { provider, reason });
         };
         match renew(server, refresh).await? {
-            Answer::Good(grant) => {
+            TokenResponse::Good(grant) => {
                 let renewed = grant.into_tokens(Some(&tokens), self.clock.now());
                 locked.save(&renewed)?;
                 Ok(renewed.access)
             }
-            Answer::Refused(refusal) => {
+            TokenResponse::Refused(refusal) => {
                 let reason = refusal.reason(&[refresh, &tokens.access]);
                 if !refusal.is_final() {
                     return Err(not_now(server, &reason));

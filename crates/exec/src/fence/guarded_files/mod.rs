@@ -26,7 +26,7 @@ const ASIDE_MAX: usize = 100;
 const NAMED_MAX: usize = 8;
 
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct GuardedFiles {
     /// Where changed files are kept aside, out of reach of commands.
     aside: PathBuf,
     state: Mutex<State>,
@@ -115,7 +115,7 @@ impl Round {
     }
 }
 
-impl Keeper {
+impl GuardedFiles {
     pub(crate) fn new(aside: PathBuf) -> Self {
         Self {
             aside,
