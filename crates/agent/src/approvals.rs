@@ -161,13 +161,14 @@ impl ConsentRequest<'_> {
     /// What a yes for the session to exactly this allows; never empty.
     fn keys(&self) -> Vec<Allowed> {
         let covers = self.covers.iter().cloned();
-        match self.covers.is_empty() {
-            false => covers.map(Allowed::Covered).collect(),
-            true => vec![Allowed::Call {
+        if self.covers.is_empty() {
+            vec![Allowed::Call {
                 tool: self.tool.to_owned(),
                 what: self.what.clone(),
                 folder: self.folder.clone(),
-            }],
+            }]
+        } else {
+            covers.map(Allowed::Covered).collect()
         }
     }
 }

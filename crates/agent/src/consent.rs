@@ -105,9 +105,10 @@ async fn decide_change(
     };
     agreement.basis = preview.as_ref().map(|preview| preview.basis.clone());
     let is_shown = preview.as_ref().is_some_and(|preview| preview.is_whole);
-    let judges = match review.is_for_person || !is_shown {
-        true => Judges::PersonOnly,
-        false => Judges::ModelFirst,
+    let judges = if review.is_for_person || !is_shown {
+        Judges::PersonOnly
+    } else {
+        Judges::ModelFirst
     };
     let request = ConsentRequest {
         asker,

@@ -216,9 +216,10 @@ fn read_file(place: &FileLines, path: &Path, bytes_max: usize) -> Result<String,
 
 fn shown(text: &str, bytes_max: usize, rest: &str) -> String {
     let shown = text::head(text, bytes_max);
-    match shown.len() < text.len() {
-        true => format!("{shown}\n[… cut; {rest}]"),
-        false => shown.to_owned(),
+    if shown.len() < text.len() {
+        format!("{shown}\n[… cut; {rest}]")
+    } else {
+        shown.to_owned()
     }
 }
 

@@ -248,12 +248,13 @@ fn begun<'a>(name: &str, named: impl Iterator<Item = (&'a str, Found<'a>)>) -> F
         [(shortest, _), (next, _), ..] => shortest.len() < next.len(),
         _ => true,
     };
-    match is_clear {
-        true => fitting
+    if is_clear {
+        fitting
             .into_iter()
             .next()
-            .map_or(Found::None, |(_, one)| one),
-        false => Found::Several(fitting.into_iter().map(|(full, _)| full).collect()),
+            .map_or(Found::None, |(_, one)| one)
+    } else {
+        Found::Several(fitting.into_iter().map(|(full, _)| full).collect())
     }
 }
 

@@ -40,9 +40,10 @@ impl Toolbox {
     /// Returns the tools there are.
     pub async fn look(&self) -> Vec<ToolSpec> {
         let (specs, answered) = oneshot::channel();
-        match self.send(Use::Look(specs)).await {
-            true => answered.await.unwrap_or_default(),
-            false => Vec::new(),
+        if self.send(Use::Look(specs)).await {
+            answered.await.unwrap_or_default()
+        } else {
+            Vec::new()
         }
     }
 

@@ -110,9 +110,10 @@ impl Instance {
         if !started.status.success() && started.stderr.contains("cgroup") {
             started = self.try_start(program, Limits::None).await?;
         }
-        match started.status.success() {
-            true => Ok(()),
-            false => Err(self.not_started(started.stderr.trim())),
+        if started.status.success() {
+            Ok(())
+        } else {
+            Err(self.not_started(started.stderr.trim()))
         }
     }
 
@@ -231,9 +232,10 @@ fn start_args(settings: &ApptainerSettings, name: &str, limits: Limits) -> Vec<S
         "--home".to_owned(),
         format!("{}:{HOME}", within("home")),
     ];
-    match settings.persistent {
-        true => args.extend(["--overlay".to_owned(), within("overlay")]),
-        false => args.push("--writable-tmpfs".to_owned()),
+    if settings.persistent {
+        args.extend(["--overlay".to_owned(), within("overlay")]);
+    } else {
+        args.push("--writable-tmpfs".to_owned());
     }
     if limits == Limits::Asked {
         args.extend([

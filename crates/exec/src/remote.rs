@@ -156,9 +156,10 @@ impl<T: Transport> Remote<T> {
         command: &ShellCommand,
         mark: &str,
     ) -> Result<(Vec<String>, Vec<u8>), TerminalError> {
-        let left = match self.known().contains(&command.session) {
-            true => Left::Something,
-            false => Left::Nothing,
+        let left = if self.known().contains(&command.session) {
+            Left::Something
+        } else {
+            Left::Nothing
         };
         let shell = invocation(command, "", left, mark, &self.start_files)?;
         let how = if command.pty { "pty" } else { "plain" };

@@ -106,9 +106,10 @@ impl<'a> Chat<'a> {
         let out = Style::of(&std::io::stdout(), &base.environment);
         let err = Style::of(&std::io::stderr(), &base.environment);
         let show_reasoning = base.settings.bool("display.show_reasoning")?;
-        let renderer = match flags.json {
-            true => Renderer::Json(JsonLines::hiding(&host.prepared().wired.ports.safety)),
-            false => Renderer::Live(Live::new(err, show_reasoning)),
+        let renderer = if flags.json {
+            Renderer::Json(JsonLines::hiding(&host.prepared().wired.ports.safety))
+        } else {
+            Renderer::Live(Live::new(err, show_reasoning))
         };
         Ok(Self {
             host,

@@ -70,9 +70,10 @@ impl Offer {
         let ServerTools { tools, has_unseen } = server_tools;
         let is_empty = tools.is_empty() && !has_unseen;
         self.catalogue.replace(tools.clone());
-        self.finders = match is_empty || self.disclosure.when == When::Never {
-            true => Vec::new(),
-            false => finders(&self.catalogue, self.disclosure.limits),
+        self.finders = if is_empty || self.disclosure.when == When::Never {
+            Vec::new()
+        } else {
+            finders(&self.catalogue, self.disclosure.limits)
         };
         self.of_servers = tools;
         self.has_unseen = has_unseen;
@@ -85,9 +86,10 @@ impl Offer {
 
     /// What a session with this model works with.
     pub fn tools(&self, model: &dyn Model) -> Tools {
-        match self.length.is_short(model) {
-            true => self.short_list(),
-            false => self.full_list(model.context_window().unwrap_or(WINDOW_DEFAULT)),
+        if self.length.is_short(model) {
+            self.short_list()
+        } else {
+            self.full_list(model.context_window().unwrap_or(WINDOW_DEFAULT))
         }
     }
 
@@ -116,9 +118,10 @@ impl Offer {
             unlisted: Vec::new(),
         };
         let hides = self.disclosure.hides(&self.of_servers, context_window);
-        let (listed, unlisted) = match hides && !self.finders.is_empty() {
-            true => (&self.finders, &self.of_servers),
-            false => (&self.of_servers, &self.finders),
+        let (listed, unlisted) = if hides && !self.finders.is_empty() {
+            (&self.finders, &self.of_servers)
+        } else {
+            (&self.of_servers, &self.finders)
         };
         tools.listed.extend(listed.iter().cloned());
         tools.unlisted.extend(unlisted.iter().cloned());

@@ -149,9 +149,10 @@ impl Sources {
     }
 
     fn body(&self, skill: &Skill, session: Option<&SessionId>) -> String {
-        match self.fills_in_variables {
-            true => filled_in(&skill.body, &skill.folder, session),
-            false => skill.body.clone(),
+        if self.fills_in_variables {
+            filled_in(&skill.body, &skill.folder, session)
+        } else {
+            skill.body.clone()
         }
     }
 }
@@ -186,10 +187,11 @@ impl Library {
             .map(|(category, skills)| self.section(category, skills))
             .collect();
         if sections.is_empty() {
-            sections.push(match words.is_empty() {
-                true => "no skills; a skill is a folder with a SKILL.md in `skills` of the home (/profile shows where)"
-                    .to_owned(),
-                false => format!("no skill has the words `{}`; /skills lists all", words.join(" ")),
+            sections.push(if words.is_empty() {
+                "no skills; a skill is a folder with a SKILL.md in `skills` of the home (/profile shows where)"
+                    .to_owned()
+            } else {
+                format!("no skill has the words `{}`; /skills lists all", words.join(" "))
             });
         } else {
             sections.push("/NAME [TEXT] uses a skill; /skills WORDS searches".to_owned());
@@ -264,9 +266,10 @@ impl Skill {
         Self {
             slash: slash_name(&name).or_else(|| slash_name(&given_name)),
             name,
-            category: match category.is_empty() {
-                true => NO_CATEGORY.to_owned(),
-                false => category,
+            category: if category.is_empty() {
+                NO_CATEGORY.to_owned()
+            } else {
+                category
             },
             description: document.description,
             platforms: document.platforms,
@@ -295,9 +298,10 @@ fn filled_in(body: &str, folder: &Path, session: Option<&SessionId>) -> String {
 /// A skill in words: `why` it is told, and `whose` words are around it.
 fn told(skill: &Skill, why: &str, whose: &str, body: &str) -> String {
     let folder = skill.folder.display();
-    let files = match skill.has_files {
-        true => folders::files_beside(&skill.folder),
-        false => Vec::new(),
+    let files = if skill.has_files {
+        folders::files_beside(&skill.folder)
+    } else {
+        Vec::new()
     };
     let files = match files.as_slice() {
         [] => String::new(),

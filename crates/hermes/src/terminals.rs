@@ -303,9 +303,10 @@ pub struct Sandbox {
 
 /// Which fence the settings want around local commands, if any: `terminal.sandbox` and `terminal.network`.
 pub fn sandbox(base: &Base) -> Outcome<Option<Sandbox>> {
-    let network = match base.settings.bool("terminal.network")? {
-        true => Network::Open,
-        false => Network::Closed,
+    let network = if base.settings.bool("terminal.network")? {
+        Network::Open
+    } else {
+        Network::Closed
     };
     let (kind, network) = match base.settings.string("terminal.sandbox")?.as_str() {
         "off" => return Ok(None),
@@ -441,9 +442,10 @@ fn docker_socket(base: &Base) -> PathBuf {
 /// Where shells on another machine begin: the folder the settings name, or the home there.
 fn remote_folder(base: &Base) -> Outcome<PathBuf> {
     let folder = PathBuf::from(base.settings.string("terminal.cwd")?);
-    Ok(match folder.is_absolute() {
-        true => folder,
-        false => "~".into(),
+    Ok(if folder.is_absolute() {
+        folder
+    } else {
+        "~".into()
     })
 }
 
@@ -463,8 +465,9 @@ pub fn variables(base: &Base) -> impl Iterator<Item = (OsString, OsString)> {
 fn start_files(base: &Base) -> Outcome<Vec<String>> {
     let named = base.settings.strings("terminal.shell_init_files")?;
     let reads_usual = base.settings.bool("terminal.auto_source_bashrc")?;
-    Ok(match named.is_empty() && reads_usual {
-        true => START_FILES.iter().map(ToString::to_string).collect(),
-        false => named,
+    Ok(if named.is_empty() && reads_usual {
+        START_FILES.iter().map(ToString::to_string).collect()
+    } else {
+        named
     })
 }

@@ -193,9 +193,10 @@ impl Wired {
             return Ok(None);
         }
         let base = base.with_flags(flags)?;
-        match base.settings.bool("mcp.auto_reload_on_config_change")? {
-            true => Ok(Some(self.reload(&base, flags).await?)),
-            false => Ok(None),
+        if base.settings.bool("mcp.auto_reload_on_config_change")? {
+            Ok(Some(self.reload(&base, flags).await?))
+        } else {
+            Ok(None)
         }
     }
 
@@ -243,11 +244,12 @@ impl Wired {
             inputs: self.inputs.clone(),
             model: Arc::clone(&self.ports.model),
             clock: Arc::clone(&self.ports.clock),
-            patience: match self.settings.is_attended {
-                true => Patience::OfAPerson {
+            patience: if self.settings.is_attended {
+                Patience::OfAPerson {
                     unless_it_starts: self.discovery_time,
-                },
-                false => Patience::OfAScript,
+                }
+            } else {
+                Patience::OfAScript
             },
             taken: Arc::clone(&self.taken),
         };

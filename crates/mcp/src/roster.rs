@@ -188,9 +188,10 @@ pub(crate) fn assemble(
     shared: &McpShared,
     stop: &CancellationToken,
 ) -> (Server, Option<Supervisor>) {
-    let state = match settings.enabled {
-        true => ServerState::Connecting,
-        false => ServerState::Disabled,
+    let state = if settings.enabled {
+        ServerState::Connecting
+    } else {
+        ServerState::Disabled
     };
     let remembered = shared.ports.remembered.as_ref();
     let offer = remembered.and_then(|remembered| remembered.of(settings));

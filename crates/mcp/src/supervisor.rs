@@ -329,9 +329,10 @@ impl Supervisor {
         self.next_attempt = Some(due);
         let class = classify(failure, live.link.session);
         let is_forgotten = matches!(class, Class::SessionLost | Class::SessionDoubted);
-        let error = match is_forgotten && self.pace.is_pattern() {
-            true => format!("{failure}; {AFFINITY_HINT}"),
-            false => failure.to_string(),
+        let error = if is_forgotten && self.pace.is_pattern() {
+            format!("{failure}; {AFFINITY_HINT}")
+        } else {
+            failure.to_string()
         };
         self.context.view.send_modify(|view| {
             view.link = None;

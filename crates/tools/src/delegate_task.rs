@@ -121,9 +121,10 @@ impl Tool for DelegateTask {
                 .iter()
                 .map(|subagent_task| subagent_task.goal.clone())
                 .collect();
-            let manner = match is_background {
-                true => Manner::Background,
-                false => Manner::Foreground,
+            let manner = if is_background {
+                Manner::Background
+            } else {
+                Manner::Foreground
             };
             let delegated = cx.delegates.delegate(subagent_tasks, manner).await;
             let delegated = delegated.map_err(ToolError::Answer)?;
@@ -141,29 +142,29 @@ impl Tool for DelegateTask {
 }
 
 fn subagent_tasks(arguments: Arguments) -> Result<Vec<SubagentTask>, ToolError> {
-    let subagent_tasks: Vec<SubagentTask> = match arguments.tasks.is_empty() {
-        true => vec![SubagentTask {
+    let subagent_tasks: Vec<SubagentTask> = if arguments.tasks.is_empty() {
+        vec![SubagentTask {
             goal: arguments.goal,
             context: arguments.context,
             role: arguments.role,
-        }],
-        false => {
-            let subagent_task = |task: Task| SubagentTask {
-                goal: task.goal,
-                context: task.context,
-                role: task.role.unwrap_or(arguments.role),
-            };
-            arguments.tasks.into_iter().map(subagent_task).collect()
-        }
+        }]
+    } else {
+        let subagent_task = |task: Task| SubagentTask {
+            goal: task.goal,
+            context: task.context,
+            role: task.role.unwrap_or(arguments.role),
+        };
+        arguments.tasks.into_iter().map(subagent_task).collect()
     };
-    match subagent_tasks
+    if subagent_tasks
         .iter()
         .any(|subagent_task| subagent_task.goal.trim().is_empty())
     {
-        true => Err(ToolError::Answer(
+        Err(ToolError::Answer(
             "a subagent needs a `goal`; give one, or several `tasks` that each have one".into(),
-        )),
-        false => Ok(subagent_tasks),
+        ))
+    } else {
+        Ok(subagent_tasks)
     }
 }
 

@@ -219,9 +219,10 @@ impl Write {
             Self::Asked { is_for_person, .. } => 1 + u8::from(*is_for_person),
             Self::Refused(_) => 3,
         };
-        match rank(&other) > rank(&self) {
-            true => other,
-            false => self,
+        if rank(&other) > rank(&self) {
+            other
+        } else {
+            self
         }
     }
 }
@@ -287,9 +288,10 @@ impl PinnedGuard {
                 is_for_person: true,
             };
         }
-        let reason = match self.is_below_home(path, START_FILES) {
-            true => Some("changes what runs when the user logs in"),
-            false => why_sensitive(&path.to_string_lossy()),
+        let reason = if self.is_below_home(path, START_FILES) {
+            Some("changes what runs when the user logs in")
+        } else {
+            why_sensitive(&path.to_string_lossy())
         };
         let reason = reason.or_else(|| why_guarded(self.inside_project(path)));
         let is_outside = || self.is_beyond(path, FenceArea::may_write);

@@ -212,12 +212,13 @@ impl Searching {
             Wanted::Files => self.present_files(&place.find_files(self.end(), &watch)),
             wanted => self.find_lines(wanted, &place, guard, &watch)?,
         };
-        Ok(match watch.has_timed_out() {
-            false => answer,
-            true => format!(
+        Ok(if watch.has_timed_out() {
+            format!(
                 "{answer}\n[the search was ended after {} s and is not complete; search a smaller folder]",
                 TIME_MAX.as_secs()
-            ),
+            )
+        } else {
+            answer
         })
     }
 
@@ -239,11 +240,12 @@ impl Searching {
             }
             wanted => self.find_lines_there(wanted, &search)?,
         };
-        Ok(match is_complete {
-            true => answer,
-            false => format!(
+        Ok(if is_complete {
+            answer
+        } else {
+            format!(
                 "{answer}\n[the search took too long or found too much and is not complete; search a smaller folder]"
-            ),
+            )
         })
     }
 
@@ -419,14 +421,12 @@ impl Searching {
                 self.offset()
             );
         }
-        match last < total {
-            true => format!(
-                "[{what} {first}-{last} of {total}{in_files}; continue with offset={last}]\n"
-            ),
-            false if first > 1 => {
-                format!("[{what} {first}-{last} of {total}{in_files}; the last]\n")
-            }
-            false => String::new(),
+        if last < total {
+            format!("[{what} {first}-{last} of {total}{in_files}; continue with offset={last}]\n")
+        } else if first > 1 {
+            format!("[{what} {first}-{last} of {total}{in_files}; the last]\n")
+        } else {
+            String::new()
         }
     }
 }

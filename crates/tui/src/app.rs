@@ -401,9 +401,10 @@ impl App {
             Key::ToggleDetails => {
                 let shows = !self.conversation.shows_output;
                 self.conversation.shows_output = shows;
-                self.hint(match shows {
-                    true => "the output of tools is shown",
-                    false => "the output of tools is hidden",
+                self.hint(if shows {
+                    "the output of tools is shown"
+                } else {
+                    "the output of tools is hidden"
                 });
             }
             _ => {}

@@ -233,9 +233,10 @@ impl ApprovalDialog {
             None => "exactly this".to_owned(),
             Some(pattern) => exact(pattern),
         };
-        let keys = match self.question.choices.contains(&Verdict::Always) {
-            true => "s and a allow: ",
-            false => "s allows: ",
+        let keys = if self.question.choices.contains(&Verdict::Always) {
+            "s and a allow: "
+        } else {
+            "s allows: "
         };
         vec![
             Span::styled(keys, theme::DIM),

@@ -77,9 +77,10 @@ pub(crate) fn part_rows(
         .flat_map(|line| barred(&line, "  ", columns))
         .collect();
     if of > 1 {
-        let words = match number < of {
-            true => format!("… part {number} of {of}, d shows more"),
-            false => format!("part {number} of {of}: that is all of it"),
+        let words = if number < of {
+            format!("… part {number} of {of}, d shows more")
+        } else {
+            format!("part {number} of {of}: that is all of it")
         };
         let words = Span::styled(words, theme::WARNING);
         rows.extend(wrap::words(&[words], columns, &Margin::same(vec![bar()])));

@@ -132,9 +132,10 @@ fn user(text: &str, columns: usize) -> Vec<Line<'static>> {
     let text = wrap::clean(text);
     let mut rows = Vec::new();
     for line in text.lines() {
-        let first = match rows.is_empty() {
-            true => Span::styled("› ", theme::HEADING),
-            false => Span::raw("  "),
+        let first = if rows.is_empty() {
+            Span::styled("› ", theme::HEADING)
+        } else {
+            Span::raw("  ")
         };
         let margin = Margin {
             first: vec![first],

@@ -159,9 +159,10 @@ impl Picker {
             ]),
             columns,
         )];
-        let preview = match rows_max >= ROWS_FOR_PREVIEW {
-            true => self.preview(columns),
-            false => Vec::new(),
+        let preview = if rows_max >= ROWS_FOR_PREVIEW {
+            self.preview(columns)
+        } else {
+            Vec::new()
         };
         let shown = rows_max.saturating_sub(2 + preview.len()).max(1);
         let first = (self.selected + 1).saturating_sub(shown);
@@ -213,9 +214,10 @@ impl Picker {
 }
 
 fn item_row(item: &Item, is_selected: bool, columns: usize) -> Line<'static> {
-    let (mark, style) = match is_selected {
-        true => ("› ", theme::HEADING),
-        false => ("  ", theme::PLAIN),
+    let (mark, style) = if is_selected {
+        ("› ", theme::HEADING)
+    } else {
+        ("  ", theme::PLAIN)
     };
     let row = Line::from(vec![
         Span::styled(mark, theme::ACCENT),

@@ -200,9 +200,10 @@ impl Vi {
                 self.begin_insert(depth);
             }
             Verb::Delete => {
-                let with_break = match lines.end == text.len() {
-                    true => lines.start.saturating_sub(1)..lines.end,
-                    false => lines.start..lines.end + 1,
+                let with_break = if lines.end == text.len() {
+                    lines.start.saturating_sub(1)..lines.end
+                } else {
+                    lines.start..lines.end + 1
                 };
                 editor.cut(with_break, kept);
                 let (text, cursor) = (editor.text(), editor.cursor());

@@ -192,9 +192,10 @@ fn servers_of(tools: &[Arc<dyn Tool>]) -> Vec<String> {
 
 /// Tells the model of tools that its prefix does not have.
 fn announcement(tools: &[Arc<dyn Tool>], can_find: bool) -> String {
-    let how = match can_find {
-        true => "Call them with `tool_call`, or by their names.",
-        false => "Call them by their names, as if they had been listed from the beginning.",
+    let how = if can_find {
+        "Call them with `tool_call`, or by their names."
+    } else {
+        "Call them by their names, as if they had been listed from the beginning."
     };
     let mut text = format!("{MARK}\n{how}\n");
     let mut chars_left = SCHEMAS_CHARS_MAX;

@@ -62,9 +62,10 @@ impl Tool for Delegate {
             role,
         };
         let tasks = goals.into_iter().map(task).collect();
-        let manner = match arguments["background"] == true {
-            true => Manner::Background,
-            false => Manner::Foreground,
+        let manner = if arguments["background"] == true {
+            Manner::Background
+        } else {
+            Manner::Foreground
         };
         Box::pin(async move {
             let delegated = cx.delegates.delegate(tasks, manner).await;

@@ -163,9 +163,10 @@ async fn a_question_is_taken_back_when_the_call_that_made_it_ends_or_is_interrup
     for interrupted in [false, true] {
         let danger = dangerous();
         let runs = danger.runs();
-        let outer = match interrupted {
-            true => Behaviour::Use(vec![("danger", json!({}))]),
-            false => Behaviour::Abandon("danger", json!({})),
+        let outer = if interrupted {
+            Behaviour::Use(vec![("danger", json!({}))])
+        } else {
+            Behaviour::Abandon("danger", json!({}))
         };
         let steps = [Step::call("c1", "outer", &json!({})), Step::text("done")];
         let world = World::new(steps)

@@ -222,9 +222,10 @@ impl Fences {
 
     /// Where commands with such a pass keep what running them takes.
     fn own(&self, pass: &Pass) -> Vec<PathBuf> {
-        match pass.is_inside() {
-            true => self.places.own.clone(),
-            false => vec![self.places.apart.clone()],
+        if pass.is_inside() {
+            self.places.own.clone()
+        } else {
+            vec![self.places.apart.clone()]
         }
     }
 

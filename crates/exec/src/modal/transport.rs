@@ -55,9 +55,10 @@ impl Exec {
     pub(super) fn new(sandbox: Arc<Sandbox>, args: &[String], random: &Random) -> Self {
         let id = new_id(random);
         let is_short = args.iter().map(String::len).sum::<usize>() <= ARGUMENT_BYTES_MAX;
-        let script = match is_short {
-            true => String::new(),
-            false => exec_script(args),
+        let script = if is_short {
+            String::new()
+        } else {
+            exec_script(args)
         };
         let mut words: Vec<String> = ["sh", "-c", include_str!("line.sh"), "hermes"]
             .map(str::to_owned)

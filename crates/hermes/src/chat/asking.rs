@@ -240,12 +240,11 @@ impl Asking {
 
     /// Shows what a line is wanted for; beside the events, when those are for a program.
     fn ask_for(&self, prompt: &str) -> Outcome<()> {
-        match self.is_beside_events {
-            true => {
-                note(prompt);
-                Ok(())
-            }
-            false => print(prompt),
+        if self.is_beside_events {
+            note(prompt);
+            Ok(())
+        } else {
+            print(prompt)
         }
     }
 }
@@ -265,9 +264,12 @@ fn prompt(question: &ApprovalRequest, has_more: bool) -> String {
     if has_more {
         return "  Enter shows more of it, then it can be allowed; [N]o: ".to_owned();
     }
-    let offered = |verdict, words| match question.choices.contains(&verdict) {
-        true => words,
-        false => "",
+    let offered = |verdict, words| {
+        if question.choices.contains(&verdict) {
+            words
+        } else {
+            ""
+        }
     };
     let session = offered(Verdict::Session, " for the [s]ession,");
     let always = offered(Verdict::Always, " [a]lways,");
@@ -317,12 +319,13 @@ fn answer(line: &str, question: &ApprovalRequest) -> ApprovalAnswer {
     let pattern = pattern.map(|(_, pattern)| pattern.to_owned());
     let lasts = matches!(verdict, Verdict::Session | Verdict::Always);
     let is_clear = number.is_empty() || (lasts && pattern.is_some());
-    match is_clear && question.choices.contains(&verdict) {
-        true => ApprovalAnswer {
+    if is_clear && question.choices.contains(&verdict) {
+        ApprovalAnswer {
             pattern,
             ..verdict.into()
-        },
-        false => Verdict::Deny.into(),
+        }
+    } else {
+        Verdict::Deny.into()
     }
 }
 

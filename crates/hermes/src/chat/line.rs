@@ -32,9 +32,10 @@ impl Chat<'_> {
                 return None;
             }
         };
-        let skills = match line.trim_start().starts_with('/') {
-            true => self.host.skill_names().await,
-            false => SkillNames::NONE,
+        let skills = if line.trim_start().starts_with('/') {
+            self.host.skill_names().await
+        } else {
+            SkillNames::NONE
         };
         let done = match command::read(&line, Surface::Terminal, &skills) {
             ParsedLine::Words("") => return None,

@@ -98,9 +98,10 @@ async fn list(base: &Base, json: &JsonFlag) -> Outcome<()> {
 
 /// The code of a question, where it may be seen.
 fn code(approval: &Approval) -> String {
-    match shows_codes() {
-        true => approval.code.shown().to_owned(),
-        false => "-".to_owned(),
+    if shows_codes() {
+        approval.code.shown().to_owned()
+    } else {
+        "-".to_owned()
     }
 }
 

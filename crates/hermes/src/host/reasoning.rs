@@ -58,12 +58,13 @@ impl Host {
         };
         let base = self.base.with_flags(&flags)?;
         let (model, warnings) = wiring::model(&base).await?;
-        let mut told = match takes_effort(&base)? {
-            true => format!("it thinks from now on: {effort}"),
-            false => format!(
+        let mut told = if takes_effort(&base)? {
+            format!("it thinks from now on: {effort}")
+        } else {
+            format!(
                 "{} cannot be told how much to think: nothing changes",
                 model.name()
-            ),
+            )
         };
         if is_global {
             let changed = set(&self.base.home, &self.base.settings, EFFORT, effort)?;

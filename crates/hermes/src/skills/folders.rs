@@ -208,12 +208,13 @@ impl Walk<'_> {
     /// Refuses a link that leads out of the folders with skills.
     fn stays_within(&self, path: &Path) -> Result<(), String> {
         let real = path.canonicalize().map_err(|error| error.to_string())?;
-        match self.within.iter().any(|root| real.starts_with(root)) {
-            true => Ok(()),
-            false => Err(format!(
+        if self.within.iter().any(|root| real.starts_with(root)) {
+            Ok(())
+        } else {
+            Err(format!(
                 "it is a link to {}, outside the folders of skills; name that folder in `skills.external_dirs`",
                 real.display()
-            )),
+            ))
         }
     }
 }

@@ -157,14 +157,15 @@ fn prompt(authorization: &Authorization) -> Result<Prompt, LoginError> {
     let code = &authorization.user_code;
     let is_plain =
         |text: &str| !text.is_empty() && text.chars().all(|mark| mark.is_ascii_graphic());
-    match is_plain(url) && is_safe(url) && is_plain(code) {
-        true => Ok(Prompt {
+    if is_plain(url) && is_safe(url) && is_plain(code) {
+        Ok(Prompt {
             url: url.clone(),
             code: code.clone(),
-        }),
-        false => Err(LoginError::Refused {
+        })
+    } else {
+        Err(LoginError::Refused {
             reason: "the server sent no address or code that can be shown".into(),
-        }),
+        })
     }
 }
 

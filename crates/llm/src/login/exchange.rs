@@ -98,9 +98,10 @@ impl Grant {
 /// An empty token is no token: it would be saved, and every request refused.
 fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    match text.is_empty() {
-        true => Err(D::Error::custom("empty")),
-        false => Ok(text),
+    if text.is_empty() {
+        Err(D::Error::custom("empty"))
+    } else {
+        Ok(text)
     }
 }
 

@@ -158,11 +158,12 @@ fn not_now(server: &LoginServer, reason: &str) -> LoginError {
 
 /// A login from before the provider's rules changed is refused with words nobody understands.
 fn check_scope(server: &LoginServer, tokens: &LoginTokens) -> Result<(), LoginError> {
-    match tokens.allows(server.login.needed_scope) {
-        true => Ok(()),
-        false => Err(LoginError::Ended {
+    if tokens.allows(server.login.needed_scope) {
+        Ok(())
+    } else {
+        Err(LoginError::Ended {
             provider: server.provider,
             reason: format!("it does not allow `{}`", server.login.needed_scope),
-        }),
+        })
     }
 }

@@ -217,9 +217,10 @@ async fn wanted_scopes(
     store: &Store,
     more: &[String],
 ) -> Result<Vec<String>, LoginError> {
-    let mut scopes = match settings.scopes.is_empty() {
-        true => manager.select_initial_scopes(&[]).await,
-        false => settings.scopes.clone(),
+    let mut scopes = if settings.scopes.is_empty() {
+        manager.select_initial_scopes(&[]).await
+    } else {
+        settings.scopes.clone()
     };
     if !more.is_empty() {
         let granted = store.token().map_err(files)?.and_then(|token| token.scope);

@@ -233,9 +233,10 @@ impl ServerToken {
         match &self.state().trouble {
             Some((token, at, failure)) if token == refresh => {
                 let is_final = matches!(failure, Failure::NeedsLogin { .. });
-                match is_final || at.elapsed() < FAILED_TOGETHER {
-                    true => Err(failure.clone()),
-                    false => Ok(()),
+                if is_final || at.elapsed() < FAILED_TOGETHER {
+                    Err(failure.clone())
+                } else {
+                    Ok(())
                 }
             }
             _ => Ok(()),

@@ -76,9 +76,10 @@ impl HttpClient {
 
     /// Returns whether the server gave us a session.
     pub(crate) fn session_use(&self) -> SessionUse {
-        match self.session_seen.load(Ordering::Relaxed) {
-            true => SessionUse::Session,
-            false => SessionUse::Sessionless,
+        if self.session_seen.load(Ordering::Relaxed) {
+            SessionUse::Session
+        } else {
+            SessionUse::Sessionless
         }
     }
 

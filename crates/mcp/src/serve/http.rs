@@ -131,9 +131,10 @@ fn service(served: Served, address: SocketAddr, stop: CancellationToken) -> Serv
         .with_cancellation_token(stop)
         .enforce_origin_validation();
     // Beyond loopback nobody knows under which names we are reached; there the token is what keeps strangers out.
-    let config = match address.ip().is_loopback() {
-        true => config,
-        false => config.disable_allowed_hosts(),
+    let config = if address.ip().is_loopback() {
+        config
+    } else {
+        config.disable_allowed_hosts()
     };
     let handler = Handler::new(served);
     StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config)

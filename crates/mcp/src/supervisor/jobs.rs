@@ -107,9 +107,10 @@ impl Supervisor {
         self.jobs.spawn(async move {
             let connect = async {
                 let dialling = async {
-                    match was_there {
-                        true => dial_impatiently(dial.as_ref(), &wires).await,
-                        false => dial.dial(wires).await,
+                    if was_there {
+                        dial_impatiently(dial.as_ref(), &wires).await
+                    } else {
+                        dial.dial(wires).await
                     }
                 };
                 let dialled = timeout(deadline + DIALLER_GRACE, through(&gate, dialling)).await;
@@ -132,9 +133,10 @@ impl Supervisor {
     /// attempt is patient nevertheless.
     fn connect_deadline(&self) -> Duration {
         let patient = self.context.settings.connect_timeout;
-        match self.is_expected_back() && !self.pace.attempt().is_multiple_of(PATIENT_EVERY) {
-            true => patient.min(RECONNECT_TIMEOUT),
-            false => patient,
+        if self.is_expected_back() && !self.pace.attempt().is_multiple_of(PATIENT_EVERY) {
+            patient.min(RECONNECT_TIMEOUT)
+        } else {
+            patient
         }
     }
 

@@ -151,12 +151,13 @@ impl There {
         let mut words = vec![what];
         words.extend_from_slice(arguments);
         let answer = self.run(SCRIPT, &words, stdin)?;
-        match answer.is_cut {
-            true => Err(io::Error::new(
+        if answer.is_cut {
+            Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 "no whole answer came from over there",
-            )),
-            false => Ok(answer),
+            ))
+        } else {
+            Ok(answer)
         }
     }
 
@@ -219,9 +220,10 @@ impl Files for There {
     fn absolute(&self, path: &str, _cwd: &Path) -> io::Result<PathBuf> {
         let absolute = self.bearings()?.absolute(path);
         // A slash at the end says that a folder is meant.
-        Ok(match path.ends_with('/') {
-            true => absolute.join(""),
-            false => absolute,
+        Ok(if path.ends_with('/') {
+            absolute.join("")
+        } else {
+            absolute
         })
     }
 
@@ -351,9 +353,10 @@ impl Source for Fetched {
     }
 
     fn page(&mut self, page: Page, stop: &CancellationToken) -> io::Result<Option<PageText>> {
-        let lines = match self.page.len() < PAGE_BYTES_MAX {
-            true => self.page.as_slice(),
-            false => whole_lines(&self.page),
+        let lines = if self.page.len() < PAGE_BYTES_MAX {
+            self.page.as_slice()
+        } else {
+            whole_lines(&self.page)
         };
         let text = read_page_after(page.offset - 1, lines, page, stop)?;
         Ok(text.map(|text| PageText {

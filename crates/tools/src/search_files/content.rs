@@ -196,9 +196,10 @@ struct Watched<'a> {
 
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.watch.is_over() {
-            true => Err(io::ErrorKind::TimedOut.into()),
-            false => self.file.read(buffer),
+        if self.watch.is_over() {
+            Err(io::ErrorKind::TimedOut.into())
+        } else {
+            self.file.read(buffer)
         }
     }
 }
@@ -280,9 +281,10 @@ pub(super) fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
     let start = start.map_or(0, |found| found.start());
     let before = String::from_utf8_lossy(&line[..start]);
     let skipped = before.chars().count().saturating_sub(LEAD_CHARS);
-    let skipped = match before.chars().count() < LINE_CHARS_MAX - LEAD_CHARS {
-        true => 0,
-        false => skipped,
+    let skipped = if before.chars().count() < LINE_CHARS_MAX - LEAD_CHARS {
+        0
+    } else {
+        skipped
     };
     let text = text_of(line);
     let visible: String = text

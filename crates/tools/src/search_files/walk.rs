@@ -113,9 +113,10 @@ impl SearchScope {
             move |entry: DirEntry| {
                 let is_root = entry.depth() == 0;
                 let key = Key::by_path(entry.into_path());
-                let kept_max = match locked(found).0.is_beyond(&key) {
-                    true => 0,
-                    false => kept_max,
+                let kept_max = if locked(found).0.is_beyond(&key) {
+                    0
+                } else {
+                    kept_max
                 };
                 let searched = file_search.search(key.path(), kept_max, search.watch);
                 if matches!(searched, Searched::Nothing | Searched::Unread) {

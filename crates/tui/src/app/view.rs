@@ -217,9 +217,10 @@ impl App {
     fn waiting_rows(&self, columns: usize) -> Vec<Line<'static>> {
         let waiting = &self.conversation.waiting;
         let shown = waiting.iter().take(WAITING_ROWS).map(|one| {
-            let (mark, fate) = match one.is_steering {
-                true => ("↪", "told"),
-                false => ("⏳", "waits"),
+            let (mark, fate) = if one.is_steering {
+                ("↪", "told")
+            } else {
+                ("⏳", "waits")
             };
             let words = wrap::clean(&one.text).replace('\n', " ");
             let words = hermes_core::text::shorten(&words, 300);

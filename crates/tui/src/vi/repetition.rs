@@ -34,9 +34,10 @@ impl Repetition {
         let Some(typed) = self.typed(editor) else {
             return;
         };
-        let again = match self.has_lines_of_its_own {
-            true => format!("\n{typed}"),
-            false => typed.to_owned(),
+        let again = if self.has_lines_of_its_own {
+            format!("\n{typed}")
+        } else {
+            typed.to_owned()
         };
         if !again.is_empty() && again.len().saturating_mul(self.more) <= WRITTEN_BYTES_MAX {
             editor.put(editor.cursor(), &again.repeat(self.more));

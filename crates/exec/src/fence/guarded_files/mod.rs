@@ -200,10 +200,11 @@ impl GuardedFiles {
         let now = Snapshot::of(root, Some(&before));
         let left = before.changes(&now);
         state.tell(told(root, &changed, &left));
-        match left.is_empty() {
-            true => before.followed_by(now),
+        if left.is_empty() {
+            before.followed_by(now)
+        } else {
             // Somebody was faster; the next look puts it back.
-            false => before,
+            before
         }
     }
 
@@ -301,14 +302,14 @@ fn roots(area: &FenceArea, folder: &Path) -> Vec<Root> {
 
 /// What a pass lets a command change of what is guarded.
 fn agreed(area: &FenceArea, pass: &Pass) -> Vec<PathBuf> {
-    match pass.outside {
-        true => vec!["/".into()],
-        false => pass
-            .writes
+    if pass.outside {
+        vec!["/".into()]
+    } else {
+        pass.writes
             .iter()
             .filter(|path| area.may_write(path))
             .cloned()
-            .collect(),
+            .collect()
     }
 }
 

@@ -92,14 +92,18 @@ impl Parser {
         if self.cursor.takes("/") || self.cursor.takes("%") {
             self.blanks_in_arithmetic()?;
             let divisor = self.cursor.peek();
-            return match divisor.is_some_and(|c| c.is_ascii_digit() && c != '0') {
-                true => Ok(()),
-                false => self.fail("divides by what may be nothing"),
+            return if divisor.is_some_and(|c| c.is_ascii_digit() && c != '0') {
+                Ok(())
+            } else {
+                self.fail("divides by what may be nothing")
             };
         }
-        match BETWEEN.iter().any(|operator| self.cursor.takes(operator)) {
-            true if self.cursor.peek() != Some('=') => Ok(()),
-            _ => self.fail("computes in a way that is not known"),
+        if BETWEEN.iter().any(|operator| self.cursor.takes(operator))
+            && self.cursor.peek() != Some('=')
+        {
+            Ok(())
+        } else {
+            self.fail("computes in a way that is not known")
         }
     }
 

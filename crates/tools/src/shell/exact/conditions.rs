@@ -27,9 +27,10 @@ impl Parser {
                 continue;
             }
             let is_pattern = words.last().and_then(bare) == Some("=~");
-            let word = match is_pattern {
-                true => self.expression()?,
-                false => self.word(Use::Value)?,
+            let word = if is_pattern {
+                self.expression()?
+            } else {
+                self.word(Use::Value)?
             };
             if word.is_empty() {
                 return self.fail("has `[[` without `]]` in its line");

@@ -58,9 +58,10 @@ impl Parser {
         let first = self.documents.len() - self.pending.len();
         for (number, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let text = self.body(&pending)?;
-            let parts = match pending.is_literal {
-                true => vec![Part::Quoted(text)],
-                false => self.replaced(&text)?,
+            let parts = if pending.is_literal {
+                vec![Part::Quoted(text)]
+            } else {
+                self.replaced(&text)?
             };
             // Documents inside the text are refused, so the numbers follow one another.
             self.documents[first + number].parts = parts;
@@ -75,9 +76,10 @@ impl Parser {
             let Some(raw) = self.cursor.line() else {
                 return self.fail("has a here-document without an end");
             };
-            let line = match pending.strips_tabs {
-                true => raw.trim_start_matches('\t'),
-                false => &raw,
+            let line = if pending.strips_tabs {
+                raw.trim_start_matches('\t')
+            } else {
+                &raw
             };
             if line == pending.end {
                 return Ok(body);
