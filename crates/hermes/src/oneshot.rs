@@ -81,8 +81,13 @@ async fn ask(base: &Base, flags: &RunFlags, question: &Question) -> Outcome<Repo
     let prepared = Prepared::new(base, flags, question.audience, &question.source).await?;
     let safety = &prepared.wired.ports.safety;
     let mut renderer = renderer(base, flags, question.manner, safety);
-    if question.manner == Manner::Live && !flags.json {
-        for warning in &prepared.wired.warnings {
+    let warnings = match question.manner {
+        Manner::Live => &prepared.wired.warnings,
+        // Somebody wants only the answer; that a server is missing is part of what it is worth.
+        Manner::AnswerOnly | Manner::AnswerAndSession => &prepared.wired.servers.warnings,
+    };
+    if !flags.json {
+        for warning in warnings {
             note(&format!("warning: {warning}"));
         }
     }
