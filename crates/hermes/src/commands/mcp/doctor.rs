@@ -50,10 +50,7 @@ pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Out
     } else if names.is_empty() && is_well {
         println(NONE_YET)?;
     }
-    match is_well {
-        true => Ok(()),
-        false => Err(already_told()),
-    }
+    if is_well { Ok(()) } else { Err(already_told()) }
 }
 
 fn names(base: &Base) -> Vec<String> {
@@ -203,9 +200,10 @@ impl Report {
     }
 
     fn outcome(&self) -> Outcome<()> {
-        match self.is_well {
-            true => Ok(()),
-            false => Err(already_told()),
+        if self.is_well {
+            Ok(())
+        } else {
+            Err(already_told())
         }
     }
 }
