@@ -19,6 +19,7 @@ pub mod mode;
 
 pub mod checkpoint;
 pub mod clock;
+pub mod command_policy;
 pub mod model;
 pub mod offers;
 pub mod process;
@@ -43,8 +44,10 @@ pub mod reply;
 pub mod review;
 mod safety;
 pub mod secret;
+pub mod sensitive;
 pub mod skill;
 pub mod text;
+pub mod wildcard;
 pub mod wording;
 
 pub use approval::{
@@ -53,6 +56,7 @@ pub use approval::{
 pub use approval_code::ApprovalCode;
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
+pub use command_policy::{BeyondFence, CommandPolicy, FenceSetting};
 pub use delegation::{
     Delegated, Delegates, Delegation, Dispatched, Errand, ErrandReport, ErrandRole, ErrandStatus,
     ErrandTokens, Manner, TracedCall,

@@ -88,7 +88,7 @@ fn search_tool(home: &Path) -> Arc<dyn Tool> {
         fence: hermes_tools::ToolFence::Off,
         file_place: FilePlace::here(),
         files: FileLedger::default(),
-        commands: Arc::default(),
+        commands: Arc::new(hermes_policy::CommandLists::default()),
         web: WebSettings::new(home.join("web")),
     });
     let mut tools = tools.into_iter();

@@ -15,13 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, SessionId, ShellCommand,
-    Terminal, TerminalError, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, CommandExit, CommandOutput, CommandPolicy, Consent, Effect, Parallel, SessionId,
+    ShellCommand, Terminal, TerminalError, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::policy::CommandLists;
 use crate::{ToolFence, ToolPorts, arguments};
 use door::Door;
 
@@ -119,7 +118,7 @@ struct ExecuteCode {
     spec: ToolSpec,
     terminal: Arc<dyn Terminal>,
     settings: CodeSettings,
-    commands: Arc<CommandLists>,
+    commands: Arc<dyn CommandPolicy>,
     output_bytes_max: usize,
     fence: ToolFence,
 }

@@ -2,17 +2,18 @@
 //!
 //! Each tool is one file with its schema, description, effect class, parallel safety, limits and code; [`BUILT_IN`] is
 //! the one list of them, and `toolset` groups them by name. [`tool_search`] lets a model find tools that would be too
-//! many to list. File tools share `files` (those of this machine, or those where commands run), `paths` (what a path
-//! means), `guard` (which files are out of bounds), `edits` and `diff`
+//! many to list. File tools share `files` (those of this machine, or those where commands run), `guard` (which files are out of bounds), `edits` and `diff`
 //! (who agrees to a change, and what they see), `ledger` (what a session has read, who writes), `target`, `folder` and
-//! `atomic` (how a file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
-//! `shell` makes of them; `web` judges addresses, and fetches what they name.
+//! `atomic` (how a file is reached and replaced), `syntax` and `neighbours`; `web` judges addresses, and fetches what they
+//! name.
+//!
+//! Where commands run and what a command line would do it does not know: both are ports (`Terminal`, `CommandPolicy`).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{Fencing, Processes, Terminal, Tool};
+use hermes_core::{CommandPolicy, Fencing, Processes, Terminal, Tool};
 
 mod clarify;
 mod delegate_task;
@@ -41,9 +42,6 @@ mod guard;
 mod ledger;
 mod lines;
 mod neighbours;
-mod paths;
-pub mod policy;
-mod shell;
 mod syntax;
 mod target;
 mod typed;
@@ -53,7 +51,6 @@ pub use edits::EditReview;
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use files::FilePlace;
 pub use ledger::FileLedger;
-pub use policy::{AllowRule, CommandLists};
 pub use tool_search::{Catalogue, SearchLimits, finders, tool_search};
 pub use toolset::{TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
 pub use web::{Blocklist, Names, PrivateUrls, SystemNames, WebSettings};
@@ -102,8 +99,8 @@ pub struct ToolPorts {
     /// Settings of ours: tools change them when a person agrees.
     pub settings: Vec<PathBuf>,
     pub edit_review: EditReview,
-    /// Which commands the user refused or allowed for good.
-    pub commands: Arc<CommandLists>,
+    /// What command lines would do, and which the user refused or allowed for good.
+    pub commands: Arc<dyn CommandPolicy>,
     /// Where the files are that tools read and write.
     pub file_place: FilePlace,
     /// What holds commands and file tools on this machine.

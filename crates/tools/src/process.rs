@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use hermes_core::text::{shorten, tail};
 use hermes_core::{
-    BoxFuture, Consent, Effect, Need, Parallel, ProcessError, ProcessName, ProcessState,
-    ProcessStatus, Processes, SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    BoxFuture, CommandPolicy, Consent, Effect, Need, Parallel, ProcessError, ProcessName,
+    ProcessState, ProcessStatus, Processes, SessionId, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::typed::{TypedLines, is_interrupt};
-use crate::{CommandLists, ToolPorts, arguments};
+use crate::{ToolPorts, arguments};
 
 const NAME: &str = "process";
 
@@ -74,7 +75,7 @@ struct ProcessTool {
     spec: ToolSpec,
     processes: Arc<dyn Processes>,
     wait_max: Duration,
-    commands: Arc<CommandLists>,
+    commands: Arc<dyn CommandPolicy>,
     typed: TypedLines,
 }
 

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Need, Parallel, Pass, Processes,
-    Reader, SessionId, ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
-    Wishes,
+    BeyondFence, BoxFuture, CommandExit, CommandOutput, CommandPolicy, Consent, Effect,
+    FenceSetting, Need, Parallel, Pass, Processes, Reader, SessionId, ShellCommand, Terminal, Tool,
+    ToolContext, ToolError, ToolOutput, ToolSpec, Wishes,
 };
+use hermes_os::paths;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::policy::needs::{self, Needs, Setting};
-use crate::policy::{self, CommandLists, LINE_BYTES_MAX, is_read_only};
-use crate::{ToolFence, ToolLimits, ToolPorts, arguments, paths};
+use crate::{ToolFence, ToolLimits, ToolPorts, arguments};
 
 const NAME: &str = "terminal";
 
@@ -91,7 +91,7 @@ struct TerminalTool {
     home: Option<PathBuf>,
     /// Whether commands run on this machine, whose home and folder we know.
     is_here: bool,
-    commands: Arc<CommandLists>,
+    commands: Arc<dyn CommandPolicy>,
     fence: ToolFence,
 }
 
@@ -117,7 +117,10 @@ impl Tool for TerminalTool {
 
     fn effect(&self, arguments: &Value) -> Effect {
         let runs_on = arguments["background"] == true;
-        match arguments::text(arguments, "command").is_some_and(is_read_only) && !runs_on {
+        match arguments::text(arguments, "command")
+            .is_some_and(|line| self.commands.is_read_only(line))
+            && !runs_on
+        {
             true => Effect::Read,
             false => Effect::Effect,
         }
@@ -137,22 +140,22 @@ impl Tool for TerminalTool {
         let Some(line) = arguments::text(arguments, "command") else {
             return Consent::NotNeeded;
         };
-        let judged = self.commands.consent_in(folder.as_deref(), line);
+        let judged = self.commands.consent(line, folder.as_deref());
         match &self.fence {
             ToolFence::Off => judged,
-            ToolFence::Missing(why) => asked_without_fence(judged, line, why),
+            ToolFence::Missing(why) => self.asked_without_fence(judged, line, why),
             ToolFence::Held(fencing) => {
                 let (area, folder) = (fencing.area(cwd), self.path_of(arguments, session, cwd));
-                let setting = Setting {
+                let setting = FenceSetting {
                     area: &area,
                     home: self.home.as_deref(),
                     folder: &folder,
                 };
-                let mut needs = Needs::of(line, setting);
+                let mut beyond = self.commands.beyond_fence(line, setting);
                 if arguments["outside_fence"] == true {
-                    needs.leave();
+                    beyond.leave("runs outside the fence");
                 }
-                asked_to_leave(judged, line, needs, setting)
+                asked_to_leave(judged, beyond, &folder)
             }
         }
     }
@@ -212,19 +215,29 @@ impl TerminalTool {
         folder.unwrap_or_else(|| cwd.to_owned())
     }
 
+    /// Where nothing fences commands in, whatever is not known to be harmless is asked about.
+    fn asked_without_fence(&self, judged: Consent, line: &str, why: &str) -> Consent {
+        match judged {
+            Consent::NotNeeded if !self.commands.is_read_only(line) => Consent::needed(format!(
+                "may change something, and no fence holds it ({why})"
+            )),
+            judged => judged,
+        }
+    }
+
     /// What a command may do beyond the fence: what was agreed to, and what git checks out by itself.
     fn pass(&self, arguments: &Arguments, cx: &ToolContext) -> Pass {
         let mut pass = cx.agreement.pass.clone();
         if let ToolFence::Held(fencing) = &self.fence {
             let area = fencing.area(&cx.cwd);
             let workdir = json!({"workdir": arguments.workdir});
-            let setting = Setting {
+            let setting = FenceSetting {
                 area: &area,
                 home: self.home.as_deref(),
                 folder: &self.path_of(&workdir, &cx.session, &cx.cwd),
             };
-            let checked_out = needs::checked_out_by(&arguments.command, setting);
-            pass.writes.extend(checked_out);
+            let beyond = self.commands.beyond_fence(&arguments.command, setting);
+            pass.writes.extend(beyond.checked_out);
         }
         pass
     }
@@ -275,7 +288,8 @@ impl TerminalTool {
                 if let Some(hint) = self.fence_hint(&output, &pass, &cx.cwd) {
                     output.text = format!("{}\n{hint}", output.text.trim_end());
                 }
-                present(&arguments.command, timeout, &output)
+                let program = self.commands.last_program(&arguments.command);
+                present(program.as_deref(), timeout, &output)
             }
             Err(error) => Err(ToolError::Answer(error.to_string())),
         }
@@ -356,43 +370,37 @@ const REFUSALS: &[&str] = &[
     "PermissionError",
 ];
 
-/// Where nothing fences commands in, whatever is not known to be harmless is asked about.
-fn asked_without_fence(judged: Consent, line: &str, why: &str) -> Consent {
-    match judged {
-        Consent::NotNeeded if !is_read_only(line) => Consent::needed(format!(
-            "may change something, and no fence holds it ({why})"
-        )),
-        judged => judged,
-    }
-}
-
 /// Leaving the fence is asked about together with what the line does.
-fn asked_to_leave(judged: Consent, line: &str, needs: Needs, setting: Setting<'_>) -> Consent {
+fn asked_to_leave(judged: Consent, beyond: BeyondFence, folder: &Path) -> Consent {
     let mut need = match judged {
         Consent::NotNeeded => Need::default(),
         Consent::Needed(need) => need,
         decided @ (Consent::Review(_) | Consent::Forbidden { .. }) => return decided,
     };
-    if needs.is_empty() && need.reason.is_empty() {
+    if beyond.is_empty() && need.reason.is_empty() {
         return Consent::NotNeeded;
     }
-    let reasons = [need.reason].into_iter().chain(needs.reasons);
+    let reasons = [need.reason].into_iter().chain(beyond.reasons);
     let reasons: Vec<String> = reasons.filter(|reason| !reason.is_empty()).collect();
     need.reason = reasons.join(", and ");
-    if need.patterns.is_empty() && !needs.pass.is_inside() {
-        need.patterns = needs::patterns(line, setting);
+    if need.patterns.is_empty() && !beyond.pass.is_inside() {
+        need.patterns = beyond.patterns;
     }
-    need.folder = need.folder.or_else(|| Some(setting.folder.to_owned()));
-    need.pass = needs.pass;
+    need.folder = need.folder.or_else(|| Some(folder.to_owned()));
+    need.pass = beyond.pass;
     Consent::Needed(need)
 }
 
-/// Puts what the command printed and how it ended into words.
-fn present(line: &str, timeout: Duration, output: &CommandOutput) -> Result<ToolOutput, ToolError> {
+/// Puts what the command printed and how it ended into words. `program` is the one whose exit code it is.
+fn present(
+    program: Option<&str>,
+    timeout: Duration,
+    output: &CommandOutput,
+) -> Result<ToolOutput, ToolError> {
     let seconds = output.elapsed.as_secs_f64();
     match output.exit {
         CommandExit::Code(code) => {
-            let meaning = Meaning::of(line, code);
+            let meaning = program.and_then(|program| Meaning::of(program, code));
             let explained = meaning.map_or(String::new(), |meaning| format!(": {}", meaning.text));
             let text = with_note(
                 output,
@@ -452,7 +460,7 @@ struct Meaning {
 }
 
 impl Meaning {
-    fn of(line: &str, code: i32) -> Option<Self> {
+    fn of(program: &str, code: i32) -> Option<Self> {
         let normal = |text| {
             Some(Self {
                 text,
@@ -465,7 +473,7 @@ impl Meaning {
                 is_normal: false,
             })
         };
-        match (policy::last_program(line)?.as_str(), code) {
+        match (program, code) {
             ("grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack", 1) => normal("nothing matched"),
             ("diff" | "cmp", 1) => normal("the files differ"),
             ("test" | "[" | "[[", 1) => normal("the condition is false"),
@@ -515,7 +523,12 @@ mod tests {
 
     /// Shows a result as `ok`, `answer` or `stopped` and its text.
     fn shown(line: &str, text: &str, exit: CommandExit) -> (&'static str, String) {
-        match present(line, Duration::from_secs(180), &output(text, exit)) {
+        let program = hermes_policy::CommandLists::default().last_program(line);
+        match present(
+            program.as_deref(),
+            Duration::from_secs(180),
+            &output(text, exit),
+        ) {
             Ok(output) => ("ok", output.text),
             Err(ToolError::Answer(text)) => ("answer", text),
             Err(ToolError::Stopped(text)) => ("stopped", text),

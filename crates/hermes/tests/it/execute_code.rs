@@ -152,7 +152,7 @@ impl Stage {
                 CodePlace::Elsewhere => FilePlace::where_commands_run(vec![self.path(".results")]),
             },
             files: FileLedger::default(),
-            commands: Arc::default(),
+            commands: Arc::new(hermes_policy::CommandLists::default()),
             web: WebSettings::new(self.path(".web")),
         });
         let prefix = Prefix {

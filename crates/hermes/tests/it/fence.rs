@@ -102,7 +102,7 @@ impl Home {
             protected: Vec::new(),
             settings: vec![self.path(".hermes/config.yaml")],
             edit_review: EditReview::default(),
-            commands: Arc::default(),
+            commands: Arc::new(hermes_policy::CommandLists::default()),
             fence,
             file_place: FilePlace::here(),
             files: FileLedger::default(),

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
-use hermes_core::Consent;
+use hermes_core::{BeyondFence, CommandPolicy, Consent, FenceSetting, wildcard};
 
-use super::{Judge, Judged, wildcard};
+use crate::judge::{Judge, Judged, last_program};
+use crate::read_only::is_read_only;
 use crate::shell::Budget;
 use crate::shell::exact;
+use crate::{needs, script};
 
 /// The user's own lists of commands.
 #[derive(Debug, Default)]
@@ -39,12 +41,7 @@ impl CommandLists {
 
     /// Says what a person must agree to before this line runs in a shell.
     pub fn consent_for(&self, line: &str) -> Consent {
-        self.consent_in(None, line)
-    }
-
-    /// Says the same of a line that runs in a folder, where that is known.
-    pub fn consent_in(&self, folder: Option<&str>, line: &str) -> Consent {
-        self.consent_within(line, folder, &Budget::default())
+        self.consent(line, None)
     }
 
     /// Says the same with what is left of a budget.
@@ -66,17 +63,6 @@ impl CommandLists {
         match self.is_allowed(line, &judged) {
             true => Consent::NotNeeded,
             false => consent,
-        }
-    }
-
-    /// Says what a person must agree to before this is typed. `raw` is what was typed of the line, with its corrections.
-    pub fn consent_for_typed(&self, line: &str, raw: &str) -> Consent {
-        let consent = self.consent_for(line);
-        match (consent, exact::why_not_typed(raw)) {
-            (Consent::NotNeeded | Consent::Needed(_), Some(why)) => {
-                Consent::needed(why.to_string())
-            }
-            (consent, _) => consent,
         }
     }
 
@@ -130,6 +116,38 @@ impl CommandLists {
 
     fn is_allowed(&self, line: &str, judged: &Judged) -> bool {
         self.allow.iter().any(|entry| covers(entry, line, judged))
+    }
+}
+
+impl CommandPolicy for CommandLists {
+    fn is_read_only(&self, line: &str) -> bool {
+        is_read_only(line)
+    }
+
+    fn consent(&self, line: &str, folder: Option<&str>) -> Consent {
+        self.consent_within(line, folder, &Budget::default())
+    }
+
+    fn consent_for_typed(&self, line: &str, raw: &str) -> Consent {
+        let consent = self.consent_for(line);
+        match (consent, exact::why_not_typed(raw)) {
+            (Consent::NotNeeded | Consent::Needed(_), Some(why)) => {
+                Consent::needed(why.to_string())
+            }
+            (consent, _) => consent,
+        }
+    }
+
+    fn consent_for_script(&self, code: &str) -> Consent {
+        script::consent(self, code)
+    }
+
+    fn beyond_fence(&self, line: &str, setting: FenceSetting<'_>) -> BeyondFence {
+        needs::beyond_fence(line, setting)
+    }
+
+    fn last_program(&self, line: &str) -> Option<String> {
+        last_program(line)
     }
 }
 

@@ -3,10 +3,9 @@
 //! Deliberately small, and only on lines that are read exactly: a command that is not recognised is merely treated with
 //! more care.
 
-use crate::shell::exact::{Arg, Input, Reading, Run};
-
-use super::{Judge, Verdict};
+use crate::judge::{Judge, Verdict};
 use crate::shell::Budget;
+use crate::shell::exact::{Arg, Input, Reading, Run};
 
 /// Programs that change nothing, whatever their arguments.
 const PROGRAMS: &[&str] = &[

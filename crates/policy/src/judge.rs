@@ -1,62 +1,35 @@
-//! Judges shell commands before they run: free, to be asked for, or forbidden whoever asks.
-//!
-//! Pure: the same line always gets the same verdict. The line is read by `shell`; `wrappers` finds the program that
-//! `sudo`, `env` or `xargs` would run; `rules` holds one row per danger, which asks its `questions` of a `call`; `runs`
-//! finds the lines that a program will run in turn; `places` knows which paths matter; `read_only` recognises the few
-//! commands that surely change nothing. `script` judges Python. What the user refused or allowed for good is in
-//! [`CommandLists`].
-//!
-//! A net for mistakes and for prompts gone astray. It does not contain a program that means harm.
+//! Judges a line and everything it runs: the worst of it decides.
 
+use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_core::{Consent, Need};
 
+use crate::call::Call;
+use crate::exactly::{self, Exactly};
 use crate::shell::{self, Budget, Command, Scope, TooComplex};
-
-mod call;
-mod exactly;
-mod lists;
-mod named;
-pub(crate) mod needs;
-pub(crate) mod places;
-mod questions;
-mod read_only;
-mod rules;
-mod runs;
-mod script;
-pub(crate) mod wildcard;
-mod wrappers;
-
-use call::Call;
-use exactly::Exactly;
-pub use lists::{AllowRule, CommandLists};
-pub use named::{Named, named};
-pub use read_only::is_read_only;
-
-/// Longer lines are no longer something a person could judge; they belong in a script file.
-pub const LINE_BYTES_MAX: usize = 100_000;
+use crate::{places, rules, runs, wrappers};
 
 /// `bash -c "bash -c …"` and the like, inside each other.
 const NESTING_MAX: usize = 8;
 
 /// How bad a command is, and why. The worst of a line decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     Free,
     Ask(String),
     Forbid(String),
 }
 
 impl Verdict {
-    fn ask(reason: &str) -> Self {
+    pub(super) fn ask(reason: &str) -> Self {
         Self::Ask(reason.to_owned())
     }
 
-    fn forbid(reason: &str) -> Self {
+    pub(super) fn forbid(reason: &str) -> Self {
         Self::Forbid(reason.to_owned())
     }
 
     /// Keeps the worse of two verdicts; of equals, the first.
-    fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         let rank = |verdict: &Self| match verdict {
             Self::Free => 0,
             Self::Ask(_) => 1,
@@ -90,15 +63,15 @@ pub fn consent_in(folder: Option<&str>, line: &str) -> Consent {
 }
 
 /// What was found out about a line.
-struct Judged {
-    verdict: Verdict,
+pub(super) struct Judged {
+    pub(super) verdict: Verdict,
     /// Every program with its arguments, as written out.
-    calls: Vec<String>,
-    exactly: Exactly,
+    pub(super) calls: Vec<String>,
+    pub(super) exactly: Exactly,
 }
 
 impl Judged {
-    fn consent(&self, folder: Option<&str>, line: &str) -> Consent {
+    pub(super) fn consent(&self, folder: Option<&str>, line: &str) -> Consent {
         match &self.verdict {
             Verdict::Free => Consent::NotNeeded,
             Verdict::Ask(reason) => Consent::Needed(Need {
@@ -116,7 +89,7 @@ impl Judged {
 }
 
 /// Goes through a line and everything it runs.
-struct Judge<'a> {
+pub(super) struct Judge<'a> {
     budget: &'a Budget,
     /// Every program with its arguments, as written out.
     calls: Vec<String>,
@@ -124,7 +97,7 @@ struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// Judges a line twice: by what a lenient reading makes of it, and by what an exact one does. The worse counts.
-    fn of(line: &str, folder: Option<&str>, budget: &'a Budget) -> Judged {
+    pub(super) fn of(line: &str, folder: Option<&str>, budget: &'a Budget) -> Judged {
         let mut judge = Self {
             budget,
             calls: Vec::new(),
@@ -262,7 +235,7 @@ fn is_fork_bomb(name: &str, body: &str, budget: &Budget) -> Result<bool, TooComp
 }
 
 /// Returns the name of the program that runs last: the one whose exit code the line returns.
-pub(crate) fn last_program(line: &str) -> Option<String> {
+pub(super) fn last_program(line: &str) -> Option<String> {
     let commands = shell::parse(line, &Budget::default()).ok()?;
     let calls = wrappers::unwrap(commands.last()?, None);
     calls.last().map(|call| call.program.to_owned())
