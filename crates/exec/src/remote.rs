@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::capture::Capture;
-use crate::mark::new_mark;
+use crate::mark::mark_of;
 use crate::shell::{Left, file_name, invocation, missing_folder, quoted};
 use crate::sync::{FileSync, Luggage};
 use output::{EndOfOutput, Heard};
@@ -112,7 +112,7 @@ impl<L: Line> Remote<L> {
         if command.stop.is_cancelled() {
             return Ok(finished(capture, CommandExit::Stopped, started));
         }
-        let mark = new_mark(&self.random);
+        let mark = mark_of(&command, &self.random);
         let (args, stdin) = self.script(&command, &mark)?;
         let mut line = tokio::select! {
             line = self.line.open(&args) => line?,
