@@ -10,15 +10,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
+use crate::call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 use crate::id::{CallId, EnquiryId};
 
 pub use field::{Field, FieldKind, FieldOption};
 pub use format::TextFormat;
-
-/// A call asks one thing after the other; more waiting ones than this mean that it has gone wild.
-const WAITING_MAX: usize = 8;
 
 /// An enquiry as a surface sees it. It is open until [`crate::Event::EnquiryClosed`], or until its call has finished.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,7 +97,7 @@ pub struct Ask {
 
 /// The person behind a call, if there is one.
 #[derive(Debug, Clone, Default)]
-pub struct Person(Option<mpsc::Sender<Asked>>);
+pub struct Person(Option<CallSender>);
 
 /// An enquiry on its way to the person.
 #[derive(Debug)]
@@ -110,10 +108,14 @@ pub struct Asked {
 }
 
 impl Person {
-    /// Makes the handle of a call, and what its enquiries come out of.
-    pub fn reachable() -> (Self, mpsc::Receiver<Asked>) {
-        let (asked, enquiries) = mpsc::channel(WAITING_MAX);
-        (Self(Some(asked)), enquiries)
+    pub fn to(sender: &CallSender) -> Self {
+        Self(Some(sender.clone()))
+    }
+
+    /// Makes the handle of a call outside of a session, and what its enquiries come out of.
+    pub fn reachable() -> (Self, CallMessages) {
+        let (sender, messages) = call_channel();
+        (Self(Some(sender)), messages)
     }
 
     pub fn is_reachable(&self) -> bool {
@@ -129,10 +131,13 @@ impl Person {
             return Response::nobody();
         };
         let (response, answered) = oneshot::channel();
-        match person.send(Asked { ask, response }).await {
-            Ok(()) => answered.await.unwrap_or(Response::Cancelled),
-            Err(_) => Response::Cancelled,
+        if !person
+            .send(CallMessage::Elicitation(Asked { ask, response }))
+            .await
+        {
+            return Response::Cancelled;
         }
+        answered.await.unwrap_or(Response::Cancelled)
     }
 }
 

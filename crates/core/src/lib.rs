@@ -9,6 +9,7 @@ pub mod session;
 
 pub mod approval;
 pub mod approval_code;
+pub mod call_channel;
 pub mod delegation;
 pub mod enquiry;
 pub mod id;
@@ -34,6 +35,7 @@ pub mod backoff;
 pub mod breaker;
 pub mod effect;
 pub mod exact;
+pub mod exposure;
 pub mod fence;
 pub mod hidden_keys;
 pub mod history;
@@ -54,9 +56,10 @@ pub use approval::{
     Approval, ApprovalAnswer, Approvals, Door, Said, Settled, Settlement, Settling, Verdict,
 };
 pub use approval_code::ApprovalCode;
+pub use call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
-pub use command_policy::{BeyondFence, CommandPolicy, FenceSetting};
+pub use command_policy::{BeyondFence, CommandPlace, CommandPolicy, FenceSetting, JudgedCommand};
 pub use delegation::{
     Delegated, Delegates, Delegation, Dispatched, Errand, ErrandReport, ErrandRole, ErrandStatus,
     ErrandTokens, Manner, TracedCall,
@@ -65,6 +68,7 @@ pub use effect::Effect;
 pub use enquiry::{
     Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
 };
+pub use exposure::{Exposure, Scripts, Subagents, Surfaces, ToolGroup};
 pub use fence::{FenceArea, Fencing, Pass};
 pub use hidden_keys::HiddenKeys;
 pub use id::{ApprovalId, CallId, EnquiryId, SessionId, TurnId};
@@ -95,7 +99,7 @@ pub use store::{
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    BoxFuture, Consent, Need, Parallel, Progress, Reader, Spending, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec,
+    Action, BoxFuture, Consent, Need, Parallel, Plan, PlanContext, Progress, Reader, Spending,
+    Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
-pub use toolbox::{InnerCall, Toolbox, Use};
+pub use toolbox::{InnerCall, OfferedTool, Toolbox, Use};

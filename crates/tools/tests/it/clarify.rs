@@ -1,9 +1,8 @@
 use hermes_core::{
-    Ask, Asked, FieldKind, Person, Response, ToolContext, ToolError, ToolOutput, Wanted,
+    Ask, CallMessages, FieldKind, Person, Response, ToolContext, ToolError, ToolOutput, Wanted,
 };
 use hermes_testkit::contract::tool::context;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use crate::Place;
 
@@ -20,8 +19,8 @@ async fn asked(arguments: Value, response: Response) -> (Ask, Value) {
     (ask, told(result))
 }
 
-async fn answer(enquiries: &mut mpsc::Receiver<Asked>, response: Response) -> Ask {
-    let asked = enquiries.recv().await.unwrap();
+async fn answer(enquiries: &mut CallMessages, response: Response) -> Ask {
+    let asked = enquiries.elicitation().await.unwrap();
     asked.response.send(response).unwrap();
     asked.ask
 }
