@@ -7,7 +7,7 @@
 use tokio::sync::mpsc;
 
 use crate::delegation::Delegation;
-use crate::enquiry::Asked;
+use crate::elicitation::Asked;
 use crate::model::Finished;
 use crate::toolbox::Use;
 

@@ -1,4 +1,4 @@
-//! How a running call uses other tools of its session: through the same door as the model's own calls.
+//! How a running call uses other tools of its session: through the same checks as the model's own calls.
 
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -44,9 +44,10 @@ impl Toolbox {
     /// Returns the tools there are.
     pub async fn look(&self) -> Vec<OfferedTool> {
         let (tools, answered) = oneshot::channel();
-        match self.send(Use::Look(tools)).await {
-            true => answered.await.unwrap_or_default(),
-            false => Vec::new(),
+        if self.send(Use::Look(tools)).await {
+            answered.await.unwrap_or_default()
+        } else {
+            Vec::new()
         }
     }
 

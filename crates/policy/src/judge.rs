@@ -217,9 +217,10 @@ impl<'a> Judge<'a> {
                 None => folder,
             };
         }
-        Ok(match runs_made {
-            true => verdict.or(Verdict::ask("makes a file a program and runs it")),
-            false => verdict,
+        Ok(if runs_made {
+            verdict.or(Verdict::ask("makes a file a program and runs it"))
+        } else {
+            verdict
         })
     }
 
@@ -239,9 +240,10 @@ impl<'a> Judge<'a> {
             }
             let folder = call.folder.filter(|_| !run.is_elsewhere);
             let inner = self.line(&run.line, scope, folder, nesting + 1)?;
-            verdict = verdict.or(match run.is_elsewhere {
-                true => inner.elsewhere(),
-                false => inner,
+            verdict = verdict.or(if run.is_elsewhere {
+                inner.elsewhere()
+            } else {
+                inner
             });
         }
         Ok(verdict)

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    Action, Agreement, Ask, BoxFuture, Consent, Effect, Exposure, Media, Parallel, Plan,
-    PlanContext, Preview, PreviewContext, Tool, ToolContext, ToolError, ToolGroup, ToolOutput,
-    ToolSpec,
+    Action, Agreement, BoxFuture, Consent, Effect, ElicitationRequest, Exposure, Media, Parallel,
+    Plan, PlanContext, Preview, PreviewContext, Tool, ToolContext, ToolError, ToolGroup,
+    ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ pub enum Behaviour {
     /// Returns what was agreed to before it began.
     TellAgreement,
     /// Asks the person, and returns their response as JSON.
-    Enquire(Ask),
+    Elicit(ElicitationRequest),
     /// Calls these tools at once with these arguments, and returns what each said, a line each.
     Use(Vec<(&'static str, Value)>),
     /// Calls this tool, and returns while that waits for the person.
@@ -223,8 +223,8 @@ impl TestTool {
                 }
                 Ok(ToolOutput::text(told))
             }
-            Behaviour::Enquire(ask) => {
-                let response = cx.person.ask(ask.clone()).await;
+            Behaviour::Elicit(ask) => {
+                let response = cx.person.elicit(ask.clone()).await;
                 Ok(ToolOutput::text(json!(response).to_string()))
             }
             Behaviour::Abandon(tool, arguments) => {

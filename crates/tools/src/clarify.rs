@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    Ask, Effect, Exposure, Field, FieldKind, FieldOption, Parallel, Plan, PlanContext, Response,
-    Scripts, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
-    Wanted,
+    Effect, ElicitationRequest, Exposure, Field, FieldKind, FieldOption, Parallel, Plan,
+    PlanContext, Response, Scripts, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup,
+    ToolOutput, ToolSpec, Wanted,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -108,7 +108,7 @@ impl Clarify {
             return Err(ToolError::Answer(text.to_owned()));
         }
         let choices = offered(arguments.choices.unwrap_or_default());
-        let asking = cx.person.ask(Ask {
+        let asking = cx.person.elicit(ElicitationRequest {
             asker: "the agent".to_owned(),
             message: question.clone(),
             wanted: wanted(&choices),

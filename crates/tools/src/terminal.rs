@@ -7,9 +7,9 @@ use std::time::Duration;
 use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_core::{
     Action, BeyondFence, BoxFuture, CommandExit, CommandOutput, CommandPlace, CommandPolicy,
-    Consent, Effect, Exposure, FenceSetting, JudgedCommand, Need, Parallel, Pass, Plan,
+    Consent, Effect, Exposure, FenceSetting, JudgedCommand, Need, NotifyOn, Parallel, Pass, Plan,
     PlanContext, Processes, Reader, Scripts, ShellCommand, Subagents, Surfaces, Terminal, Tool,
-    ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec, Wishes,
+    ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
 };
 use hermes_os::paths;
 use serde::Deserialize;
@@ -312,9 +312,10 @@ impl TerminalTool {
             return None;
         }
         let area = fencing.area(cwd);
-        let writable = match area.is_project_writable() {
-            true => format!("`{}`, temporary folders", area.project.display()),
-            false => "temporary folders".to_owned(),
+        let writable = if area.is_project_writable() {
+            format!("`{}`, temporary folders", area.project.display())
+        } else {
+            "temporary folders".to_owned()
         };
         Some(format!(
             "[the fence may be why: commands write in {writable} and caches of tools, and read no keys or logins. If it has \
@@ -357,11 +358,11 @@ impl TerminalTool {
         command: ShellCommand,
         arguments: &Arguments,
     ) -> Result<ToolOutput, ToolError> {
-        let wishes = Wishes {
+        let notify_on = NotifyOn {
             tell_end: arguments.notify_on_complete,
             watch_for: arguments.watch_patterns.clone(),
         };
-        let started = self.processes.start(command, wishes).await;
+        let started = self.processes.start(command, notify_on).await;
         let status = started.map_err(|error| ToolError::Answer(error.to_string()))?;
         Ok(ToolOutput::text(format!(
             "[started in the background as {}; `process` looks at it, waits for it, types into it and ends it. It ends \
@@ -491,9 +492,10 @@ fn present(
                 output,
                 &format!("[exit code {code}{explained}, {seconds:.1} s]"),
             );
-            match code == 0 || meaning.is_some_and(|meaning| meaning.is_normal) {
-                true => Ok(ToolOutput::text(text)),
-                false => Err(ToolError::Answer(text)),
+            if code == 0 || meaning.is_some_and(|meaning| meaning.is_normal) {
+                Ok(ToolOutput::text(text))
+            } else {
+                Err(ToolError::Answer(text))
             }
         }
         CommandExit::Signal(signal) => Err(ToolError::Answer(with_note(

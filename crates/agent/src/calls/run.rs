@@ -18,7 +18,7 @@ use super::Ready;
 use super::inner::InnerCalls;
 use super::live::Live;
 use crate::delegation::{CallPlace, Caller, delegate};
-use crate::enquiries::enquire;
+use crate::elicitations::elicit;
 use crate::turn::TurnContext;
 
 /// A tool has its own deadlines; this one is for a tool that broke them. Longer than any of theirs. The time that a
@@ -139,7 +139,7 @@ impl Running<'_> {
         tokio::pin!(work, give_up);
         let deadline = tokio::time::sleep(CALL_TIME_MAX);
         tokio::pin!(deadline);
-        let mut open_enquiries = FuturesUnordered::new();
+        let mut open_elicitations = FuturesUnordered::new();
         let mut at_work = FuturesUnordered::new();
         let mut live = Live::new();
         let mut inner_calls = InnerCalls::of(cx, self.context);
@@ -151,9 +151,9 @@ impl Running<'_> {
                     CallMessage::Progress(text) => live.push(text),
                     CallMessage::Spent(spent) => tell_spent(cx, &self.call.id, spent).await,
                     CallMessage::Elicitation(asked) => {
-                        let later = deadline.deadline() + asked.ask.timeout;
+                        let later = deadline.deadline() + asked.request.timeout;
                         deadline.as_mut().reset(later);
-                        open_enquiries.push(enquire(cx, self.call, asked));
+                        open_elicitations.push(elicit(cx, self.call, asked));
                     }
                     CallMessage::Delegated(delegation) => {
                         let caller = Caller {
@@ -169,7 +169,7 @@ impl Running<'_> {
                     tell_rest(cx, &self.call.id, &mut messages, &mut live).await;
                     break returned.map_or(Outcome::Panicked, Outcome::Returned);
                 }
-                Some(()) = open_enquiries.next() => {}
+                Some(()) = open_elicitations.next() => {}
                 Some(()) = at_work.next() => {}
                 Some(()) = inner_calls.next_step() => {}
                 () = &mut give_up => return Outcome::Interrupted,

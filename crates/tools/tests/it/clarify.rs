@@ -1,5 +1,6 @@
 use hermes_core::{
-    Ask, CallMessages, FieldKind, Person, Response, ToolContext, ToolError, ToolOutput, Wanted,
+    CallMessages, ElicitationRequest, FieldKind, Person, Response, ToolContext, ToolError,
+    ToolOutput, Wanted,
 };
 use hermes_testkit::contract::tool::context;
 use serde_json::{Value, json};
@@ -7,22 +8,25 @@ use serde_json::{Value, json};
 use crate::Place;
 
 /// Calls the tool, and answers what it asks.
-async fn asked(arguments: Value, response: Response) -> (Ask, Value) {
+async fn asked(arguments: Value, response: Response) -> (ElicitationRequest, Value) {
     let place = Place::new();
-    let (person, mut enquiries) = Person::reachable();
+    let (person, mut elicitations) = Person::reachable();
     let cx = ToolContext {
         person,
         ..context(place.root())
     };
     let tool = place.tool("clarify");
-    let (result, ask) = tokio::join!(tool.run(arguments, &cx), answer(&mut enquiries, response));
+    let (result, ask) = tokio::join!(
+        tool.run(arguments, &cx),
+        answer(&mut elicitations, response)
+    );
     (ask, told(result))
 }
 
-async fn answer(enquiries: &mut CallMessages, response: Response) -> Ask {
-    let asked = enquiries.elicitation().await.unwrap();
+async fn answer(elicitations: &mut CallMessages, response: Response) -> ElicitationRequest {
+    let asked = elicitations.elicitation().await.unwrap();
     asked.response.send(response).unwrap();
-    asked.ask
+    asked.request
 }
 
 fn told(result: Result<ToolOutput, ToolError>) -> Value {
@@ -36,7 +40,7 @@ fn said(words: &str) -> Response {
     }
 }
 
-fn suggested(ask: &Ask) -> Vec<&str> {
+fn suggested(ask: &ElicitationRequest) -> Vec<&str> {
     let Wanted::Form { fields } = &ask.wanted else {
         panic!("{ask:?}")
     };

@@ -120,12 +120,12 @@ async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Result<(), S
     }
     for (tool, arguments) in calls(&tools, context) {
         let name = &tool.spec().name;
-        let (person, enquiries) = Person::reachable();
+        let (person, elicitations) = Person::reachable();
         let cx = ToolContext {
             person,
             ..context_of(base, name)
         };
-        let run = with_answers(tool.run(arguments, &cx), enquiries);
+        let run = with_answers(tool.run(arguments, &cx), elicitations);
         match run.await {
             Ok(output) => {
                 println(&format!("{name}: {}", output.text))?;
@@ -144,10 +144,10 @@ async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Result<(), S
 }
 
 /// Runs a call for a person who presses Enter at whatever they are asked, and opens every address they are shown.
-async fn with_answers<T>(call: impl Future<Output = T>, mut enquiries: CallMessages) -> T {
+async fn with_answers<T>(call: impl Future<Output = T>, mut elicitations: CallMessages) -> T {
     let answer = async {
-        while let Some(asked) = enquiries.elicitation().await {
-            let fields = match asked.ask.wanted {
+        while let Some(asked) = elicitations.elicitation().await {
+            let fields = match asked.request.wanted {
                 Wanted::Form { fields } => fields,
                 Wanted::Visit { url } => {
                     // A page that cannot be opened is one that the person closes again; the call has a deadline.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 pub(super) const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What stands between one run of a script and the tools.
-pub(super) struct Door {
+pub(super) struct ToolRpc {
     toolbox: Toolbox,
     tools: Vec<Callable>,
     /// Only the script and what it starts know it.
@@ -48,7 +48,7 @@ struct Call {
     arguments: Map<String, Value>,
 }
 
-impl Door {
+impl ToolRpc {
     pub(super) async fn open(toolbox: Toolbox, calls_max: usize) -> Result<Self, ToolError> {
         let random = || random_hex().map_err(|error| ToolError::Answer(no_random(&error)));
         let tools = toolbox.look().await;
