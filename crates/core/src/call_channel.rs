@@ -7,7 +7,7 @@
 use tokio::sync::mpsc;
 
 use crate::delegation::Delegation;
-use crate::elicitation::Asked;
+use crate::elicitation::PendingElicitation;
 use crate::model::Finished;
 use crate::toolbox::Use;
 
@@ -22,7 +22,7 @@ pub enum CallMessage {
     /// What the call itself spent on a model.
     Spent(Finished),
     /// It wants to know something from a person.
-    Elicitation(Asked),
+    Elicitation(PendingElicitation),
     /// It gives work to subagents.
     Delegated(Delegation),
     /// It uses another tool of its session.
@@ -66,7 +66,7 @@ impl CallMessages {
     }
 
     /// Waits for the next question to a person and drops whatever else is told: for calls outside of a session.
-    pub async fn elicitation(&mut self) -> Option<Asked> {
+    pub async fn elicitation(&mut self) -> Option<PendingElicitation> {
         loop {
             if let CallMessage::Elicitation(asked) = self.recv().await? {
                 return Some(asked);

@@ -256,7 +256,7 @@ mod tests {
 
     /// Calls the tool on what an earlier call returned and shows the items as `id:content:status`.
     fn call(previous: Option<&str>, arguments: Value) -> (String, Vec<String>) {
-        let arguments = arguments::parse(NAME, arguments).unwrap();
+        let arguments = arguments::parse(NAME, &arguments).unwrap();
         let kept = previous.map(|text| serde_json::from_str(text).unwrap());
         let text = present(changed(kept_items(kept.as_ref()), arguments).unwrap());
         let list: Value = serde_json::from_str(&text).unwrap();
@@ -331,7 +331,7 @@ mod tests {
         let todos: Vec<Value> = (0..300)
             .map(|n| item(&n.to_string(), "x", "pending"))
             .collect();
-        let arguments = arguments::parse(NAME, json!({"todos": todos})).unwrap();
+        let arguments = arguments::parse(NAME, &json!({"todos": todos})).unwrap();
         let error = changed(Vec::new(), arguments).unwrap_err();
         assert!(error.to_string().contains("300 items"), "{error}");
     }

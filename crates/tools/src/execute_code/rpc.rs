@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 /// Longest call, with everything in it: a file of this size can still be written.
 pub(super) const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What stands between one run of a script and the tools.
+/// Answers the calls that one run of a script makes.
 pub(super) struct ToolRpc {
     toolbox: Toolbox,
     tools: Vec<Callable>,

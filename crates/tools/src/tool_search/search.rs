@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use hermes_core::text::shorten;
-use hermes_core::{Effect, Exposure, Parallel, Plan, PlanContext, Tool, ToolOutput, ToolSpec};
+use hermes_core::{
+    Effect, Exposure, Parallel, Plan, PlanContext, Tool, ToolError, ToolOutput, ToolSpec,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -14,6 +16,10 @@ pub(super) const NAME: &str = "tool_search";
 
 /// Enough to choose by; `tool_describe` tells the rest.
 const DESCRIPTION_CHARS_MAX: usize = 400;
+
+/// Small models look for programs here (`wc`) and give up when there are none.
+const NOTHING_FOUND: &str = "No unlisted tool does that. The tools you were given at the start are not searched: call the one \
+     that fits. A program or shell command is run with the tool for commands, if you were given one.";
 
 pub(super) fn make(catalogue: Arc<Catalogue>, limits: SearchLimits) -> Arc<dyn Tool> {
     let there_are = match catalogue.tools().len() {
@@ -62,6 +68,22 @@ struct Arguments {
 }
 
 impl Search {
+    fn search(&self, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        let Arguments { query, limit } = arguments;
+        let limit = limit.unwrap_or(self.limits.matches_usual);
+        let matches = self.matches(&query, limit.clamp(1, self.limits.matches_max));
+        let is_empty = matches.is_empty();
+        let mut found = json!({
+            "query": query,
+            "total_available": self.catalogue.tools().len(),
+            "matches": matches,
+        });
+        if is_empty {
+            found["hint"] = json!(NOTHING_FOUND);
+        }
+        Ok(ToolOutput::text(found.to_string()))
+    }
+
     fn matches(&self, query: &str, limit: usize) -> Vec<Value> {
         let tools = self.catalogue.tools();
         let specs: Vec<&ToolSpec> = tools.iter().map(|tool| tool.spec()).collect();
@@ -94,16 +116,7 @@ impl Tool for Search {
     fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
         let arguments = arguments::parse(NAME, arguments);
         Plan::doing(Effect::Read, Parallel::Always, move |_| {
-            Box::pin(async move {
-                let Arguments { query, limit } = arguments?;
-                let limit = limit.unwrap_or(self.limits.matches_usual);
-                let found = json!({
-                    "query": query,
-                    "total_available": self.catalogue.tools().len(),
-                    "matches": self.matches(&query, limit.clamp(1, self.limits.matches_max)),
-                });
-                Ok(ToolOutput::text(found.to_string()))
-            })
+            Box::pin(async move { self.search(arguments?) })
         })
     }
 }
