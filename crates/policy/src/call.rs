@@ -1,10 +1,10 @@
 //! A program with its arguments, and the questions that rules ask about them.
 
-use crate::shell::{Budget, Command, TooComplex};
+use hermes_core::wildcard;
 
-use super::places;
-use super::wildcard;
-use super::wrappers::unwrap;
+use crate::places;
+use crate::shell::{Budget, Command, TooComplex};
+use crate::wrappers::unwrap;
 
 /// What it takes to look for a program in the rules.
 const NAMES_STEPS: usize = 100;

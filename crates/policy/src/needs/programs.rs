@@ -1,6 +1,8 @@
 //! What programs are known to need.
 
-use super::{Needs, Program, Setting, git};
+use hermes_core::FenceSetting;
+
+use super::{Needs, Program, git};
 
 /// Where the keys of `ssh` are.
 const SSH: &str = ".ssh";
@@ -108,7 +110,7 @@ const READ: &[(&[&str], &[&str])] = &[
 ];
 
 /// Adds what a program needs.
-pub(super) fn add(needs: &mut Needs, program: &Program, setting: Setting<'_>) {
+pub(super) fn add(needs: &mut Needs, program: &Program, setting: FenceSetting<'_>) {
     let name = program.name.as_str();
     let is_listed = |names: &[&str]| names.contains(&name);
     let (subcommand, _) = program.subcommand();
@@ -173,7 +175,7 @@ pub(super) fn add(needs: &mut Needs, program: &Program, setting: Setting<'_>) {
 }
 
 /// The keys of `ssh`, which an agent may hold as well.
-pub(super) fn uses_ssh(needs: &mut Needs, setting: Setting<'_>) {
+pub(super) fn uses_ssh(needs: &mut Needs, setting: FenceSetting<'_>) {
     if let Some(path) = super::at_home(SSH, setting) {
         needs.because(format!("reads `~/{SSH}`"));
         needs.pass.reads.push(path);

@@ -1,7 +1,7 @@
 //! Patterns with `*`, `?` and `[…]`, as in the lists of the settings and in paths. `*` also stands for slashes.
 
 /// Returns whether a text is what a pattern describes. Takes at most as many steps as both are long, multiplied.
-pub(crate) fn matches(mut pattern: &str, mut text: &str) -> bool {
+pub fn matches(mut pattern: &str, mut text: &str) -> bool {
     // What follows the last star, and the text it has not taken so far.
     let mut star: Option<(&str, &str)> = None;
     while let Some(c) = text.chars().next() {
@@ -24,13 +24,14 @@ pub(crate) fn matches(mut pattern: &str, mut text: &str) -> bool {
     pattern.chars().all(|c| c == '*')
 }
 
-pub(super) fn is_pattern(text: &str) -> bool {
+/// Returns whether a text describes more than itself.
+pub fn is_pattern(text: &str) -> bool {
     let has_set = || Some(text.split_once('[')?.1.contains(']'));
     text.contains(['*', '?']) || has_set() == Some(true)
 }
 
 /// Writes a text so that as a pattern it describes only itself.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,9 +1,9 @@
 //! Finds the program behind words that only run another: `sudo -u root env X=1 nice rm …` runs `rm`.
 
-use crate::shell::{Command, is_assignment};
+use hermes_core::wildcard;
 
-use super::call::{Call, family};
-use super::wildcard;
+use crate::call::{Call, family};
+use crate::shell::{Command, is_assignment};
 
 /// A word that runs the words after it.
 struct Wrapper {

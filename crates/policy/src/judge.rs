@@ -1,62 +1,35 @@
-//! Judges shell commands before they run: free, to be asked for, or forbidden whoever asks.
-//!
-//! Pure: the same line always gets the same verdict. The line is read by `shell`; `wrappers` finds the program that
-//! `sudo`, `env` or `xargs` would run; `rules` holds one row per danger, which asks its `questions` of a `call`; `runs`
-//! finds the lines that a program will run in turn; `places` knows which paths matter; `read_only` recognises the few
-//! commands that surely change nothing. `script` judges Python. What the user refused or allowed for good is in
-//! [`CommandLists`].
-//!
-//! A net for mistakes and for prompts gone astray. It does not contain a program that means harm.
+//! Judges a line and everything it runs: the worst of it decides.
 
+use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_core::{Consent, Need};
 
+use crate::call::Call;
+use crate::exactly::{self, Exactly};
 use crate::shell::{self, Budget, Command, Scope, TooComplex};
-
-mod call;
-mod exactly;
-mod lists;
-mod named;
-pub(crate) mod needs;
-pub(crate) mod places;
-mod questions;
-mod read_only;
-mod rules;
-mod runs;
-mod script;
-pub(crate) mod wildcard;
-mod wrappers;
-
-use call::Call;
-use exactly::Exactly;
-pub use lists::{AllowRule, CommandLists};
-pub use named::{Named, named};
-pub use read_only::is_read_only;
-
-/// Longer lines are no longer something a person could judge; they belong in a script file.
-pub const LINE_BYTES_MAX: usize = 100_000;
+use crate::{places, rules, runs, wrappers};
 
 /// `bash -c "bash -c …"` and the like, inside each other.
 const NESTING_MAX: usize = 8;
 
 /// How bad a command is, and why. The worst of a line decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     Free,
     Ask(String),
     Forbid(String),
 }
 
 impl Verdict {
-    fn ask(reason: &str) -> Self {
+    pub(super) fn ask(reason: &str) -> Self {
         Self::Ask(reason.to_owned())
     }
 
-    fn forbid(reason: &str) -> Self {
+    pub(super) fn forbid(reason: &str) -> Self {
         Self::Forbid(reason.to_owned())
     }
 
     /// Keeps the worse of two verdicts; of equals, the first.
-    fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         let rank = |verdict: &Self| match verdict {
             Self::Free => 0,
             Self::Ask(_) => 1,
@@ -90,15 +63,23 @@ pub fn consent_in(folder: Option<&str>, line: &str) -> Consent {
 }
 
 /// What was found out about a line.
-struct Judged {
-    verdict: Verdict,
+pub(super) struct Judged {
+    pub(super) verdict: Verdict,
     /// Every program with its arguments, as written out.
-    calls: Vec<String>,
-    exactly: Exactly,
+    pub(super) calls: Vec<String>,
+    pub(super) exactly: Exactly,
+    /// The commands of a lenient reading, unless there are too many to read.
+    pub(super) commands: Option<Vec<Command>>,
 }
 
 impl Judged {
-    fn consent(&self, folder: Option<&str>, line: &str) -> Consent {
+    /// Returns the name of the program that runs last: the one whose exit code the line returns.
+    pub(super) fn last_program(&self) -> Option<String> {
+        let calls = wrappers::unwrap(self.commands.as_ref()?.last()?, None);
+        calls.last().map(|call| call.program.to_owned())
+    }
+
+    pub(super) fn consent(&self, folder: Option<&str>, line: &str) -> Consent {
         match &self.verdict {
             Verdict::Free => Consent::NotNeeded,
             Verdict::Ask(reason) => Consent::Needed(Need {
@@ -116,41 +97,48 @@ impl Judged {
 }
 
 /// Goes through a line and everything it runs.
-struct Judge<'a> {
+pub(super) struct Judge<'a> {
     budget: &'a Budget,
     /// Every program with its arguments, as written out.
     calls: Vec<String>,
 }
 
 impl<'a> Judge<'a> {
-    /// Judges a line twice: by what a lenient reading makes of it, and by what an exact one does. The worse counts.
-    fn of(line: &str, folder: Option<&str>, budget: &'a Budget) -> Judged {
+    /// Reads a line once, and judges it twice: by what a lenient reading makes of it, and by what an exact one does. The
+    /// worse counts.
+    pub(super) fn of(line: &str, folder: Option<&str>, budget: &'a Budget) -> Judged {
         let mut judge = Self {
             budget,
             calls: Vec::new(),
         };
-        let exactly = if line.len() > LINE_BYTES_MAX {
-            Exactly::default()
+        let (exactly, parsed) = if line.len() > LINE_BYTES_MAX {
+            (Exactly::default(), Err(TooComplex))
         } else {
-            exactly::judge(line)
+            let parsed = shell::parse_in(line, Scope::default(), budget);
+            (exactly::judge(line), parsed)
         };
-        let verdict = judge.both(line, folder, &exactly);
+        let verdict = match &parsed {
+            Ok(parsed) => judge.both(line, parsed, folder, &exactly),
+            Err(TooComplex) => Err(TooComplex),
+        };
         let too_complex =
             |TooComplex| Verdict::forbid("is too long or too deeply nested to be judged");
         Judged {
             verdict: verdict.unwrap_or_else(too_complex),
             calls: judge.calls,
             exactly,
+            commands: parsed.ok().map(|(commands, _)| commands),
         }
     }
 
     fn both(
         &mut self,
         line: &str,
+        parsed: &(Vec<Command>, Scope),
         folder: Option<&str>,
         exactly: &Exactly,
     ) -> Result<Verdict, TooComplex> {
-        let lenient = self.line(line, Scope::default(), folder, 0)?;
+        let lenient = self.parsed(line, parsed, folder, 0)?;
         let commands: Vec<Command> = exactly.commands();
         let behind = self.commands(&commands, &Scope::default(), folder, 0)?;
         let asked = exactly.asked.clone().map_or(Verdict::Free, Verdict::Ask);
@@ -171,11 +159,21 @@ impl<'a> Judge<'a> {
         if line.len() > LINE_BYTES_MAX || nesting > NESTING_MAX {
             return Err(TooComplex);
         }
-        let (commands, scope) = shell::parse_in(line, scope, self.budget)?;
-        let functions = self.functions(&scope)?;
-        let commands_themselves = self.commands(&commands, &scope, folder, nesting)?;
+        let parsed = shell::parse_in(line, scope, self.budget)?;
+        self.parsed(line, &parsed, folder, nesting)
+    }
+
+    fn parsed(
+        &mut self,
+        line: &str,
+        (commands, scope): &(Vec<Command>, Scope),
+        folder: Option<&str>,
+        nesting: usize,
+    ) -> Result<Verdict, TooComplex> {
+        let functions = self.functions(scope)?;
+        let commands_themselves = self.commands(commands, scope, folder, nesting)?;
         self.budget.spend(line.len())?;
-        let sql = rules::judge_sql(line, &commands);
+        let sql = rules::judge_sql(line, commands);
         Ok(functions.or(commands_themselves).or(sql))
     }
 
@@ -262,11 +260,4 @@ fn is_fork_bomb(name: &str, body: &str, budget: &Budget) -> Result<bool, TooComp
     Ok(commands
         .windows(2)
         .any(|pair| pair[1].reads_pipe && pair.iter().all(calls_itself)))
-}
-
-/// Returns the name of the program that runs last: the one whose exit code the line returns.
-pub(crate) fn last_program(line: &str) -> Option<String> {
-    let commands = shell::parse(line, &Budget::default()).ok()?;
-    let calls = wrappers::unwrap(commands.last()?, None);
-    calls.last().map(|call| call.program.to_owned())
 }

@@ -1,8 +1,8 @@
 //! Lines that mean harm are asked about or refused and never count as reading; what people do every day is free.
 
-use hermes_core::Consent;
-use hermes_tools::CommandLists;
-use hermes_tools::policy::{consent_for, is_read_only, named};
+use hermes_core::{CommandPolicy, Consent};
+use hermes_policy::CommandLists;
+use hermes_policy::{consent_for, is_read_only, named};
 use serde::Deserialize;
 
 /// What separates lines in the files beside this.

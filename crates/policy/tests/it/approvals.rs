@@ -1,7 +1,7 @@
 //! The command policy against verdicts that users know from the Python program, and against disguises.
 
 use hermes_core::Consent;
-use hermes_tools::policy::{consent_for, consent_in, is_read_only};
+use hermes_policy::{consent_for, consent_in, is_read_only};
 use proptest::prelude::*;
 use serde::Deserialize;
 

@@ -1,4 +1,12 @@
+use hermes_core::FenceArea;
+
 use super::*;
+use crate::shell::{self, Budget};
+
+fn beyond_fence(line: &str, setting: FenceSetting<'_>) -> BeyondFence {
+    let commands = shell::parse(line, &Budget::default()).ok();
+    super::beyond_fence(line, commands.as_deref(), setting)
+}
 
 struct Place {
     home: tempfile::TempDir,
@@ -41,17 +49,17 @@ impl Place {
         }
     }
 
-    fn with<T>(&self, look: impl Fn(Setting<'_>) -> T) -> T {
+    fn with<T>(&self, look: impl Fn(FenceSetting<'_>) -> T) -> T {
         let (area, home, folder) = (self.area(), self.path(""), self.path("project"));
-        look(Setting {
+        look(FenceSetting {
             area: &area,
             home: Some(&home),
             folder: &folder,
         })
     }
 
-    fn needs(&self, line: &str) -> Needs {
-        self.with(|setting| Needs::of(line, setting))
+    fn needs(&self, line: &str) -> BeyondFence {
+        self.with(|setting| beyond_fence(line, setting))
     }
 }
 
@@ -177,7 +185,8 @@ fn guarded_files_of_the_project_are_named() {
 #[test]
 fn git_may_check_out_what_it_has_and_nothing_else_may() {
     let place = Place::new();
-    let may = |line: &str| place.with(|setting| !checked_out_by(line, setting).is_empty());
+    let may =
+        |line: &str| place.with(|setting| !beyond_fence(line, setting).checked_out.is_empty());
     for line in [
         "git checkout main",
         "git stash && git switch x",
@@ -198,7 +207,7 @@ fn git_may_check_out_what_it_has_and_nothing_else_may() {
     ] {
         assert!(!may(line), "{line}");
     }
-    let paths = place.with(|setting| checked_out_by("git pull", setting));
+    let paths = place.with(|setting| beyond_fence("git pull", setting).checked_out);
     assert!(paths.contains(&place.path("project/AGENTS.md")));
     assert!(
         !paths
@@ -210,7 +219,7 @@ fn git_may_check_out_what_it_has_and_nothing_else_may() {
 #[test]
 fn a_yes_can_cover_the_line_or_such_lines() {
     let place = Place::new();
-    let patterns = |line: &str| place.with(|setting| patterns(line, setting));
+    let patterns = |line: &str| place.needs(line).patterns;
     assert_eq!(
         patterns("git push origin x"),
         ["git push origin x", "git push *"]

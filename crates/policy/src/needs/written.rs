@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::{Program, Setting, located};
+use hermes_core::FenceSetting;
+
+use super::{Program, located};
 
 /// Programs all of whose operands are changed.
 const CHANGE_ALL: &[&str] = &[
@@ -19,7 +21,7 @@ const CHANGE_LAST: &[&str] = &["cp", "install", "ln", "rsync"];
 const EDITORS: &[&str] = &["sed", "perl", "ruby", "gawk"];
 
 /// Returns the files and folders that a program changes.
-pub(super) fn by(program: &Program, setting: Setting<'_>) -> Vec<PathBuf> {
+pub(super) fn by(program: &Program, setting: FenceSetting<'_>) -> Vec<PathBuf> {
     let paths = words_of(program);
     let located = |word: &str| located(word, &program.folder, setting);
     paths.into_iter().filter_map(located).collect()

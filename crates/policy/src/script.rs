@@ -27,30 +27,28 @@ const DELETERS: &[&str] = &["rmtree", "removedirs"];
 /// Built-in functions that run text.
 const EVALUATORS: &[&str] = &["eval", "exec", "compile", "__import__"];
 
-impl CommandLists {
-    /// Says what a person must agree to before this script runs.
-    pub fn consent_for_script(&self, code: &str) -> Consent {
-        let tokens = tokens(code);
-        let Some(word) = word_around_the_tools(&tokens) else {
-            return Consent::NotNeeded;
-        };
-        let commands = texts_in_a_row(&tokens);
-        let budget = Budget::default();
-        let forbidden =
-            commands
-                .iter()
-                .find_map(|line| match self.consent_within(line, None, &budget) {
-                    Consent::Forbidden { reason } => Some(reason),
-                    Consent::NotNeeded | Consent::Needed(_) | Consent::Review(_) => None,
-                });
-        match forbidden {
-            Some(reason) => Consent::Forbidden {
-                reason: format!("the script holds a command that nobody can allow: {reason}"),
-            },
-            None => Consent::needed(format!(
-                "the script uses `{word}`, which goes around the tools"
-            )),
-        }
+/// Says what a person must agree to before this script runs.
+pub(super) fn consent(lists: &CommandLists, code: &str) -> Consent {
+    let tokens = tokens(code);
+    let Some(word) = word_around_the_tools(&tokens) else {
+        return Consent::NotNeeded;
+    };
+    let commands = texts_in_a_row(&tokens);
+    let budget = Budget::default();
+    let forbidden =
+        commands
+            .iter()
+            .find_map(|line| match lists.consent_within(line, None, &budget) {
+                Consent::Forbidden { reason } => Some(reason),
+                Consent::NotNeeded | Consent::Needed(_) | Consent::Review(_) => None,
+            });
+    match forbidden {
+        Some(reason) => Consent::Forbidden {
+            reason: format!("the script holds a command that nobody can allow: {reason}"),
+        },
+        None => Consent::needed(format!(
+            "the script uses `{word}`, which goes around the tools"
+        )),
     }
 }
 
@@ -156,6 +154,8 @@ fn string(code: &str, quote: char) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
+    use hermes_core::CommandPolicy;
+
     use super::*;
 
     fn consent_for_script(code: &str) -> Consent {

@@ -1,7 +1,7 @@
 //! A refused command stays refused, however it is written.
 
 use hermes_core::Consent;
-use hermes_tools::policy::consent_for;
+use hermes_policy::consent_for;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 

@@ -11,11 +11,10 @@ mod options;
 mod programs;
 mod texts;
 
+use hermes_core::wildcard;
+
 use crate::shell::Command;
 use crate::shell::exact::{self, Arg, Reading, Run};
-
-use super::wildcard;
-
 use launchers::Behind;
 
 /// Programs that run programs that run programs.

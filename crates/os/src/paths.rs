@@ -1,21 +1,19 @@
-//! What a path in a call means.
+//! Where a path leads.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
-
-use crate::files::Followed;
 
 /// As many symbolic links as Linux follows.
 const LINKS_MAX: usize = 40;
 
 /// Makes a path absolute: `~` is the home, everything else relative is below `cwd`. Removes `.` and `..` by their names
 /// only, which is enough to compare paths but not to open them.
-pub(crate) fn absolute(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
+pub fn absolute(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     without_dots(&joined(path, cwd, home))
 }
 
 /// Makes a path absolute and leaves the rest to the system.
-pub(crate) fn joined(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
+pub fn joined(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_owned(),
         (Some(rest), Some(home)) if rest.starts_with('/') => {
@@ -25,10 +23,18 @@ pub(crate) fn joined(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Followed {
+    pub target: PathBuf,
+    /// The path itself is a link, which a write follows but a removal must not.
+    pub is_link: bool,
+}
+
 /// Finds the file that a write to `path` would change: follows links, also dangling ones, and folders that are links.
 ///
 /// The file and the last folders on the way to it need not exist.
-pub(crate) fn follow(path: &Path) -> io::Result<Followed> {
+pub fn follow(path: &Path) -> io::Result<Followed> {
     let mut path = path.to_owned();
     for links in 0..LINKS_MAX {
         match path.read_link() {
@@ -68,7 +74,8 @@ fn last_component(path: &Path) -> Option<Component<'_>> {
     path.components().next_back()
 }
 
-pub(crate) fn without_dots(path: &Path) -> PathBuf {
+/// Removes `.` and `..` by their names only.
+pub fn without_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {
         match component {

@@ -1,8 +1,8 @@
 //! The dangers we know, one row each.
 
+use crate::judge::Verdict;
 use crate::shell::{Budget, Command, TooComplex};
 
-use super::Verdict;
 use super::call::Call;
 use super::places::{
     is_block_device, is_lasting_absolute, is_power_switch, is_vital, joined, why_sensitive_in_line,

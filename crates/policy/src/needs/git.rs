@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Needs, Program, Setting, located};
+use hermes_core::FenceSetting;
+
+use super::{Needs, Program, located};
 
 /// What git reads to log in over HTTP, below the home.
 const CREDENTIALS: &[&str] = &[
@@ -62,7 +64,7 @@ pub(super) fn only_checks_out(program: &Program) -> bool {
 }
 
 /// Adds what git needs.
-pub(super) fn add(needs: &mut Needs, program: &Program, setting: Setting<'_>) {
+pub(super) fn add(needs: &mut Needs, program: &Program, setting: FenceSetting<'_>) {
     let (subcommand, rest) = program.subcommand();
     match subcommand {
         "push" | "pull" | "fetch" | "ls-remote" | "clone" => {
@@ -113,7 +115,7 @@ pub(super) fn add(needs: &mut Needs, program: &Program, setting: Setting<'_>) {
 }
 
 /// Where git is told to work.
-fn folder_of(program: &Program, setting: Setting<'_>) -> PathBuf {
+fn folder_of(program: &Program, setting: FenceSetting<'_>) -> PathBuf {
     let named = program.args.windows(2).find(|pair| pair[0] == "-C");
     let named = named.and_then(|pair| located(&pair[1], &program.folder, setting));
     named.unwrap_or_else(|| program.folder.clone())
@@ -149,7 +151,7 @@ fn is_changed(program: &Program) -> bool {
 }
 
 /// What git runs is written down in the repository itself.
-fn changes_settings(needs: &mut Needs, program: &Program, setting: Setting<'_>) {
+fn changes_settings(needs: &mut Needs, program: &Program, setting: FenceSetting<'_>) {
     let folder = folder_of(program, setting);
     let root = folder
         .ancestors()
@@ -166,7 +168,7 @@ fn reach(
     subcommand: &str,
     address: Option<&str>,
     folder: &Path,
-    setting: Setting<'_>,
+    setting: FenceSetting<'_>,
 ) {
     match address.map(Way::of) {
         Some(Way::Here(path)) if subcommand == "push" => {

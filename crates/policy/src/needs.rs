@@ -11,27 +11,39 @@ mod written;
 use std::path::{Path, PathBuf};
 
 use hermes_core::fence::{guarded_in, why_guarded};
-use hermes_core::{FenceArea, Pass};
+use hermes_core::{BeyondFence, FenceSetting, Pass, wildcard};
+use hermes_os::paths;
 
-use super::{wildcard, wrappers};
-use crate::paths;
-use crate::shell::{self, Budget};
+use crate::shell::Command;
+use crate::wrappers;
 
-/// Where a line would run.
-#[derive(Clone, Copy)]
-pub(crate) struct Setting<'a> {
-    pub(crate) area: &'a FenceArea,
-    /// The user's.
-    pub(crate) home: Option<&'a Path>,
-    pub(crate) folder: &'a Path,
+/// Finds out what a line needs, of which these are the commands.
+pub(crate) fn beyond_fence(
+    line: &str,
+    commands: Option<&[Command]>,
+    setting: FenceSetting<'_>,
+) -> BeyondFence {
+    let Some(read) = commands.map(|commands| read(commands, setting)) else {
+        return BeyondFence {
+            patterns: vec![wildcard::escape(line)],
+            ..BeyondFence::default()
+        };
+    };
+    let Needs { reasons, pass } = Needs::of(&read, setting);
+    BeyondFence {
+        reasons,
+        pass,
+        patterns: patterns(line, &read),
+        checked_out: checked_out(line, &read, setting),
+    }
 }
 
-/// What a line needs beyond the fence. Empty for most.
+/// What is found out, piece by piece.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Needs {
+struct Needs {
     /// Each completes "this …".
-    pub(crate) reasons: Vec<String>,
-    pub(crate) pass: Pass,
+    reasons: Vec<String>,
+    pass: Pass,
 }
 
 /// A program with its words, where the line is when it runs.
@@ -68,12 +80,8 @@ impl Program {
 }
 
 impl Needs {
-    /// Finds out what a line needs.
-    pub(crate) fn of(line: &str, setting: Setting<'_>) -> Self {
+    fn of(read: &Read, setting: FenceSetting<'_>) -> Self {
         let mut needs = Self::default();
-        let Some(read) = read(line, setting) else {
-            return needs;
-        };
         for path in &read.redirected {
             needs.writes(path, setting);
         }
@@ -86,10 +94,6 @@ impl Needs {
         needs
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.reasons.is_empty()
-    }
-
     fn because(&mut self, reason: String) {
         if !self.reasons.contains(&reason) {
             self.reasons.push(reason);
@@ -97,7 +101,7 @@ impl Needs {
     }
 
     /// Something is written; inside the fence that needs nothing, unless it is guarded.
-    fn writes(&mut self, path: &Path, setting: Setting<'_>) {
+    fn writes(&mut self, path: &Path, setting: FenceSetting<'_>) {
         let shown = shown(path, setting.home);
         if path.starts_with("/dev") || path.starts_with("/proc") {
             // Devices are open or closed, and nobody's agreement changes it.
@@ -114,7 +118,7 @@ impl Needs {
     }
 
     /// Something below the home is read that is hidden, if it is there.
-    fn reads_at_home(&mut self, name: &str, setting: Setting<'_>) {
+    fn reads_at_home(&mut self, name: &str, setting: FenceSetting<'_>) {
         if let Some(path) = at_home(name, setting).filter(|path| path.exists()) {
             self.because(format!("reads `~/{name}`"));
             self.pass.reads.push(path);
@@ -122,16 +126,11 @@ impl Needs {
     }
 
     /// Something below the home is used and kept up to date.
-    fn uses_at_home(&mut self, name: &str, setting: Setting<'_>) {
+    fn uses_at_home(&mut self, name: &str, setting: FenceSetting<'_>) {
         if let Some(path) = at_home(name, setting) {
             self.because(format!("reads and writes `~/{name}`"));
             self.pass.writes.push(path);
         }
-    }
-
-    /// The model wants it outside, whatever the line says.
-    pub(crate) fn leave(&mut self) {
-        self.outside("runs outside the fence");
     }
 
     fn outside(&mut self, reason: &str) {
@@ -142,10 +141,7 @@ impl Needs {
 
 /// Returns the guarded files that a line may change because git does it, with what commits of the repository hold: they
 /// were made by somebody who was asked, or by the person. Only of a line that does nothing else.
-pub(crate) fn checked_out_by(line: &str, setting: Setting<'_>) -> Vec<PathBuf> {
-    let Some(read) = read(line, setting) else {
-        return Vec::new();
-    };
+fn checked_out(line: &str, read: &Read, setting: FenceSetting<'_>) -> Vec<PathBuf> {
     let is_plain = read.redirected.is_empty() && read.substitutions == 0;
     let is_git = !read.programs.is_empty() && read.programs.iter().all(git::only_checks_out);
     if !is_plain || !is_git || line.contains(['=', '$', '`']) {
@@ -158,11 +154,8 @@ pub(crate) fn checked_out_by(line: &str, setting: Setting<'_>) -> Vec<PathBuf> {
 }
 
 /// Patterns of such lines that a person may allow for longer, the narrowest first.
-pub(crate) fn patterns(line: &str, setting: Setting<'_>) -> Vec<String> {
+fn patterns(line: &str, read: &Read) -> Vec<String> {
     let mut patterns = vec![wildcard::escape(line)];
-    let Some(read) = read(line, setting) else {
-        return patterns;
-    };
     if let [program] = read.programs.as_slice()
         && line.trim_start().starts_with(&program.name)
         && read.redirected.is_empty()
@@ -193,23 +186,22 @@ struct Read {
     substitutions: usize,
 }
 
-fn read(line: &str, setting: Setting<'_>) -> Option<Read> {
-    let commands = shell::parse(line, &Budget::default()).ok()?;
+fn read(commands: &[Command], setting: FenceSetting<'_>) -> Read {
     let mut folder = setting.folder.to_owned();
     let mut read = Read {
         programs: Vec::new(),
         redirected: Vec::new(),
         substitutions: 0,
     };
-    add_commands(&mut read, &commands, &mut folder, setting);
-    Some(read)
+    add_commands(&mut read, commands, &mut folder, setting);
+    read
 }
 
 fn add_commands(
     read: &mut Read,
-    commands: &[shell::Command],
+    commands: &[Command],
     folder: &mut PathBuf,
-    setting: Setting<'_>,
+    setting: FenceSetting<'_>,
 ) {
     for command in commands {
         let written = command.redirects.iter().filter(|redirect| redirect.writes);
@@ -237,7 +229,7 @@ fn add_commands(
 
 /// Says where a word leads, without links; nothing when only a running shell knows. Of a word with stars, the folder that
 /// they are in.
-fn located(word: &str, folder: &Path, setting: Setting<'_>) -> Option<PathBuf> {
+fn located(word: &str, folder: &Path, setting: FenceSetting<'_>) -> Option<PathBuf> {
     let home = setting.home;
     let word = match word.strip_prefix("$HOME").or(word.strip_prefix("${HOME}")) {
         Some(rest) => format!("~{rest}"),
@@ -258,7 +250,7 @@ fn located(word: &str, folder: &Path, setting: Setting<'_>) -> Option<PathBuf> {
     Some(followed.unwrap_or(path))
 }
 
-fn at_home(name: &str, setting: Setting<'_>) -> Option<PathBuf> {
+fn at_home(name: &str, setting: FenceSetting<'_>) -> Option<PathBuf> {
     let path = setting.home?.join(name);
     Some(path.canonicalize().unwrap_or(path))
 }
@@ -273,7 +265,7 @@ fn shown(path: &Path, home: Option<&Path>) -> String {
     }
 }
 
-fn why_guarded_in(path: &Path, setting: Setting<'_>) -> Option<&'static str> {
+fn why_guarded_in(path: &Path, setting: FenceSetting<'_>) -> Option<&'static str> {
     let inside = path.strip_prefix(&setting.area.project).ok()?;
     why_guarded(inside)
 }

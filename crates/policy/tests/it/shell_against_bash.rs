@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hermes_tools::policy::{Named, named};
+use hermes_policy::{Named, named};
 
 use super::shell_lines::{Dice, changed, line};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::policy::wildcard;
+use hermes_core::wildcard;
 
 /// What bash runs and writes for a line. Nothing else.
 #[derive(Debug, Clone, Default, PartialEq)]
