@@ -175,7 +175,7 @@ async fn refuse_unattended(cx: &TurnContext<'_>, wish: &Wish<'_>) -> String {
         tool: wish.tool.to_owned(),
         reason: wish.reason.clone(),
     };
-    cx.tell(Event::Notice { notice }).await;
+    cx.tell(Event::Notice { notice });
     format!(
         "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run. (They can let such \
          calls run without a person, with `--yolo` or `approvals.headless: allow`; you cannot.)",

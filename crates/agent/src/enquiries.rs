@@ -71,7 +71,7 @@ pub(crate) async fn enquire(cx: &TurnContext<'_>, call: &ToolCall, asked: Asked)
     if !cx.settings.is_attended {
         let (asker, message) = (ask.asker, ask.message);
         let notice = Notice::NotEnquired { asker, message };
-        cx.tell(Event::Notice { notice }).await;
+        cx.tell(Event::Notice { notice });
         let _ = waiting.send(Response::nobody());
         return;
     }
@@ -84,8 +84,7 @@ pub(crate) async fn enquire(cx: &TurnContext<'_>, call: &ToolCall, asked: Asked)
         message: ask.message,
         wanted: ask.wanted,
         expires_in_ms: ask.timeout.as_millis() as u64,
-    }))
-    .await;
+    }));
     let response = tokio::select! {
         biased;
         () = cx.stop.cancelled() => Response::Cancelled,
@@ -95,6 +94,6 @@ pub(crate) async fn enquire(cx: &TurnContext<'_>, call: &ToolCall, asked: Asked)
     };
     let enquiry = open.id.clone();
     drop(open);
-    cx.tell(Event::EnquiryClosed { enquiry }).await;
+    cx.tell(Event::EnquiryClosed { enquiry });
     let _ = waiting.send(response);
 }

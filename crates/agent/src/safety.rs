@@ -110,8 +110,7 @@ pub(crate) async fn reviewed(cx: &TurnContext<'_>, wish: &Wish<'_>) -> Opinion {
             usage: spent.usage,
             cost: spent.cost,
             model: spent.model,
-        })
-        .await;
+        });
     }
     opinion
 }
@@ -123,6 +122,6 @@ pub(crate) async fn allow_for_good(cx: &TurnContext<'_>, wish: &Wish<'_>, patter
     };
     if let Err(reason) = list.allow(&wish.what, pattern, folder).await {
         let notice = hermes_core::Notice::NotTaken { reason };
-        cx.tell(Event::Notice { notice }).await;
+        cx.tell(Event::Notice { notice });
     }
 }

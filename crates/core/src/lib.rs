@@ -11,6 +11,7 @@ pub mod approval;
 pub mod approval_code;
 pub mod delegation;
 pub mod enquiry;
+pub mod follow;
 pub mod id;
 pub mod interview;
 pub mod login;
@@ -62,8 +63,9 @@ pub use enquiry::{
     Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
 };
 pub use fence::{FenceArea, Fencing, Pass};
+pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
-pub use id::{ApprovalId, CallId, EnquiryId, SessionId, TurnId};
+pub use id::{ApprovalId, CallId, EnquiryId, QueuedId, SessionId, TurnId};
 pub use login::LoginTokens;
 pub use message::{
     Arguments, Media, MediaSource, Message, Origin, Part, Reasoning, ResultStatus, Role, ToolCall,
@@ -82,7 +84,7 @@ pub use reply::{Reply, ReplyBuilder};
 pub use review::{Agreement, Preview, PreviewContext, Review};
 pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
-pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage};
+pub use session::{Event, Notice, Op, Question, QueuedMessage, TurnEnd, UserMessage, WaitsFor};
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,
     NewSession, OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken,

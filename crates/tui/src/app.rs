@@ -210,10 +210,6 @@ impl App {
                 }
             }
             FromHost::Told(text) => self.conversation.print(Item::Told(text)),
-            FromHost::Reported(text) => {
-                self.conversation.print(Item::Told(text));
-                self.conversation.expect_report(self.now);
-            }
             FromHost::Warned(text) => {
                 let note = Item::note(theme::WARNING, text);
                 self.conversation.print(note);
@@ -463,7 +459,6 @@ impl App {
     }
 
     fn interrupt(&mut self) -> Vec<Effect> {
-        self.conversation.interrupt();
         vec![Effect::Send(ToHost::Op(Op::Interrupt))]
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hermes_core::{Change, Checkpoints, Event, Notice, StoreError, TurnId, text, wording};
 use tokio::sync::OnceCell;
@@ -12,6 +13,9 @@ use crate::turn::TurnContext;
 
 /// Enough to tell checkpoints apart in a list.
 const REASON_CHARS_MAX: usize = 120;
+
+/// A copy that takes longer is worth a wait for the disk of its own.
+const QUICK_COPY: Duration = Duration::from_millis(100);
 
 /// What a session remembers of its checkpoints.
 #[derive(Default)]
@@ -68,11 +72,18 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
         if once.initialized() {
             continue;
         }
-        // A copy takes its time, and what the model said is not to be lost meanwhile.
-        cx.recorder.commit().await?;
         let keep = || keep(cx, checkpoints.as_ref(), &project, &change);
+        let copied = once.get_or_init(keep);
+        tokio::pin!(copied);
         tokio::select! {
-            _ = once.get_or_init(keep) => {}
+            _ = &mut copied => continue,
+            () = cx.stop.cancelled() => return Ok(()),
+            () = tokio::time::sleep(QUICK_COPY) => {}
+        }
+        // It takes its time, and what the model said is not to be lost meanwhile.
+        cx.recorder.commit().await?;
+        tokio::select! {
+            _ = copied => {}
             () = cx.stop.cancelled() => return Ok(()),
         }
     }
@@ -91,7 +102,7 @@ async fn keep(
     let reason = format!("{error}; {}", error.hint());
     if cx.kept.is_news(&reason) {
         let notice = Notice::NoCheckpoint { reason };
-        cx.tell(Event::Notice { notice }).await;
+        cx.tell(Event::Notice { notice });
     }
 }
 

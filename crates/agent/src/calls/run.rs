@@ -202,7 +202,7 @@ async fn outcome(
 async fn tell_progress(cx: &TurnContext<'_>, ready: &Ready, text: String) {
     let text = cx.ports.safety.hide_keys(text);
     let call = ready.call.id.clone();
-    cx.tell(Event::CallProgress { call, text }).await;
+    cx.tell(Event::CallProgress { call, text });
 }
 
 async fn tell_spent(cx: &TurnContext<'_>, ready: &Ready, spent: Finished) {
@@ -211,8 +211,7 @@ async fn tell_spent(cx: &TurnContext<'_>, ready: &Ready, spent: Finished) {
         usage: spent.usage,
         cost: spent.cost,
         model: spent.model,
-    })
-    .await;
+    });
 }
 
 /// How long a stopped tool may take to say what it did, so that an interrupt is done within 100 ms. A subagent has

@@ -8,7 +8,8 @@ use futures_util::stream::FuturesUnordered;
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
     BoxFuture, CancellationToken, Errand, ErrandReport, ErrandRole, ErrandStatus, Event,
-    LoadedSession, Prefix, SessionId, StoreError, Tool, ToolSpec,
+    FollowFrom, Followed, LoadedSession, NumberedEvent, Prefix, SessionId, StoreError, Tool,
+    ToolSpec,
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -138,7 +139,7 @@ impl Subagent {
                 };
                 let opened = self.open(tools, start).await?;
                 opened.session.say(told(errand)).await;
-                self.watch.show(&format!("started: {}", errand.goal)).await;
+                self.watch.show(&format!("started: {}", errand.goal));
                 Ok(Begun::Running(opened))
             }
             (Err(error), _) => Err(error),
@@ -183,12 +184,8 @@ impl Subagent {
 
     /// Passes on what the session tells until it rests. Returns why it was stopped, if it was.
     async fn follow(&mut self, opened: Opened, stop: &CancellationToken) -> Option<Cut> {
-        let Opened {
-            session,
-            mut events,
-            task,
-            ..
-        } = opened;
+        let Opened { session, task, .. } = opened;
+        let mut events = session.follow(FollowFrom::Turn);
         let mut door = Some(session);
         let mut cut = None;
         let mut is_running = true;
@@ -207,16 +204,19 @@ impl Subagent {
                     cut = Some(Cut::OutOfTime);
                     interrupt(door.as_ref()).await;
                 }
-                event = events.recv() => match event {
+                followed = events.next() => match followed {
                     None => return cut,
-                    // At rest: the session ends with its last door.
-                    Some(Event::Idle) => door = None,
-                    Some(event) => {
-                        if is_on_disk(&event) {
-                            self.starting = None;
+                    Some(Followed::Missed { .. }) => {}
+                    Some(Followed::Event(NumberedEvent { event, .. })) => match event {
+                        // At rest: the session ends with its last door.
+                        Event::Idle => door = None,
+                        event => {
+                            if is_on_disk(&event) {
+                                self.starting = None;
+                            }
+                            asking.extend(self.watch.note(event));
                         }
-                        asking.extend(self.watch.note(event).await);
-                    }
+                    },
                 },
                 Some(answer) = asking.next() => {
                     if let (Some(door), Some(answer)) = (&door, answer) {

@@ -13,7 +13,7 @@ use hermes_agent::{
     AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
     SessionStart,
 };
-use hermes_core::{Event, ModeSwitch, Prefix, ResultStatus, Terminal};
+use hermes_core::{Event, FollowFrom, ModeSwitch, Prefix, ResultStatus, Terminal};
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::{Step, World};
 use hermes_tools::{
@@ -99,19 +99,16 @@ impl Stage {
     async fn run_until(&self, code: &str, is_enough: impl Fn(&Event) -> bool) -> Ended {
         let call = Step::call("c1", "execute_code", &json!({ "code": code }));
         let world = World::new([call, Step::text("done")]);
-        let Opened {
-            session,
-            mut events,
-            task,
-            ..
-        } = self.open(&world).await;
+        let Opened { session, task, .. } = self.open(&world).await;
+        let mut events = session.follow(FollowFrom::Turn);
         let mut tasks = JoinSet::new();
         tasks.spawn(task);
         session.say("go").await;
         let mut result = None;
         loop {
-            let event = tokio::time::timeout(2 * NEVER, events.recv()).await;
-            let event = event.expect("an event in time").expect("an event");
+            let followed = tokio::time::timeout(2 * NEVER, events.next()).await;
+            let followed = followed.expect("an event in time").expect("an event");
+            let event = followed.into_event().expect("nothing is missed");
             match &event {
                 Event::CallFinished { status, text, .. } => result = Some((*status, text.clone())),
                 Event::TurnEnded { .. } => break,
