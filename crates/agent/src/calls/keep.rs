@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use hermes_core::{Change, Checkpoints, Event, Notice, StoreError, TurnId, text, wording};
 use tokio::sync::OnceCell;
@@ -13,9 +12,6 @@ use crate::turn::TurnContext;
 
 /// Enough to tell checkpoints apart in a list.
 const REASON_CHARS_MAX: usize = 120;
-
-/// A copy that takes longer is worth a wait for the disk of its own.
-const QUICK_COPY: Duration = Duration::from_millis(100);
 
 /// What a session remembers of its checkpoints.
 #[derive(Default)]
@@ -73,18 +69,17 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
             continue;
         }
         let keep = || keep(cx, checkpoints.as_ref(), &project, &change);
-        let copied = once.get_or_init(keep);
-        tokio::pin!(copied);
-        tokio::select! {
-            _ = &mut copied => continue,
-            () = cx.stop.cancelled() => return Ok(()),
-            () = tokio::time::sleep(QUICK_COPY) => {}
-        }
-        // It takes its time, and what the model said is not to be lost meanwhile.
-        cx.recorder.commit().await?;
-        tokio::select! {
-            _ = copied => {}
-            () = cx.stop.cancelled() => return Ok(()),
+        let copied = async {
+            tokio::select! {
+                _ = once.get_or_init(keep) => {}
+                () = cx.stop.cancelled() => {}
+            }
+        };
+        // A copy takes its time, and what the model said is not to be lost meanwhile: it is written beside it.
+        let ((), written) = tokio::join!(copied, cx.recorder.commit());
+        written?;
+        if cx.stop.is_cancelled() {
+            return Ok(());
         }
     }
     Ok(())
