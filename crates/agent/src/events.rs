@@ -408,12 +408,12 @@ fn weight(event: &Event) -> usize {
         | Event::CallFinished { text, .. }
         | Event::Rewound { said: text, .. } => text.len(),
         Event::CallStarted { arguments, .. } => weight_of_json(arguments),
-        Event::Asked(question) => {
+        Event::ApprovalRequested(question) => {
             question.what.len()
                 + question.reason.len()
                 + question.diff.as_ref().map_or(0, String::len)
         }
-        Event::Enquired(enquiry) => enquiry.message.len(),
+        Event::ElicitationRequested(elicitation) => elicitation.message.len(),
         _ => 0,
     }
 }

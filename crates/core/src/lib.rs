@@ -10,7 +10,7 @@ pub mod session;
 pub mod approval;
 pub mod approval_code;
 pub mod delegation;
-pub mod enquiry;
+pub mod elicitation;
 pub mod follow;
 pub mod id;
 pub mod interview;
@@ -49,23 +49,24 @@ pub mod text;
 pub mod wording;
 
 pub use approval::{
-    Approval, ApprovalAnswer, Approvals, Door, Said, Settled, Settlement, Settling, Verdict,
+    AnswerSource, Approval, ApprovalAnswer, Approvals, Said, Settled, Settlement, Settling, Verdict,
 };
 pub use approval_code::ApprovalCode;
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
 pub use delegation::{
-    Delegated, Delegates, Delegation, Dispatched, Errand, ErrandReport, ErrandRole, ErrandStatus,
-    ErrandTokens, Manner, TracedCall,
+    Delegated, Delegates, Delegation, Dispatched, Manner, SubagentReport, SubagentRole,
+    SubagentStatus, SubagentTask, SubagentTokens, TracedCall,
 };
 pub use effect::Effect;
-pub use enquiry::{
-    Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
+pub use elicitation::{
+    Elicitation, ElicitationRequest, Field, FieldKind, FieldOption, PendingElicitation, Person,
+    Response, TextFormat, Wanted,
 };
 pub use fence::{FenceArea, Fencing, Pass};
 pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
-pub use id::{ApprovalId, CallId, EnquiryId, QueuedId, SessionId, TurnId};
+pub use id::{ApprovalId, CallId, ElicitationId, QueuedId, SessionId, TurnId};
 pub use login::LoginTokens;
 pub use message::{
     Arguments, Media, MediaSource, Message, Origin, Part, Reasoning, ResultStatus, Role, ToolCall,
@@ -77,14 +78,16 @@ pub use model::{
     ModelName, ModelNotice, ModelRequest, Usage,
 };
 pub use offers::{KnownOffer, KnownOffers};
-pub use process::{ProcessError, ProcessName, ProcessState, ProcessStatus, Processes, Wishes};
+pub use process::{NotifyOn, ProcessError, ProcessName, ProcessState, ProcessStatus, Processes};
 pub use random::Random;
 pub use reference::{Changes, References};
 pub use reply::{Reply, ReplyBuilder};
 pub use review::{Agreement, Preview, PreviewContext, Review};
 pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
-pub use session::{Event, Notice, Op, Question, QueuedMessage, TurnEnd, UserMessage, WaitsFor};
+pub use session::{
+    ApprovalRequest, Event, Notice, Op, QueuedMessage, TurnEnd, UserMessage, WaitsFor,
+};
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,
     NewSession, OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken,

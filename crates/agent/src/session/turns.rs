@@ -204,8 +204,8 @@ impl SessionTask {
             stop: stop.clone(),
             events: &self.events.0,
             steering: &self.steering,
-            questions: &self.questions,
-            enquiries: &self.enquiries,
+            approvals: &self.approvals,
+            elicitations: &self.elicitations,
             nested: &self.nested,
             kept: &self.kept,
             permits: &self.permits,
@@ -227,11 +227,11 @@ impl SessionTask {
             };
             queue.keep(queued, &self.steering)
         };
-        let mut doors_open = true;
+        let mut handles_open = true;
         loop {
             let op = tokio::select! {
                 biased;
-                op = ops.recv(), if doors_open => op,
+                op = ops.recv(), if handles_open => op,
                 () = self.background.tend() => continue,
                 () = self.queue.tend(&queue_cx) => continue,
                 end = &mut running => return end,
@@ -248,15 +248,18 @@ impl SessionTask {
                     reason: "a turn runs; stop it first".into(),
                 }),
                 Some(Op::Answer { approval, answer }) => {
-                    let taken = self.questions.answer(&approval, answer);
+                    let taken = self.approvals.answer(&approval, answer);
                     taken.err().map(|reason| Notice::NotTaken { reason })
                 }
-                Some(Op::Respond { enquiry, response }) => {
-                    let taken = self.enquiries.respond(&enquiry, response);
+                Some(Op::Respond {
+                    elicitation,
+                    response,
+                }) => {
+                    let taken = self.elicitations.respond(&elicitation, response);
                     taken.err().map(|reason| Notice::NotTaken { reason })
                 }
                 None => {
-                    doors_open = false;
+                    handles_open = false;
                     None
                 }
             };

@@ -6,7 +6,7 @@ mod changes;
 mod checkpoints;
 mod delegation;
 mod disk_waits;
-mod enquiries;
+mod elicitations;
 mod following;
 mod inner_calls;
 mod queued;

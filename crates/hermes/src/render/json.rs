@@ -88,9 +88,10 @@ impl JsonLines {
                 return Ok(lines);
             }
         };
-        let mut lines = match self.held.is_reasoning == is_reasoning {
-            true => Vec::new(),
-            false => self.flush(&hide)?,
+        let mut lines = if self.held.is_reasoning == is_reasoning {
+            Vec::new()
+        } else {
+            self.flush(&hide)?
         };
         self.held.is_reasoning = is_reasoning;
         self.held.number = number;
@@ -122,9 +123,10 @@ fn safe_bytes(text: &str) -> usize {
         let space = text[at..].chars().next();
         at + space.map_or(0, char::len_utf8)
     });
-    match text.len() - after_space > WORD_BYTES_MAX {
-        true => text.len(),
-        false => after_space,
+    if text.len() - after_space > WORD_BYTES_MAX {
+        text.len()
+    } else {
+        after_space
     }
 }
 
