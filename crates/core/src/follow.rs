@@ -18,6 +18,10 @@ pub struct NumberedEvent {
 
 /// What a follower is given.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "almost all are events, and a box for each would cost more"
+)]
 pub enum Followed {
     Event(NumberedEvent),
     /// So many events are no longer kept. What was said in them is in the store.
