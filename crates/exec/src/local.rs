@@ -153,7 +153,7 @@ impl Local {
         let round = self.begin(&command, fence.as_deref());
         let watched = self.watchdog.watch(&shell.mark);
         let (mut child, mut output) = self.start(&command, &invocation, fence.as_deref())?;
-        let group = ProcessGroup::led_by(&child, Some(watched))
+        let mut group = ProcessGroup::led_by(&child, Some(watched))
             .ok_or_else(|| lost("the shell has no process id"))?
             .marked(&shell.mark);
 
