@@ -72,6 +72,9 @@ pub trait Tool: Send + Sync {
     fn changes(&self, _arguments: &Value, _session: &SessionId, _cwd: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
+
+    /// Forgets what is kept in memory for a session that is no longer open. Nothing for most tools.
+    fn close_session(&self, _session: &SessionId) {}
 }
 
 /// What the model is told about a tool.

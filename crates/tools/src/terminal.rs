@@ -180,6 +180,10 @@ impl Tool for TerminalTool {
         }
     }
 
+    fn close_session(&self, session: &SessionId) {
+        self.terminal.close_session(session);
+    }
+
     fn run<'a>(
         &'a self,
         arguments: Value,
