@@ -165,9 +165,10 @@ fn patterns(line: &str, read: &Read) -> Vec<String> {
                 .args
                 .first()
                 .is_some_and(|first| first == subcommand);
-        patterns.push(match begins {
-            true => format!("{} {subcommand} *", program.name),
-            false => format!("{} *", program.name),
+        patterns.push(if begins {
+            format!("{} {subcommand} *", program.name)
+        } else {
+            format!("{} *", program.name)
         });
     }
     patterns

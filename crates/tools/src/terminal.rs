@@ -7,8 +7,8 @@ use std::time::Duration;
 use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_core::{
     BeyondFence, BoxFuture, CommandExit, CommandOutput, CommandPolicy, Consent, Effect,
-    FenceSetting, Need, Parallel, Pass, Processes, Reader, SessionId, ShellCommand, Terminal, Tool,
-    ToolContext, ToolError, ToolOutput, ToolSpec, Wishes,
+    FenceSetting, Need, NotifyOn, Parallel, Pass, Processes, Reader, SessionId, ShellCommand,
+    Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use hermes_os::paths;
 use serde::Deserialize;
@@ -117,12 +117,13 @@ impl Tool for TerminalTool {
 
     fn effect(&self, arguments: &Value) -> Effect {
         let runs_on = arguments["background"] == true;
-        match arguments::text(arguments, "command")
+        if arguments::text(arguments, "command")
             .is_some_and(|line| self.commands.is_read_only(line))
             && !runs_on
         {
-            true => Effect::Read,
-            false => Effect::Effect,
+            Effect::Read
+        } else {
+            Effect::Effect
         }
     }
 
@@ -257,9 +258,10 @@ impl TerminalTool {
             return None;
         }
         let area = fencing.area(cwd);
-        let writable = match area.is_project_writable() {
-            true => format!("`{}`, temporary folders", area.project.display()),
-            false => "temporary folders".to_owned(),
+        let writable = if area.is_project_writable() {
+            format!("`{}`, temporary folders", area.project.display())
+        } else {
+            "temporary folders".to_owned()
         };
         Some(format!(
             "[the fence may be why: commands write in {writable} and caches of tools, and read no keys or logins. If it has \
@@ -304,11 +306,11 @@ impl TerminalTool {
         command: ShellCommand,
         arguments: &Arguments,
     ) -> Result<ToolOutput, ToolError> {
-        let wishes = Wishes {
+        let notify_on = NotifyOn {
             tell_end: arguments.notify_on_complete,
             watch_for: arguments.watch_patterns.clone(),
         };
-        let started = self.processes.start(command, wishes).await;
+        let started = self.processes.start(command, notify_on).await;
         let status = started.map_err(|error| ToolError::Answer(error.to_string()))?;
         Ok(ToolOutput::text(format!(
             "[started in the background as {}; `process` looks at it, waits for it, types into it and ends it. It ends \
@@ -346,9 +348,12 @@ impl TerminalTool {
             session: cx.session.clone(),
             line: line.clone(),
             cwd: cx.cwd.clone(),
-            workdir: workdir.map(|folder| match self.is_here {
-                true => paths::joined(folder, &cx.cwd, self.home.as_deref()),
-                false => PathBuf::from(folder),
+            workdir: workdir.map(|folder| {
+                if self.is_here {
+                    paths::joined(folder, &cx.cwd, self.home.as_deref())
+                } else {
+                    PathBuf::from(folder)
+                }
             }),
             stdin: Vec::new(),
             pty: arguments.pty,
@@ -410,9 +415,10 @@ fn present(
                 output,
                 &format!("[exit code {code}{explained}, {seconds:.1} s]"),
             );
-            match code == 0 || meaning.is_some_and(|meaning| meaning.is_normal) {
-                true => Ok(ToolOutput::text(text)),
-                false => Err(ToolError::Answer(text)),
+            if code == 0 || meaning.is_some_and(|meaning| meaning.is_normal) {
+                Ok(ToolOutput::text(text))
+            } else {
+                Err(ToolError::Answer(text))
             }
         }
         CommandExit::Signal(signal) => Err(ToolError::Answer(with_note(

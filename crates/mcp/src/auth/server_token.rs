@@ -32,7 +32,7 @@ const FAILED_TOGETHER: Duration = Duration::from_secs(2);
 /// A bare refusal on the next connection within this time is about the token; the first was perhaps about the session.
 const SUSPICION: Duration = Duration::from_secs(30);
 
-pub(crate) struct Keeper {
+pub(crate) struct ServerToken {
     url: String,
     settings: OAuthSettings,
     web: Web,
@@ -60,8 +60,8 @@ struct Suspect {
     since: Instant,
 }
 
-impl Keeper {
-    /// Makes the keeper of a server that wants tokens.
+impl ServerToken {
+    /// Makes the token of a server that wants tokens.
     pub(crate) fn of(
         server: &ServerSettings,
         ports: &McpPorts,
@@ -180,9 +180,10 @@ impl Keeper {
         match &self.state().trouble {
             Some((token, at, failure)) if token == refresh => {
                 let is_final = matches!(failure, Failure::NeedsLogin { .. });
-                match is_final || at.elapsed() < FAILED_TOGETHER {
-                    true => Err(failure.clone()),
-                    false => Ok(()),
+                if is_final || at.elapsed() < FAILED_TOGETHER {
+                    Err(failure.clone())
+                } else {
+                    Ok(())
                 }
             }
             _ => Ok(()),
@@ -264,7 +265,7 @@ impl Keeper {
     }
 }
 
-impl Renewable for Keeper {
+impl Renewable for ServerToken {
     type Token = Secret;
     type Error = Failure;
     type Lock = FileLock;
