@@ -10,25 +10,44 @@ pub const LINE_BYTES_MAX: usize = 100_000;
 
 /// Reads command lines and judges them, with what the user refused or allowed for good. Runs nothing.
 ///
-/// Tools ask before each call; the answer to the same line is the same until the user allows more.
+/// Tools ask once for each call, when they prepare it; the answer to the same line is the same until the user allows more.
 pub trait CommandPolicy: Send + Sync {
-    /// Returns whether a line surely changes nothing, so that it may run beside others and again after a crash.
-    fn is_read_only(&self, line: &str) -> bool;
+    /// Reads a line, once, and says everything that is to be known before it runs in a shell. Looks at the disk to follow
+    /// links.
+    fn judge(&self, line: &str, place: CommandPlace<'_>) -> JudgedCommand;
 
-    /// Says what a person must agree to before a line runs in a shell, in this folder where that is known: a home as `~`.
-    fn consent(&self, line: &str, folder: Option<&str>) -> Consent;
-
-    /// Says the same before a line is typed into a program. `raw` is what was typed of it, with its corrections.
+    /// Says what a person must agree to before a line is typed into a program. `raw` is what was typed of it, with its
+    /// corrections.
     fn consent_for_typed(&self, line: &str, raw: &str) -> Consent;
 
     /// Says the same before a Python script runs.
     fn consent_for_script(&self, code: &str) -> Consent;
+}
 
-    /// Finds out what a line needs from outside the fence, as far as its words tell. Looks at the disk to follow links.
-    fn beyond_fence(&self, line: &str, setting: FenceSetting<'_>) -> BeyondFence;
+/// Where a line would run.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandPlace<'a> {
+    /// The folder, where that is known: a home as `~`.
+    pub folder: Option<&'a str>,
+    /// The folder as the user's rules name it that allow commands for good.
+    pub allowed_in: &'a Path,
+    /// Without one, nothing is beyond it.
+    pub fence: Option<FenceSetting<'a>>,
+}
 
-    /// Returns the name of the program that runs last: the one whose exit code the line returns.
-    fn last_program(&self, line: &str) -> Option<String>;
+/// What is to be known of a line before it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedCommand {
+    /// What a person must agree to, whatever the fence would hold.
+    pub consent: Consent,
+    /// Whether it surely changes nothing, so that it may run beside others and again after a crash.
+    pub is_read_only: bool,
+    /// Whether the user allowed it for good, where it would run: nobody need be asked, unless it is forbidden.
+    pub is_allowed: bool,
+    /// What it needs from outside the fence, as far as its words tell.
+    pub beyond: BeyondFence,
+    /// The name of the program that runs last: the one whose exit code the line returns.
+    pub last_program: Option<String>,
 }
 
 /// Where a line would run, on this machine and behind a fence.

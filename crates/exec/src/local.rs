@@ -27,7 +27,7 @@ use crate::capture::Capture;
 use crate::fence::{Fence, Fences, Round};
 use crate::group::ProcessGroup;
 use crate::leftovers::Leftovers;
-use crate::mark::{new_mark, signal_marked};
+use crate::mark::{mark_of, signal_marked};
 use crate::profile::{ProfileKey, Profiles, Stamp};
 use crate::program::find;
 use crate::shell::{
@@ -148,7 +148,7 @@ impl Local {
         // What commands inside the fence left could have this one do what nobody agreed to: it gets a shell of its own.
         let apart = self.fence.as_ref().filter(|_| is_trusted);
         let shells = apart.map_or(self.shells.clone(), |fence| fence.fences.apart());
-        let shell = LeftShell::of(&shells, &command.session, &self.random)?;
+        let shell = LeftShell::of(&shells, &command, &self.random)?;
         let shell = match apart {
             Some(_) => shell.apart(),
             None => shell,
@@ -267,13 +267,14 @@ impl Local {
         let reading = ShellCommand {
             session: "profile".into(),
             line: ":".to_owned(),
+            mark: None,
             workdir: None,
             stdin: Vec::new(),
             pty: false,
             progress: Progress::default(),
             ..command.clone()
         };
-        let shell = LeftShell::of(shells, &reading.session, &self.random).ok()?;
+        let shell = LeftShell::of(shells, &reading, &self.random).ok()?;
         let shell = shell.apart();
         let state = shell.file.to_string_lossy();
         let files = &self.start_files;
@@ -516,7 +517,7 @@ struct LeftShell {
 }
 
 impl LeftShell {
-    fn of(shells: &Path, session: &SessionId, random: &Random) -> Result<Self, TerminalError> {
+    fn of(shells: &Path, command: &ShellCommand, random: &Random) -> Result<Self, TerminalError> {
         let made = std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -526,8 +527,8 @@ impl LeftShell {
             detail: format!("cannot make the folder `{}`: {error}", shells.display()),
         })?;
         Ok(Self {
-            file: shells.join(file_name(session)),
-            mark: new_mark(random),
+            file: shells.join(file_name(&command.session)),
+            mark: mark_of(command, random),
         })
     }
 

@@ -57,7 +57,7 @@ async fn main() {
     ] {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            ours.push(searched(&*search, &arguments, &tree).await);
+            ours.push(searched(&search, &arguments, &tree).await);
             theirs.push(ripgrep(&tree, &rg));
         }
         let ratio = median(ours).as_secs_f64() / median(theirs).as_secs_f64();
@@ -117,7 +117,7 @@ fn generate(tree: &Path, folders: usize) {
     }
 }
 
-async fn searched(search: &dyn Tool, arguments: &Value, tree: &Path) -> Duration {
+async fn searched(search: &Arc<dyn Tool>, arguments: &Value, tree: &Path) -> Duration {
     let started = Instant::now();
     search.run(arguments.clone(), &context(tree)).await.unwrap();
     started.elapsed()

@@ -170,10 +170,6 @@ struct SavedAllowList {
 }
 
 impl AllowList for SavedAllowList {
-    fn allows(&self, command: &str, folder: &Path) -> bool {
-        self.commands.allows(command, folder)
-    }
-
     fn allow<'a>(
         &'a self,
         command: &'a str,

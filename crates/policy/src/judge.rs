@@ -68,9 +68,17 @@ pub(super) struct Judged {
     /// Every program with its arguments, as written out.
     pub(super) calls: Vec<String>,
     pub(super) exactly: Exactly,
+    /// The commands of a lenient reading, unless there are too many to read.
+    pub(super) commands: Option<Vec<Command>>,
 }
 
 impl Judged {
+    /// Returns the name of the program that runs last: the one whose exit code the line returns.
+    pub(super) fn last_program(&self) -> Option<String> {
+        let calls = wrappers::unwrap(self.commands.as_ref()?.last()?, None);
+        calls.last().map(|call| call.program.to_owned())
+    }
+
     pub(super) fn consent(&self, folder: Option<&str>, line: &str) -> Consent {
         match &self.verdict {
             Verdict::Free => Consent::NotNeeded,
@@ -96,34 +104,41 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Judges a line twice: by what a lenient reading makes of it, and by what an exact one does. The worse counts.
+    /// Reads a line once, and judges it twice: by what a lenient reading makes of it, and by what an exact one does. The
+    /// worse counts.
     pub(super) fn of(line: &str, folder: Option<&str>, budget: &'a Budget) -> Judged {
         let mut judge = Self {
             budget,
             calls: Vec::new(),
         };
-        let exactly = if line.len() > LINE_BYTES_MAX {
-            Exactly::default()
+        let (exactly, parsed) = if line.len() > LINE_BYTES_MAX {
+            (Exactly::default(), Err(TooComplex))
         } else {
-            exactly::judge(line)
+            let parsed = shell::parse_in(line, Scope::default(), budget);
+            (exactly::judge(line), parsed)
         };
-        let verdict = judge.both(line, folder, &exactly);
+        let verdict = match &parsed {
+            Ok(parsed) => judge.both(line, parsed, folder, &exactly),
+            Err(TooComplex) => Err(TooComplex),
+        };
         let too_complex =
             |TooComplex| Verdict::forbid("is too long or too deeply nested to be judged");
         Judged {
             verdict: verdict.unwrap_or_else(too_complex),
             calls: judge.calls,
             exactly,
+            commands: parsed.ok().map(|(commands, _)| commands),
         }
     }
 
     fn both(
         &mut self,
         line: &str,
+        parsed: &(Vec<Command>, Scope),
         folder: Option<&str>,
         exactly: &Exactly,
     ) -> Result<Verdict, TooComplex> {
-        let lenient = self.line(line, Scope::default(), folder, 0)?;
+        let lenient = self.parsed(line, parsed, folder, 0)?;
         let commands: Vec<Command> = exactly.commands();
         let behind = self.commands(&commands, &Scope::default(), folder, 0)?;
         let asked = exactly.asked.clone().map_or(Verdict::Free, Verdict::Ask);
@@ -144,11 +159,21 @@ impl<'a> Judge<'a> {
         if line.len() > LINE_BYTES_MAX || nesting > NESTING_MAX {
             return Err(TooComplex);
         }
-        let (commands, scope) = shell::parse_in(line, scope, self.budget)?;
-        let functions = self.functions(&scope)?;
-        let commands_themselves = self.commands(&commands, &scope, folder, nesting)?;
+        let parsed = shell::parse_in(line, scope, self.budget)?;
+        self.parsed(line, &parsed, folder, nesting)
+    }
+
+    fn parsed(
+        &mut self,
+        line: &str,
+        (commands, scope): &(Vec<Command>, Scope),
+        folder: Option<&str>,
+        nesting: usize,
+    ) -> Result<Verdict, TooComplex> {
+        let functions = self.functions(scope)?;
+        let commands_themselves = self.commands(commands, scope, folder, nesting)?;
         self.budget.spend(line.len())?;
-        let sql = rules::judge_sql(line, &commands);
+        let sql = rules::judge_sql(line, commands);
         Ok(functions.or(commands_themselves).or(sql))
     }
 
@@ -235,11 +260,4 @@ fn is_fork_bomb(name: &str, body: &str, budget: &Budget) -> Result<bool, TooComp
     Ok(commands
         .windows(2)
         .any(|pair| pair[1].reads_pipe && pair.iter().all(calls_itself)))
-}
-
-/// Returns the name of the program that runs last: the one whose exit code the line returns.
-pub(super) fn last_program(line: &str) -> Option<String> {
-    let commands = shell::parse(line, &Budget::default()).ok()?;
-    let calls = wrappers::unwrap(commands.last()?, None);
-    calls.last().map(|call| call.program.to_owned())
 }

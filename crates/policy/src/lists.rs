@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
-use hermes_core::{BeyondFence, CommandPolicy, Consent, FenceSetting, wildcard};
+use hermes_core::{CommandPlace, CommandPolicy, Consent, JudgedCommand, wildcard};
 
-use crate::judge::{Judge, Judged, last_program};
-use crate::read_only::is_read_only;
+use crate::judge::{Judge, Judged};
 use crate::shell::Budget;
 use crate::shell::exact;
 use crate::{needs, script};
@@ -41,7 +40,7 @@ impl CommandLists {
 
     /// Says what a person must agree to before this line runs in a shell.
     pub fn consent_for(&self, line: &str) -> Consent {
-        self.consent(line, None)
+        self.consent_within(line, None, &Budget::default())
     }
 
     /// Says the same with what is left of a budget.
@@ -51,16 +50,19 @@ impl CommandLists {
         folder: Option<&str>,
         budget: &Budget,
     ) -> Consent {
-        let judged = Judge::of(line, folder, budget);
+        self.consent_of(line, folder, &Judge::of(line, folder, budget))
+    }
+
+    fn consent_of(&self, line: &str, folder: Option<&str>, judged: &Judged) -> Consent {
         let consent = judged.consent(folder, line);
         if matches!(consent, Consent::Forbidden { .. }) {
             return consent;
         }
-        if let Some(pattern) = self.denied_by(line, &judged) {
+        if let Some(pattern) = self.denied_by(line, judged) {
             let reason = format!("`{pattern}` in the user's `approvals.deny` refuses it");
             return Consent::Forbidden { reason };
         }
-        if self.is_allowed(line, &judged) {
+        if self.is_allowed(line, judged) {
             Consent::NotNeeded
         } else {
             consent
@@ -69,10 +71,13 @@ impl CommandLists {
 
     /// Returns whether a line runs in a folder without a question, unless it is forbidden.
     pub fn allows(&self, line: &str, folder: &Path) -> bool {
-        let judged = Judge::of(line, None, &Budget::default());
+        self.is_allowed_in(folder, line, &Judge::of(line, None, &Budget::default()))
+    }
+
+    fn is_allowed_in(&self, folder: &Path, line: &str, judged: &Judged) -> bool {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         let mut rules = rules.iter().filter(|rule| rule.folder == folder);
-        self.is_allowed(line, &judged) || rules.any(|rule| covers(&rule.pattern, line, &judged))
+        self.is_allowed(line, judged) || rules.any(|rule| covers(&rule.pattern, line, judged))
     }
 
     /// Lets a line, or all of a pattern, run in a folder from now on. Returns the rule. Without a pattern it names only this
@@ -121,12 +126,19 @@ impl CommandLists {
 }
 
 impl CommandPolicy for CommandLists {
-    fn is_read_only(&self, line: &str) -> bool {
-        is_read_only(line)
-    }
-
-    fn consent(&self, line: &str, folder: Option<&str>) -> Consent {
-        self.consent_within(line, folder, &Budget::default())
+    fn judge(&self, line: &str, place: CommandPlace<'_>) -> JudgedCommand {
+        let judged = Judge::of(line, place.folder, &Budget::default());
+        let commands = judged.commands.as_deref();
+        let beyond = place
+            .fence
+            .map(|setting| needs::beyond_fence(line, commands, setting));
+        JudgedCommand {
+            consent: self.consent_of(line, place.folder, &judged),
+            is_read_only: judged.is_read_only(),
+            is_allowed: self.is_allowed_in(place.allowed_in, line, &judged),
+            beyond: beyond.unwrap_or_default(),
+            last_program: judged.last_program(),
+        }
     }
 
     fn consent_for_typed(&self, line: &str, raw: &str) -> Consent {
@@ -141,14 +153,6 @@ impl CommandPolicy for CommandLists {
 
     fn consent_for_script(&self, code: &str) -> Consent {
         script::consent(self, code)
-    }
-
-    fn beyond_fence(&self, line: &str, setting: FenceSetting<'_>) -> BeyondFence {
-        needs::beyond_fence(line, setting)
-    }
-
-    fn last_program(&self, line: &str) -> Option<String> {
-        last_program(line)
     }
 }
 

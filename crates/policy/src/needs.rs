@@ -14,12 +14,16 @@ use hermes_core::fence::{guarded_in, why_guarded};
 use hermes_core::{BeyondFence, FenceSetting, Pass, wildcard};
 use hermes_os::paths;
 
-use crate::shell::{self, Budget};
+use crate::shell::Command;
 use crate::wrappers;
 
-/// Finds out what a line needs.
-pub(crate) fn beyond_fence(line: &str, setting: FenceSetting<'_>) -> BeyondFence {
-    let Some(read) = read(line, setting) else {
+/// Finds out what a line needs, of which these are the commands.
+pub(crate) fn beyond_fence(
+    line: &str,
+    commands: Option<&[Command]>,
+    setting: FenceSetting<'_>,
+) -> BeyondFence {
+    let Some(read) = commands.map(|commands| read(commands, setting)) else {
         return BeyondFence {
             patterns: vec![wildcard::escape(line)],
             ..BeyondFence::default()
@@ -182,21 +186,20 @@ struct Read {
     substitutions: usize,
 }
 
-fn read(line: &str, setting: FenceSetting<'_>) -> Option<Read> {
-    let commands = shell::parse(line, &Budget::default()).ok()?;
+fn read(commands: &[Command], setting: FenceSetting<'_>) -> Read {
     let mut folder = setting.folder.to_owned();
     let mut read = Read {
         programs: Vec::new(),
         redirected: Vec::new(),
         substitutions: 0,
     };
-    add_commands(&mut read, &commands, &mut folder, setting);
-    Some(read)
+    add_commands(&mut read, commands, &mut folder, setting);
+    read
 }
 
 fn add_commands(
     read: &mut Read,
-    commands: &[shell::Command],
+    commands: &[Command],
     folder: &mut PathBuf,
     setting: FenceSetting<'_>,
 ) {

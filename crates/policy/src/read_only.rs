@@ -3,7 +3,7 @@
 //! Deliberately small, and only on lines that are read exactly: a command that is not recognised is merely treated with
 //! more care.
 
-use crate::judge::{Judge, Verdict};
+use crate::judge::{Judge, Judged, Verdict};
 use crate::shell::Budget;
 use crate::shell::exact::{Arg, Input, Reading, Run};
 
@@ -153,9 +153,15 @@ const GIT_OPTIONS_REFUSED: &[&str] = &["--output", "--ext-diff", "--textconv", "
 
 /// Returns whether running the line surely changes nothing.
 pub fn is_read_only(line: &str) -> bool {
-    let judged = Judge::of(line, None, &Budget::default());
-    let reading = judged.exactly.reading.as_ref();
-    judged.verdict == Verdict::Free && reading.is_some_and(changes_nothing)
+    Judge::of(line, None, &Budget::default()).is_read_only()
+}
+
+impl Judged {
+    /// Returns whether running the line surely changes nothing.
+    pub(super) fn is_read_only(&self) -> bool {
+        let reading = self.exactly.reading.as_ref();
+        self.verdict == Verdict::Free && reading.is_some_and(changes_nothing)
+    }
 }
 
 fn changes_nothing(reading: &Reading) -> bool {

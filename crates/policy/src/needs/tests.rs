@@ -1,6 +1,12 @@
 use hermes_core::FenceArea;
 
 use super::*;
+use crate::shell::{self, Budget};
+
+fn beyond_fence(line: &str, setting: FenceSetting<'_>) -> BeyondFence {
+    let commands = shell::parse(line, &Budget::default()).ok();
+    super::beyond_fence(line, commands.as_deref(), setting)
+}
 
 struct Place {
     home: tempfile::TempDir,

@@ -8,6 +8,7 @@
 mod clarify;
 mod contract;
 mod edits;
+mod exposure;
 mod files;
 mod fuzzy;
 mod patch;
@@ -27,7 +28,7 @@ use hermes_core::{
     BoxFuture, CommandExit, CommandOutput, Processes, ShellCommand, Terminal, TerminalError, Tool,
     ToolError,
 };
-use hermes_testkit::contract::tool::context;
+use hermes_testkit::contract::tool::{context, plan};
 use hermes_tools::{
     CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, PrivateUrls, ToolLimits, ToolPorts,
     WebSettings, built_in,
