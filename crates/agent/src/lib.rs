@@ -31,5 +31,7 @@ pub use consent::ConsentPolicy;
 pub use delegation::DelegationSettings;
 pub use reviewer::Reviewer;
 pub use safety::Safety;
-pub use session::{AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart};
+pub use session::{
+    AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart, WeakSession,
+};
 pub use supply::{Equipment, Supply};

@@ -6,6 +6,7 @@
 
 pub mod command;
 pub mod session;
+pub mod sessions;
 
 pub mod approval;
 pub mod approval_code;
@@ -83,6 +84,10 @@ pub use review::{Agreement, Preview, PreviewContext, Review};
 pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
 pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage};
+pub use sessions::{
+    Audience, ConsentOption, LeavesOut, OpenError, OpenSession, RunningSession, SessionHandle,
+    SessionOptions, Sessions,
+};
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,
     NewSession, OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken,

@@ -17,11 +17,11 @@ use tokio::time::timeout;
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome, code};
-use crate::host::Host;
 use crate::output::note;
 use crate::signals::Signals;
 use crate::style::Style;
 use desk::Desk;
+use hermes_runtime::{Conversation, Start};
 
 /// As much as a session may be ahead of the screen.
 const TOLD_WAITING_MAX: usize = 1_024;
@@ -38,14 +38,19 @@ pub fn fits(base: &Base, flags: &RunFlags) -> bool {
 }
 
 /// Talks until the person leaves.
-pub async fn run(base: &Base, host: &mut Host, question: Option<String>) -> Outcome<()> {
+pub async fn run(
+    base: &Base,
+    host: &mut Conversation,
+    start: Start,
+    question: Option<String>,
+) -> Outcome<()> {
     let settings = settings::of(base)?;
     let mut signals = Signals::listen()?;
     let (face, told) = mpsc::channel(TOLD_WAITING_MAX);
     let (wished, wishes) = mpsc::channel(WISHES_WAITING_MAX);
     let mut desk = Desk::new(base, host, face, wishes)?.saying(question);
     let outcome = {
-        let mut serving = Box::pin(desk.serve());
+        let mut serving = Box::pin(desk.serve(start));
         let mut interface = Box::pin(hermes_tui::run(settings, told, wished));
         tokio::select! {
             served = &mut serving => {

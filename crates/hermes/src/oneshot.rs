@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hermes_agent::Safety;
 use hermes_core::text::printable;
@@ -18,7 +19,7 @@ use crate::render::{JsonLines, Live, Renderer};
 use crate::style::Style;
 use crate::turn::{self, Report};
 use crate::usage_file;
-use crate::wiring::Audience;
+use hermes_core::Audience;
 
 /// Where sessions with a single question come from, unless the caller says otherwise.
 pub const ONE_SHOT_SOURCE: &str = "oneshot";
@@ -43,7 +44,7 @@ pub enum Manner {
 }
 
 /// Answers a question. The usage report is written whatever happens.
-pub async fn run(base: &Base, flags: &RunFlags, question: Question) -> Outcome<()> {
+pub async fn run(base: &Arc<Base>, flags: &RunFlags, question: Question) -> Outcome<()> {
     let asked = ask(base, flags, &question).await;
     if let Some(path) = &flags.usage_file {
         match &asked {
@@ -76,26 +77,22 @@ pub async fn run(base: &Base, flags: &RunFlags, question: Question) -> Outcome<(
     }
 }
 
-async fn ask(base: &Base, flags: &RunFlags, question: &Question) -> Outcome<Report> {
+async fn ask(base: &Arc<Base>, flags: &RunFlags, question: &Question) -> Outcome<Report> {
     let asked = Asked::read(base, question).await?;
     let prepared = Prepared::new(base, flags, question.audience, &question.source).await?;
-    let safety = &prepared.wired.ports.safety;
+    let setup = prepared.conversation.setup();
+    let safety = &setup.ports.safety;
     let mut renderer = renderer(base, flags, question.manner, safety);
     if question.manner == Manner::Live && !flags.json {
-        for warning in &prepared.wired.warnings {
+        for warning in &setup.warnings {
             note(&format!("warning: {warning}"));
         }
     }
-    let window = prepared.wired.ports.model.context_window();
+    let window = setup.ports.model.context_window();
     let message = asked.message(window);
-    let asked = turn::run(
-        &prepared.wired,
-        prepared.start(),
-        Some(message),
-        &mut renderer,
-    )
-    .await;
-    prepared.leave(base).await;
+    let start = prepared.start.clone();
+    let asked = turn::run(&prepared.conversation, start, Some(message), &mut renderer).await;
+    prepared.leave().await;
     let report = asked?;
     if matches!(renderer, Renderer::Quiet) && !report.text.trim().is_empty() {
         print_answer(report.text.trim_end()).map_err(|failure| unread(failure, &report))?;
@@ -170,7 +167,7 @@ impl Asked {
         let images = question.images.iter().map(|path| image::read(path));
         Ok(Self {
             prompt,
-            images: images.collect::<Outcome<_>>()?,
+            images: images.collect::<hermes_runtime::Result<_>>()?,
             piped,
         })
     }

@@ -11,14 +11,13 @@ use serde_json::json;
 use super::{NONE_YET, open_archive};
 use crate::args::JsonFlag;
 use crate::base::Base;
-use crate::commands::layout::{Table, age, count, one_line, print_json};
+use crate::commands::layout::{OnTerminal as _, Table, age, count, one_line, print_json};
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
+use hermes_runtime::commands::HIDDEN_SOURCE;
 
-/// Sessions of programs that use us as a tool; listed only when asked for.
-pub(crate) const HIDDEN_SOURCE: &str = "tool";
 /// Enough of a title to recognise it, and short enough for a line.
 const TITLE_CHARS_MAX: usize = 60;
 
@@ -48,13 +47,12 @@ pub(super) async fn run(
     println(&table_text(&records, SystemClock.now(), style))
 }
 
-/// The newest sessions, for a conversation that asks about others.
-pub(super) async fn newest(store: &SqliteStore, limit: usize) -> Outcome<String> {
-    let records = records(store, None, None, limit).await?;
-    Ok(match records.is_empty() {
+/// Sessions as plain text.
+pub(super) fn text(records: &[SessionRecord]) -> String {
+    match records.is_empty() {
         true => NONE_YET.to_owned(),
-        false => table_text(&records, SystemClock.now(), Style::PLAIN),
-    })
+        false => table_text(records, SystemClock.now(), Style::PLAIN),
+    }
 }
 
 async fn records(

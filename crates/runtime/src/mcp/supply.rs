@@ -1,0 +1,177 @@
+//! The tools of servers, for a session that runs: which there are, and which are worth waiting for.
+//!
+//! A server that was seen before is never waited for: what it offered last is what a session begins with. One that
+//! nobody has seen is, with a line that says so.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use hermes_agent::prompt::PromptInputs;
+use hermes_agent::{Equipment, Supply};
+use hermes_core::{BoxFuture, Clock, Event, Model, Notice};
+use hermes_mcp::{Mcp, ServerState, Unseen};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::setup::prefix;
+use crate::tools::offer::{Offer, Supplied};
+use crate::tools::toolsets::Toolsets;
+
+/// Most servers are there within it, and need no word.
+const UNREMARKED_WAIT: Duration = Duration::from_millis(400);
+/// How long a person waits for a server that is being started for the first time.
+const FIRST_START_WAIT: Duration = Duration::from_secs(15);
+/// A script has no later message to learn of new tools with, so quick servers may say what is new.
+const FRESH_WAIT: Duration = Duration::from_millis(300);
+
+/// How long somebody waits for a server that nobody has seen.
+#[derive(Debug, Clone, Copy)]
+pub enum Patience {
+    /// As long as its first attempt is under way, but not for ever; this long when it has failed already.
+    OfAPerson { unless_it_starts: Duration },
+    /// As long as it may take to connect.
+    OfAScript,
+}
+
+impl Patience {
+    fn with(self, server: &Unseen) -> Duration {
+        match self {
+            Self::OfAPerson { unless_it_starts } if server.state == ServerState::Connecting => {
+                unless_it_starts.max(FIRST_START_WAIT)
+            }
+            Self::OfAPerson { unless_it_starts } => unless_it_starts,
+            Self::OfAScript => server.connect_timeout,
+        }
+    }
+}
+
+/// Supplies one session.
+pub struct ServerSupply {
+    pub servers: Arc<OnceLock<Mcp>>,
+    pub offer: Offer,
+    pub inputs: Arc<PromptInputs>,
+    pub model: Arc<dyn Model>,
+    pub clock: Arc<dyn Clock>,
+    pub patience: Patience,
+    /// Where the version is kept that a session took last.
+    pub taken: Arc<AtomicU64>,
+}
+
+/// Changes with the tools of the servers; 0 where there are none.
+pub fn version(servers: &OnceLock<Mcp>) -> u64 {
+    servers.get().map_or(0, Mcp::tools_version)
+}
+
+/// What the servers supply that a conversation has chosen.
+pub fn supplied(servers: &OnceLock<Mcp>, chosen: &Toolsets) -> Supplied {
+    servers
+        .get()
+        .map_or_else(Supplied::default, |mcp| Supplied {
+            tools: mcp.tools_of(|name| chosen.has_server(name)),
+            has_unseen: !unseen(mcp, chosen).is_empty(),
+        })
+}
+
+fn unseen(mcp: &Mcp, chosen: &Toolsets) -> Vec<Unseen> {
+    let mut unseen = mcp.unseen();
+    unseen.retain(|server| chosen.has_server(&server.name));
+    unseen
+}
+
+impl ServerSupply {
+    async fn wait(&self, mcp: &Mcp, events: &mpsc::Sender<Event>) {
+        if let Patience::OfAScript = self.patience {
+            mcp.wait_for_fresh(FRESH_WAIT).await;
+        }
+        let chosen = self.offer.chosen();
+        if unseen(mcp, chosen).is_empty() {
+            return;
+        }
+        let wait = || {
+            mcp.wait_for_unseen(|server| match chosen.has_server(&server.name) {
+                true => self.patience.with(server),
+                // Another conversation waits for it.
+                false => Duration::ZERO,
+            })
+        };
+        if timeout(UNREMARKED_WAIT, wait()).await.is_err() {
+            let names = named(&unseen(mcp, chosen));
+            let hint = match self.patience {
+                Patience::OfAPerson { .. } => "; Ctrl-C goes on without",
+                Patience::OfAScript => "",
+            };
+            let text = format!("waiting for {names}, whose tools were never seen before{hint}");
+            tell(events, text).await;
+            wait().await;
+        }
+        for server in unseen(mcp, chosen) {
+            tell(events, self.missing(&server)).await;
+        }
+    }
+
+    fn missing(&self, server: &Unseen) -> String {
+        let name = &server.name;
+        let why = match (&server.state, &server.last_error) {
+            (state @ (ServerState::NeedsAuth { .. } | ServerState::Misconfigured { .. }), _) => {
+                return format!("MCP server `{name}` cannot be used: {state}");
+            }
+            (_, Some(error)) => error.clone(),
+            (state, None) => state.to_string(),
+        };
+        match self.patience {
+            Patience::OfAPerson { .. } => {
+                format!("MCP server `{name}` is not there yet ({why}); its tools come when it does")
+            }
+            Patience::OfAScript => format!(
+                "MCP server `{name}` was not there within {} s ({why}); going on without its tools",
+                server.connect_timeout.as_secs()
+            ),
+        }
+    }
+}
+
+fn named(servers: &[Unseen]) -> String {
+    let names: Vec<String> = servers
+        .iter()
+        .map(|server| format!("`{}`", server.name))
+        .collect();
+    match names.as_slice() {
+        [name] => format!("MCP server {name}"),
+        names => format!("MCP servers {}", names.join(", ")),
+    }
+}
+
+async fn tell(events: &mpsc::Sender<Event>, text: String) {
+    let notice = Notice::Tools { text };
+    // Nobody may be listening.
+    let _ = events.send(Event::Notice { notice }).await;
+}
+
+impl Supply for ServerSupply {
+    fn ready<'a>(&'a self, events: &'a mpsc::Sender<Event>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Some(mcp) = self.servers.get() {
+                self.wait(mcp, events).await;
+            }
+        })
+    }
+
+    fn version(&self) -> u64 {
+        version(&self.servers)
+    }
+
+    fn equipment(&self) -> Equipment {
+        self.taken.store(self.version(), Ordering::Relaxed);
+        let mut offer = self.offer.clone();
+        offer.set_of_servers(supplied(&self.servers, offer.chosen()));
+        let tools = offer.tools(self.model.as_ref());
+        let (model, clock) = (self.model.as_ref(), self.clock.as_ref());
+        Equipment {
+            prefix: prefix(&self.inputs, &tools.listed, model, clock),
+            tools: tools.listed,
+            unlisted: tools.unlisted,
+            late: offer.of_servers().to_vec(),
+        }
+    }
+}
