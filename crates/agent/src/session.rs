@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, EnquiryId, Event, Message,
+    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, Event, Message,
     ModeSwitch, Model, Op, Prefix, Random, References, Response, SessionId, SessionRecord, Store,
     StoreError, Tool, UserMessage,
 };
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::consent::ConsentPolicy;
 use crate::delegation::DelegationSettings;
 use crate::safety::Safety;
-use crate::supply::Supply;
+use crate::tool_source::ToolSource;
 use task::SessionTask;
 
 /// Ops that wait while a session is busy with one. More means nobody reads the answers.
@@ -41,7 +41,7 @@ pub struct Ports {
     /// What it can call besides.
     pub unlisted: Vec<Arc<dyn Tool>>,
     /// Where more tools come from while the session runs, if they do.
-    pub supply: Option<Arc<dyn Supply>>,
+    pub tool_source: Option<Arc<dyn ToolSource>>,
     /// Where projects are kept before a turn changes them, when they are.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Who answers subagents, if not the session's own model.
@@ -101,7 +101,7 @@ pub enum SessionStart {
         title: Option<String>,
     },
     /// A session that works for another one. Its name says for which call of it.
-    Errand {
+    Subagent {
         id: SessionId,
         parent: SessionId,
         prefix: Prefix,
@@ -125,7 +125,7 @@ pub struct Resumed {
     pub has_open_turn: bool,
 }
 
-/// A door to a session. The session ends when the last door is closed and its work is done.
+/// A handle to a session. The session ends when the last handle is dropped and its work is done.
 #[derive(Clone)]
 pub struct Session {
     id: SessionId,
@@ -191,8 +191,8 @@ impl Session {
                 task.begin_new(source, title, prefix);
                 None
             }
-            SessionStart::Errand { id, parent, prefix } => {
-                task.begin_errand(id, parent, prefix);
+            SessionStart::Subagent { id, parent, prefix } => {
+                task.begin_subagent(id, parent, prefix);
                 None
             }
             SessionStart::Resume(id) => Some(task.resume(id).await?),
@@ -247,7 +247,11 @@ impl Session {
         self.send(Op::Answer { approval, answer }).await
     }
 
-    pub async fn respond(&self, enquiry: EnquiryId, response: Response) -> bool {
-        self.send(Op::Respond { enquiry, response }).await
+    pub async fn respond(&self, elicitation: ElicitationId, response: Response) -> bool {
+        self.send(Op::Respond {
+            elicitation,
+            response,
+        })
+        .await
     }
 }

@@ -20,8 +20,8 @@ use tokio::time::{Instant, sleep};
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::countdown::Countdown;
-use crate::face;
 use crate::failure::{Failure, Outcome};
+use crate::tui_bridge;
 
 use crate::keyboard::{Keyboard, Typed};
 use crate::logging;
@@ -60,8 +60,8 @@ pub async fn run(
     let mut prepared = Prepared::new(&base, flags, Audience::Person, source).await?;
     let start = prepared.start.clone();
     let host = &mut prepared.conversation;
-    if face::fits(&base, flags) {
-        let outcome = face::run(&base, host, start, question).await;
+    if tui_bridge::fits(&base, flags) {
+        let outcome = tui_bridge::run(&base, host, start, question).await;
         prepared.leave().await;
         return outcome;
     }
@@ -118,9 +118,10 @@ impl<'a> Chat<'a> {
         let out = Style::of(&std::io::stdout(), &base.environment);
         let err = Style::of(&std::io::stderr(), &base.environment);
         let show_reasoning = base.settings.bool("display.show_reasoning")?;
-        let renderer = match flags.json {
-            true => Renderer::Json(JsonLines::hiding(&host.setup().ports.safety)),
-            false => Renderer::Live(Live::new(err, show_reasoning)),
+        let renderer = if flags.json {
+            Renderer::Json(JsonLines::hiding(&host.setup().ports.safety))
+        } else {
+            Renderer::Live(Live::new(err, show_reasoning))
         };
         Ok(Self {
             host,

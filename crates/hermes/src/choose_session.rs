@@ -27,15 +27,14 @@ pub async fn place(base: Arc<Base>, flags: &RunFlags, source: &str) -> Outcome<A
         return Ok(base);
     }
     let chosen = choose(&base, &open_store(&base)?, flags, source).await?;
-    match chosen.cwd == base.cwd {
-        true => Ok(base),
-        false => {
-            let options = SessionOptions {
-                cwd: Some(chosen.cwd),
-                ..flags.options()
-            };
-            Ok(Arc::new(base.with_options(&options)?))
-        }
+    if chosen.cwd == base.cwd {
+        Ok(base)
+    } else {
+        let options = SessionOptions {
+            cwd: Some(chosen.cwd),
+            ..flags.options()
+        };
+        Ok(Arc::new(base.with_options(&options)?))
     }
 }
 

@@ -15,7 +15,6 @@ mod copy;
 mod countdown;
 mod demo;
 mod editor;
-mod face;
 mod failure;
 mod former_home;
 mod keyboard;
@@ -31,6 +30,7 @@ mod shown;
 mod signals;
 mod steering;
 mod style;
+mod tui_bridge;
 mod turn;
 mod usage_file;
 mod worktree;
@@ -50,7 +50,7 @@ use hermes_runtime::{checkpoints, image, mcp, quick, terminals};
 use args::{ChatArgs, Cli, Command, DemoArgs, RunFlags};
 use commands::setup::Ready;
 use failure::{Failure, Outcome, code};
-use oneshot::{Manner, ONE_SHOT_SOURCE, Question};
+use oneshot::{Manner, ONE_SHOT_SOURCE, OneShot};
 
 /// Where sessions come from that somebody talks in.
 const TALK_SOURCE: &str = "cli";
@@ -126,7 +126,7 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
             let base = Arc::new(begin(profile, &flags)?);
             block_on(async {
                 match cli.oneshot {
-                    Some(prompt) => ask(base, &flags, prompt).await,
+                    Some(prompt) => one_shot(base, &flags, prompt).await,
                     None => talk(base, &flags, TALK_SOURCE, question).await,
                 }
             })
@@ -198,14 +198,14 @@ async fn ask(base: Arc<Base>, flags: &RunFlags, prompt: String) -> Outcome<()> {
         return Err(Failure::usage("--provider needs a model with -z").hint("add -m MODEL"));
     }
     let base = choose_session::place(base, flags, ONE_SHOT_SOURCE).await?;
-    let question = Question {
+    let one_shot = OneShot {
         prompt,
         images: Vec::new(),
         source: ONE_SHOT_SOURCE.into(),
         audience: Audience::Nobody,
         manner: Manner::AnswerOnly,
     };
-    oneshot::run(&base, flags, question).await
+    oneshot::run(&base, flags, one_shot).await
 }
 
 async fn chat_or_query(base: Arc<Base>, flags: &RunFlags, args: ChatArgs) -> Outcome<()> {
@@ -220,14 +220,14 @@ async fn chat_or_query(base: Arc<Base>, flags: &RunFlags, args: ChatArgs) -> Out
     };
     let source = source(ONE_SHOT_SOURCE);
     let base = choose_session::place(base, flags, &source).await?;
-    let question = Question {
+    let one_shot = OneShot {
         prompt,
         images: args.image,
         source,
         audience: Audience::Nobody,
         manner,
     };
-    oneshot::run(&base, flags, question).await
+    oneshot::run(&base, flags, one_shot).await
 }
 
 /// Chats; with nobody to answer yet, asks for a model first.

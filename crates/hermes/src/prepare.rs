@@ -28,9 +28,10 @@ impl Prepared {
     ) -> Outcome<Self> {
         let runtime = Runtime::start(Arc::clone(base))?;
         let chosen = choose(base, runtime.store(), flags, source).await?;
-        let worktree = match flags.worktree {
-            true => Some(Worktree::create(base).await?),
-            false => None,
+        let worktree = if flags.worktree {
+            Some(Worktree::create(base).await?)
+        } else {
+            None
         };
         let cwd = worktree
             .as_ref()

@@ -21,9 +21,10 @@ fn part(shown: &Shown) -> String {
             let warnings = warnings
                 .iter()
                 .map(|warning| format!("warning: {warning}\n"));
-            let servers = match servers.is_empty() {
-                true => "no MCP servers; `hermes mcp add` adds one".to_owned(),
-                false => mcp::status_table(servers),
+            let servers = if servers.is_empty() {
+                "no MCP servers; `hermes mcp add` adds one".to_owned()
+            } else {
+                mcp::status_table(servers)
             };
             format!("{}{servers}", warnings.collect::<String>())
         }

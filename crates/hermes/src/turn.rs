@@ -1,4 +1,4 @@
-//! Runs single turns for the doors that have one question: `-z`, `chat -q`, recovery.
+//! Runs single turns for the surfaces that have one question: `-z`, `chat -q`, recovery.
 
 use std::time::Duration;
 

@@ -267,15 +267,17 @@ impl Conversation {
             "off" => false,
             other => return Err(no_such("/yolo", other, "on or off")),
         };
-        self.options.consent = match wants {
-            true => ConsentOption::Allow,
-            false => ConsentOption::Ask,
+        self.options.consent = if wants {
+            ConsentOption::Allow
+        } else {
+            ConsentOption::Ask
         };
         let base = self.settings_now()?;
         self.setup.settings.consent = safety::consent_policy(&base, &self.options)?;
-        let told = match wants {
-            true => "dangerous commands run without asking, until /yolo off or the end",
-            false => "dangerous commands ask first",
+        let told = if wants {
+            "dangerous commands run without asking, until /yolo off or the end"
+        } else {
+            "dangerous commands ask first"
         };
         Ok(Done::open(self.same_session(here).await?).telling(told))
     }

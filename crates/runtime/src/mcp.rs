@@ -1,7 +1,7 @@
 //! The MCP servers of the settings, running.
 
 mod files;
-pub mod supply;
+pub mod tool_source;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ struct State {
 }
 
 /// Whom the servers work for, and whom they may ask: the first conversation that wants one.
-pub struct Company {
+pub struct McpContext {
     pub model: Arc<dyn Model>,
     pub cwd: PathBuf,
     pub is_attended: bool,
@@ -69,7 +69,7 @@ impl Servers {
 
     /// Starts the chosen servers of `mcp_servers` that do not run yet; waits for none. One that is wrongly configured does
     /// not hinder the others. Returns what is wrong.
-    pub async fn want(&self, base: &Base, chosen: &Toolsets, company: Company) -> Vec<String> {
+    pub async fn want(&self, base: &Base, chosen: &Toolsets, context: McpContext) -> Vec<String> {
         let mut state = self.state.lock().await;
         state
             .files
@@ -93,7 +93,7 @@ impl Servers {
             let settings = state.settings.clone();
             match self.mcp.get() {
                 Some(mcp) => _ = mcp.reload(settings).await,
-                None => self.launch(base, &state, company, &mut warnings),
+                None => self.launch(base, &state, context, &mut warnings),
             }
         }
         state.warnings.clone_from(&warnings);
@@ -116,7 +116,7 @@ impl Servers {
 
     /// Makes the servers those of the settings as they are now. Connections to unchanged ones stay, and one whose section
     /// cannot be read goes on as it was. What another conversation wanted stays, if the settings still have it.
-    pub async fn reload(&self, base: &Base, chosen: &Toolsets, company: Company) -> Reread {
+    pub async fn reload(&self, base: &Base, chosen: &Toolsets, context: McpContext) -> Reread {
         let mut state = self.state.lock().await;
         let (mut settings, mut warnings) = sections(base, &state.settings);
         settings.retain(|server| {
@@ -130,7 +130,7 @@ impl Servers {
             Some(mcp) => mcp.reload(settings).await,
             None if settings.is_empty() => Reloaded::default(),
             None => {
-                self.launch(base, &state, company, &mut warnings);
+                self.launch(base, &state, context, &mut warnings);
                 Reloaded {
                     started: names,
                     ..Reloaded::default()
@@ -141,15 +141,15 @@ impl Servers {
         Reread { reloaded, warnings }
     }
 
-    fn launch(&self, base: &Base, state: &State, company: Company, warnings: &mut Vec<String>) {
+    fn launch(&self, base: &Base, state: &State, context: McpContext, warnings: &mut Vec<String>) {
         let settings = state.settings.clone();
         let ports = McpPorts {
             models: Some(hermes_mcp::Models {
-                usual: company.model,
+                usual: context.model,
                 named: named_models(base, &self.models, &settings, warnings),
             }),
-            folders: vec![company.cwd],
-            is_attended: company.is_attended,
+            folders: vec![context.cwd],
+            is_attended: context.is_attended,
             remembered: state.remembered.clone(),
             ..ports(base, Arc::clone(&self.random))
         };

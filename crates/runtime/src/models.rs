@@ -135,9 +135,10 @@ impl Models {
         };
         let effort = text("reasoning_effort")?;
         let names = [&choice.provider, &choice.model, &choice.base_url, &effort];
-        match names.iter().all(|name| name.is_none()) {
-            true => Ok(None),
-            false => self.over_main(base, purpose, choice, effort).map(Some),
+        if names.iter().all(|name| name.is_none()) {
+            Ok(None)
+        } else {
+            self.over_main(base, purpose, choice, effort).map(Some)
         }
     }
 
@@ -169,19 +170,20 @@ impl Models {
     ) -> Result<Arc<dyn Model>> {
         let mut settings = model_settings(base)?;
         // An address and a key belong to the provider they stand beside.
-        settings.choice = match choice.provider.is_some() || choice.base_url.is_some() {
-            true => ModelChoice {
+        settings.choice = if choice.provider.is_some() || choice.base_url.is_some() {
+            ModelChoice {
                 model: match purpose {
                     Purpose::Subagent => choice.model.or(settings.choice.model),
                     // The usual one of that provider.
                     _ => choice.model,
                 },
                 ..choice
-            },
-            false => ModelChoice {
+            }
+        } else {
+            ModelChoice {
                 model: choice.model.or(settings.choice.model),
                 ..settings.choice
-            },
+            }
         };
         settings.reasoning_effort = effort.or(settings.reasoning_effort);
         self.of_settings(base, &settings).map(|found| found.model)

@@ -15,14 +15,14 @@ use hermes_core::{
 use crate::base::Base;
 use crate::delegation;
 use crate::error::Result;
-use crate::mcp::supply::{Patience, ServerSupply, supplied, version};
-use crate::mcp::{Company, Servers, discovery_time};
+use crate::mcp::tool_source::{McpToolSource, Patience, server_tools, version};
+use crate::mcp::{McpContext, Servers, discovery_time};
 use crate::models::{Found, Purpose};
 use crate::personality::Personalities;
 use crate::runtime::Runtime;
 use crate::safety;
 use crate::skills;
-use crate::terminals::{self, luggage};
+use crate::terminals::{self, forwarded};
 use crate::toolkit::Toolkit;
 use crate::tools::offer::{Disclosure, Length, Offer};
 use crate::tools::toolsets::Toolsets;
@@ -71,24 +71,24 @@ impl Setup {
             mut warnings,
         } = runtime.models().main(base, options.audience).await?;
         let chosen = Toolsets::chosen(base, options)?;
-        let company = Company {
+        let context = McpContext {
             model: Arc::clone(&model),
             cwd: cwd.clone(),
             is_attended: options.audience == Audience::Person,
         };
         let servers = runtime.servers();
-        let of_servers = servers.want(base, &chosen, company).await;
+        let of_servers = servers.want(base, &chosen, context).await;
         let toolkit = runtime.toolkit(base)?;
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
         let built_in = toolkit.tools(&mode);
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
-        offer.set_of_servers(supplied(&servers.shared(), offer.chosen()));
+        offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
         let (notes, missing) = notes(base, options)?;
         let inputs = prompt_inputs(base, options, notes, &cwd);
         warnings.extend(missing);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
-        warnings.extend(luggage::warnings(base)?);
+        warnings.extend(forwarded::warnings(base)?);
         warnings.extend(of_servers);
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = AgentSettings {
@@ -107,7 +107,7 @@ impl Setup {
             tools: tools.listed,
             unlisted: tools.unlisted,
             // Each session has its own.
-            supply: None,
+            tool_source: None,
             checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
             subagent_model: runtime.models().get(base, Purpose::Subagent)?,
             references: Some(Arc::clone(&toolkit.references)),
@@ -161,8 +161,8 @@ impl Setup {
 
     /// Takes the tools that are chosen, and that servers offer by now, for the next session.
     pub fn refresh_tools(&mut self) {
-        let supplied = supplied(&self.servers.shared(), self.offer.chosen());
-        self.offer.set_of_servers(supplied);
+        let server_tools = server_tools(&self.servers.shared(), self.offer.chosen());
+        self.offer.set_of_servers(server_tools);
         let tools = self.offer.tools(self.ports.model.as_ref());
         self.ports.tools = tools.listed;
         self.ports.unlisted = tools.unlisted;
@@ -204,22 +204,23 @@ impl Setup {
 
     /// What a session works with that is opened now.
     pub(crate) fn session_ports(&self) -> Ports {
-        let supply = ServerSupply {
+        let tool_source = McpToolSource {
             servers: self.servers.shared(),
             offer: self.offer.clone(),
             inputs: Arc::clone(&self.inputs),
             model: Arc::clone(&self.ports.model),
             clock: Arc::clone(&self.ports.clock),
-            patience: match self.settings.is_attended {
-                true => Patience::OfAPerson {
+            patience: if self.settings.is_attended {
+                Patience::OfAPerson {
                     unless_it_starts: self.discovery_time,
-                },
-                false => Patience::OfAScript,
+                }
+            } else {
+                Patience::OfAScript
             },
             taken: Arc::clone(&self.taken),
         };
         Ports {
-            supply: Some(Arc::new(supply)),
+            tool_source: Some(Arc::new(tool_source)),
             ..self.ports.clone()
         }
     }
@@ -233,9 +234,10 @@ fn notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, Option<S
         Some(name) => personalities.note(name)?,
         None => personalities.chosen(base)?,
     });
-    let skills = match options.leaves_out.rules {
-        true => skills::Preloaded::default(),
-        false => skills::Sources::of(base)?.preloaded(&options.skills)?,
+    let skills = if options.leaves_out.rules {
+        skills::Preloaded::default()
+    } else {
+        skills::Sources::of(base)?.preloaded(&options.skills)?
     };
     notes.extend(skills.notes);
     notes.extend(terminals::note(base)?);

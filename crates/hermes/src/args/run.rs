@@ -154,9 +154,10 @@ impl RunFlags {
             provider: self.provider.clone(),
             toolsets: self.toolsets.clone(),
             skills: self.skills.clone(),
-            consent: match self.yolo {
-                true => ConsentOption::Allow,
-                false => ConsentOption::AsSet,
+            consent: if self.yolo {
+                ConsentOption::Allow
+            } else {
+                ConsentOption::AsSet
             },
             steps_max: self.max_turns,
             checkpoints: self.checkpoints,

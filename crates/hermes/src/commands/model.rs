@@ -19,9 +19,10 @@ pub(crate) async fn run(base: &Base, args: ModelArgs) -> Outcome<()> {
     match args.command {
         None => {
             show(base)?;
-            match io::stdout().is_terminal() {
-                true => setup::choose_model(base).await,
-                false => Ok(()),
+            if io::stdout().is_terminal() {
+                setup::choose_model(base).await
+            } else {
+                Ok(())
             }
         }
         Some(ModelCommand::List { provider, json }) => {

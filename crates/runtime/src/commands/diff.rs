@@ -25,9 +25,10 @@ impl Conversation {
         let new = new.lines().map(|name| format!("new file: {name}"));
         let changed = (!tracked.is_empty()).then(|| shortened(&tracked));
         let shown: Vec<String> = changed.into_iter().chain(new).collect();
-        Ok(match shown.is_empty() {
-            true => Done::text("nothing is changed since the last commit"),
-            false => Done::shown(Shown::Diff(shown.join("\n"))),
+        Ok(if shown.is_empty() {
+            Done::text("nothing is changed since the last commit")
+        } else {
+            Done::shown(Shown::Diff(shown.join("\n")))
         })
     }
 }

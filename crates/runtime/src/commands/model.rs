@@ -11,7 +11,7 @@ use crate::models::{Found, choice as model_choice};
 impl Conversation {
     /// Changes the model from the next message on; with `--global`, of all future sessions too.
     pub(super) async fn model(&mut self, arguments: &str, here: &Here) -> Result<Done> {
-        let choice = ModelWish::parse(arguments)?;
+        let choice = ModelArguments::parse(arguments)?;
         let Some(name) = choice.model else {
             let model = self.setup.ports.model.name();
             return Ok(Done::text(format!(
@@ -73,13 +73,13 @@ impl Conversation {
 
 /// What `/model` was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct ModelWish<'a> {
+struct ModelArguments<'a> {
     model: Option<&'a str>,
     provider: Option<&'a str>,
     is_global: bool,
 }
 
-impl<'a> ModelWish<'a> {
+impl<'a> ModelArguments<'a> {
     fn parse(arguments: &'a str) -> Result<Self> {
         let mut wish = Self::default();
         let mut words = arguments.split_whitespace();
@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn a_model_may_come_with_its_provider_and_be_kept() {
-        let wish = |arguments| ModelWish::parse(arguments).map_err(|failure| failure.message);
-        assert_eq!(wish(""), Ok(ModelWish::default()));
-        let kept = ModelWish {
+        let wish = |arguments| ModelArguments::parse(arguments).map_err(|failure| failure.message);
+        assert_eq!(wish(""), Ok(ModelArguments::default()));
+        let kept = ModelArguments {
             model: Some("opus"),
             provider: Some("anthropic"),
             is_global: true,

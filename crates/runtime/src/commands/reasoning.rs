@@ -56,12 +56,13 @@ impl Conversation {
         };
         let base = self.base.with_options(&options)?;
         let found = self.runtime.models().main(&base, options.audience).await?;
-        let mut told = match takes_effort(&base)? {
-            true => format!("it thinks from now on: {effort}"),
-            false => format!(
+        let mut told = if takes_effort(&base)? {
+            format!("it thinks from now on: {effort}")
+        } else {
+            format!(
                 "{} cannot be told how much to think: nothing changes",
                 found.model.name()
-            ),
+            )
         };
         if is_global {
             let changed = set(&self.base.home, &self.base.settings, EFFORT, effort)?;

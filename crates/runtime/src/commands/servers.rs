@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Conversation, Done, Shown, describe};
 use crate::base::Base;
 use crate::error::{Error, Result};
-use crate::mcp::{Company, Reread};
+use crate::mcp::{McpContext, Reread};
 use crate::tools::toolsets::Toolsets;
 
 impl Conversation {
@@ -30,15 +30,16 @@ impl Conversation {
             let reconnected = servers.reconnect(name).await;
             reconnected.map_err(|error| Error::failed(error.to_string()))?;
         }
-        Ok(match names.is_empty() {
-            true => Shown::Servers {
+        Ok(if names.is_empty() {
+            Shown::Servers {
                 warnings: Vec::new(),
                 servers: servers.status(),
-            },
-            false => Shown::Text(format!(
+            }
+        } else {
+            Shown::Text(format!(
                 "connecting to {} anew; /mcp shows what came of it",
                 names.join(", ")
-            )),
+            ))
         })
     }
 
@@ -82,12 +83,12 @@ impl Conversation {
     /// [`Setup::refresh_tools`]: crate::setup::Setup::refresh_tools
     async fn reread(&self, base: &Base) -> Result<Reread> {
         let chosen = Toolsets::chosen(base, &self.options)?;
-        let company = Company {
+        let context = McpContext {
             model: Arc::clone(&self.setup.ports.model),
             cwd: self.setup.settings.cwd.clone(),
             is_attended: self.setup.settings.is_attended,
         };
         let servers = self.runtime.servers();
-        Ok(servers.reload(base, &chosen, company).await)
+        Ok(servers.reload(base, &chosen, context).await)
     }
 }

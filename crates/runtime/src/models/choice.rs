@@ -24,9 +24,10 @@ const LIST_DEADLINE: Duration = Duration::from_secs(5);
 /// Finds the way to a provider by its name alone.
 pub fn route(base: &Base, settings: &ModelSettings, name: &str) -> Result<Route> {
     let provider = known(settings, name)?;
-    let choice = match is_same(settings, &provider) {
-        true => settings.choice.clone(),
-        false => ModelChoice::default(),
+    let choice = if is_same(settings, &provider) {
+        settings.choice.clone()
+    } else {
+        ModelChoice::default()
     };
     let settings = ModelSettings {
         choice: ModelChoice {
@@ -201,9 +202,10 @@ fn warn_without_key(
     model: &str,
     leaves_provider: bool,
 ) -> Option<String> {
-    let choice = match leaves_provider {
-        true => ModelChoice::default(),
-        false => settings.choice.clone(),
+    let choice = if leaves_provider {
+        ModelChoice::default()
+    } else {
+        settings.choice.clone()
     };
     settings.choice = ModelChoice {
         provider: provider.or(settings.choice.provider),

@@ -73,12 +73,13 @@ fn check_mode(base: &Base) -> Result<()> {
 
 fn image(base: &Base) -> Result<String> {
     let image = base.settings.string("terminal.modal_image")?;
-    match image.contains(char::is_whitespace) || image.is_empty() {
-        true => Err(Error::asked(format!(
+    if image.contains(char::is_whitespace) || image.is_empty() {
+        Err(Error::asked(format!(
             "`terminal.modal_image` is `{image}`, which is no image"
         ))
-        .with_hint("run: hermes config set terminal.modal_image python:3.13")),
-        false => Ok(image),
+        .with_hint("run: hermes config set terminal.modal_image python:3.13"))
+    } else {
+        Ok(image)
     }
 }
 

@@ -176,9 +176,10 @@ pub(crate) fn patterns(line: &str, setting: Setting<'_>) -> Vec<String> {
                 .args
                 .first()
                 .is_some_and(|first| first == subcommand);
-        patterns.push(match begins {
-            true => format!("{} {subcommand} *", program.name),
-            false => format!("{} *", program.name),
+        patterns.push(if begins {
+            format!("{} {subcommand} *", program.name)
+        } else {
+            format!("{} *", program.name)
         });
     }
     patterns

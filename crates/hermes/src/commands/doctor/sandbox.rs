@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hermes_exec::{FenceKind, FenceMeans, Network};
+use hermes_exec::{FenceKind, FenceSupport, Network};
 
 use super::Check;
 use crate::base::Base;
@@ -19,14 +19,14 @@ pub(super) fn check(base: &Base) -> Outcome<Check> {
     let backend = base.settings.string("terminal.backend")?;
     let check = match backend.as_str() {
         "local" => {
-            let means = FenceMeans::of_this_machine(&local_environment(base)?);
+            let support = FenceSupport::of_this_machine(&local_environment(base)?);
             match fence_state(base) {
                 Ok(FenceState::Held {
                     project,
                     is_writable: false,
                     ..
-                }) => home_is_no_project(&judge(wanted, &means), &project),
-                _ => judge(wanted, &means),
+                }) => home_is_no_project(&judge(wanted, &support), &project),
+                _ => judge(wanted, &support),
             }
         }
         backend => Check::good(NAME, format!("none of ours; commands run over {backend}")),
@@ -49,15 +49,15 @@ fn home_is_no_project(judged: &Check, project: &Path) -> Check {
     )
 }
 
-fn judge(wanted: Option<Sandbox>, means: &FenceMeans) -> Check {
+fn judge(wanted: Option<Sandbox>, support: &FenceSupport) -> Check {
     let Some(Sandbox { kind, network }) = wanted else {
-        return Check::good(NAME, format!("off; this machine has: {}", listed(means)));
+        return Check::good(NAME, format!("off; this machine has: {}", listed(support)));
     };
     let name = match kind {
         FenceKind::Project => "project",
         FenceKind::Strict => "strict",
     };
-    match (network, &means.landlock, &means.bubblewrap) {
+    match (network, &support.landlock, &support.bubblewrap) {
         (Network::Open, Ok(version), _) => {
             Check::good(NAME, format!("{name}, by Landlock version {version}"))
         }
@@ -107,12 +107,12 @@ fn judge(wanted: Option<Sandbox>, means: &FenceMeans) -> Check {
 }
 
 /// What there is, and for the rest how to get it.
-fn listed(means: &FenceMeans) -> String {
-    let landlock = match &means.landlock {
+fn listed(support: &FenceSupport) -> String {
+    let landlock = match &support.landlock {
         Ok(version) => format!("Landlock version {version}"),
         Err(missing) => format!("no Landlock ({missing}; it takes {})", missing.fix()),
     };
-    let bubblewrap = match &means.bubblewrap {
+    let bubblewrap = match &support.bubblewrap {
         Ok(path) => format!("bubblewrap at {}", path.display()),
         Err(missing) => format!("no bubblewrap ({missing}; {})", missing.fix()),
     };
@@ -126,8 +126,8 @@ mod tests {
     use super::super::State;
     use super::*;
 
-    fn none() -> FenceMeans {
-        FenceMeans {
+    fn none() -> FenceSupport {
+        FenceSupport {
             landlock: Err(NoLandlock::NotEnabled),
             bubblewrap: Err(NoBubblewrap::Missing),
         }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn each_fence_says_what_puts_it_up() {
-        let all = FenceMeans {
+        let all = FenceSupport {
             landlock: Ok(7),
             bubblewrap: Ok("/usr/bin/bwrap".into()),
         };
@@ -164,7 +164,7 @@ mod tests {
         ] {
             told(&judge(wanted, &all), State::Good, &[words]);
         }
-        let old = FenceMeans {
+        let old = FenceSupport {
             landlock: Err(NoLandlock::TooOld { version: 1 }),
             ..all
         };
@@ -185,7 +185,7 @@ mod tests {
         let strict = judge(wanted(FenceKind::Strict, Network::Open), &none());
         told(&strict, State::Broken, &words[..3]);
         told(&judge(None, &none()), State::Good, &words[..2]);
-        let forbidden = FenceMeans {
+        let forbidden = FenceSupport {
             landlock: Ok(7),
             bubblewrap: Err(NoBubblewrap::NoNamespaces {
                 said: "no permissions".to_owned(),

@@ -28,9 +28,10 @@ pub(super) async fn run(
     limit: usize,
     json: &JsonFlag,
 ) -> Outcome<()> {
-    let nothing = match source.is_some() || workspace.is_some() {
-        true => "no sessions fit",
-        false => NONE_YET,
+    let nothing = if source.is_some() || workspace.is_some() {
+        "no sessions fit"
+    } else {
+        NONE_YET
     };
     let records = match open_archive(base)? {
         Some(store) => records(&store, source, workspace, limit).await?,
@@ -49,9 +50,10 @@ pub(super) async fn run(
 
 /// Sessions as plain text.
 pub(super) fn text(records: &[SessionRecord]) -> String {
-    match records.is_empty() {
-        true => NONE_YET.to_owned(),
-        false => table_text(records, SystemClock.now(), Style::PLAIN),
+    if records.is_empty() {
+        NONE_YET.to_owned()
+    } else {
+        table_text(records, SystemClock.now(), Style::PLAIN)
     }
 }
 
@@ -113,8 +115,9 @@ fn table_text(records: &[SessionRecord], now: Timestamp, style: Style) -> String
 fn title(record: &SessionRecord) -> String {
     let name = record.title.as_deref().unwrap_or(&record.preview);
     let name = shorten(&one_line(name), TITLE_CHARS_MAX);
-    match record.has_open_turn {
-        true => format!("! {name}"),
-        false => name,
+    if record.has_open_turn {
+        format!("! {name}")
+    } else {
+        name
     }
 }

@@ -39,9 +39,10 @@ pub(super) async fn run(base: &Arc<Base>, flags: &RunFlags, name: Option<&str>) 
     for session in sessions {
         is_all_finished &= recover(base, flags, session).await?;
     }
-    match is_all_finished {
-        true => Ok(()),
-        false => Err(already_told()),
+    if is_all_finished {
+        Ok(())
+    } else {
+        Err(already_told())
     }
 }
 
@@ -153,9 +154,10 @@ async fn recover(base: &Arc<Base>, flags: &RunFlags, session: SessionId) -> Outc
     };
     let conversation = Conversation::new(Arc::clone(&runtime), options).await?;
     let start = Start::Resume(session);
-    let done = match is_subagent {
-        true => close(&conversation, start).await,
-        false => go_on(&conversation, start).await,
+    let done = if is_subagent {
+        close(&conversation, start).await
+    } else {
+        go_on(&conversation, start).await
     };
     for notice in runtime.stop().await {
         note(&notice);

@@ -8,14 +8,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_agent::prompt::PromptInputs;
-use hermes_agent::{Equipment, Supply};
+use hermes_agent::{SessionTools, ToolSource};
 use hermes_core::{BoxFuture, Clock, Event, Model, Notice};
 use hermes_mcp::{Mcp, ServerState, Unseen};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::setup::prefix;
-use crate::tools::offer::{Offer, Supplied};
+use crate::tools::offer::{Offer, ServerTools};
 use crate::tools::toolsets::Toolsets;
 
 /// Most servers are there within it, and need no word.
@@ -47,7 +47,7 @@ impl Patience {
 }
 
 /// Supplies one session.
-pub struct ServerSupply {
+pub struct McpToolSource {
     pub servers: Arc<OnceLock<Mcp>>,
     pub offer: Offer,
     pub inputs: Arc<PromptInputs>,
@@ -64,10 +64,10 @@ pub fn version(servers: &OnceLock<Mcp>) -> u64 {
 }
 
 /// What the servers supply that a conversation has chosen.
-pub fn supplied(servers: &OnceLock<Mcp>, chosen: &Toolsets) -> Supplied {
+pub fn server_tools(servers: &OnceLock<Mcp>, chosen: &Toolsets) -> ServerTools {
     servers
         .get()
-        .map_or_else(Supplied::default, |mcp| Supplied {
+        .map_or_else(ServerTools::default, |mcp| ServerTools {
             tools: mcp.tools_of(|name| chosen.has_server(name)),
             has_unseen: !unseen(mcp, chosen).is_empty(),
         })
@@ -79,7 +79,7 @@ fn unseen(mcp: &Mcp, chosen: &Toolsets) -> Vec<Unseen> {
     unseen
 }
 
-impl ServerSupply {
+impl McpToolSource {
     async fn wait(&self, mcp: &Mcp, events: &mpsc::Sender<Event>) {
         if let Patience::OfAScript = self.patience {
             mcp.wait_for_fresh(FRESH_WAIT).await;
@@ -89,10 +89,13 @@ impl ServerSupply {
             return;
         }
         let wait = || {
-            mcp.wait_for_unseen(|server| match chosen.has_server(&server.name) {
-                true => self.patience.with(server),
-                // Another conversation waits for it.
-                false => Duration::ZERO,
+            mcp.wait_for_unseen(|server| {
+                if chosen.has_server(&server.name) {
+                    self.patience.with(server)
+                } else {
+                    // Another conversation waits for it.
+                    Duration::ZERO
+                }
             })
         };
         if timeout(UNREMARKED_WAIT, wait()).await.is_err() {
@@ -148,7 +151,7 @@ async fn tell(events: &mpsc::Sender<Event>, text: String) {
     let _ = events.send(Event::Notice { notice }).await;
 }
 
-impl Supply for ServerSupply {
+impl ToolSource for McpToolSource {
     fn ready<'a>(&'a self, events: &'a mpsc::Sender<Event>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(mcp) = self.servers.get() {
@@ -161,13 +164,13 @@ impl Supply for ServerSupply {
         version(&self.servers)
     }
 
-    fn equipment(&self) -> Equipment {
+    fn session_tools(&self) -> SessionTools {
         self.taken.store(self.version(), Ordering::Relaxed);
         let mut offer = self.offer.clone();
-        offer.set_of_servers(supplied(&self.servers, offer.chosen()));
+        offer.set_of_servers(server_tools(&self.servers, offer.chosen()));
         let tools = offer.tools(self.model.as_ref());
         let (model, clock) = (self.model.as_ref(), self.clock.as_ref());
-        Equipment {
+        SessionTools {
             prefix: prefix(&self.inputs, &tools.listed, model, clock),
             tools: tools.listed,
             unlisted: tools.unlisted,
