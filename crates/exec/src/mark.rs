@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use hermes_core::Random;
+use hermes_core::{Random, ShellCommand};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The variable that carries the mark, up to it.
@@ -14,8 +14,14 @@ pub(crate) fn new_mark(random: &Random) -> String {
     format!("{:016x}", random.next_u64())
 }
 
+/// Returns the mark of a command: its caller's, or a new one.
+pub(crate) fn mark_of(command: &ShellCommand, random: &Random) -> String {
+    let wanted = command.mark.clone().filter(|mark| is_mark(mark));
+    wanted.unwrap_or_else(|| new_mark(random))
+}
+
 /// Returns whether a text could be a mark.
-pub(crate) fn is_mark(text: &str) -> bool {
+fn is_mark(text: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     text.len() == 16 && text.chars().all(is_digit)
 }

@@ -43,7 +43,7 @@ struct State {
     warnings: Vec<String>,
 }
 
-/// Whom the servers work for, and whom they may ask: the first conversation that wants one.
+/// The first conversation that wants servers: the model they may sample, its folder, and whether a person can answer.
 pub struct McpContext {
     pub model: Arc<dyn Model>,
     pub cwd: PathBuf,
