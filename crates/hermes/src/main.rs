@@ -193,7 +193,7 @@ fn begin(profile: Option<&str>, flags: &RunFlags) -> Outcome<Base> {
     Ok(base)
 }
 
-async fn ask(base: Arc<Base>, flags: &RunFlags, prompt: String) -> Outcome<()> {
+async fn one_shot(base: Arc<Base>, flags: &RunFlags, prompt: String) -> Outcome<()> {
     if flags.provider.is_some() && flags.model.is_none() {
         return Err(Failure::usage("--provider needs a model with -z").hint("add -m MODEL"));
     }

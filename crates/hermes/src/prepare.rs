@@ -44,14 +44,19 @@ impl Prepared {
             ..flags.options()
         };
         match Conversation::new(runtime, options).await {
-            Ok(conversation) => Ok(Self {
-                conversation,
-                start: match chosen.session {
-                    Some(session) => Start::Resume(session),
-                    None => Start::New { title: None },
-                },
-                worktree,
-            }),
+            Ok(conversation) => {
+                if let Some(missing) = &conversation.setup().missing_skills {
+                    note(&format!("warning: {missing}"));
+                }
+                Ok(Self {
+                    conversation,
+                    start: match chosen.session {
+                        Some(session) => Start::Resume(session),
+                        None => Start::New { title: None },
+                    },
+                    worktree,
+                })
+            }
             Err(error) => {
                 leave(worktree, base).await;
                 Err(error.into())

@@ -50,6 +50,17 @@ impl Base {
         })
     }
 
+    /// What was read already.
+    pub fn of(environment: Environment, home: Home, settings: Settings, cwd: PathBuf) -> Self {
+        Self {
+            process: environment.clone(),
+            environment,
+            home,
+            settings,
+            cwd,
+        }
+    }
+
     /// The same home with other options, in their folder if they name one. The files are read again.
     pub fn with_options(&self, options: &SessionOptions) -> Result<Self> {
         let environment = load_environment(self.process.clone(), &self.home)?;

@@ -81,7 +81,11 @@ impl Runtime {
         Ok(RunningSession {
             handle: Arc::new(Handle(opened.session.downgrade())),
             events: events.boxed(),
-            warnings: setup.warnings,
+            warnings: setup
+                .warnings
+                .into_iter()
+                .chain(setup.missing_skills)
+                .collect(),
         })
     }
 }

@@ -48,6 +48,8 @@ pub struct Setup {
     pub inputs: Arc<PromptInputs>,
     /// Things the user should know before the first answer.
     pub warnings: Vec<String>,
+    /// Which of the skills that were asked for are not there, in words.
+    pub missing_skills: Option<String>,
     source: String,
     offer: Offer,
     servers: Arc<Servers>,
@@ -86,7 +88,6 @@ impl Setup {
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
         let (notes, missing) = notes(base, options)?;
         let inputs = prompt_inputs(base, options, notes, &cwd);
-        warnings.extend(missing);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
         warnings.extend(of_servers);
@@ -117,6 +118,7 @@ impl Setup {
             settings,
             inputs: Arc::new(inputs),
             warnings,
+            missing_skills: missing,
             source: options.source.clone(),
             offer,
             servers: Arc::clone(servers),
@@ -177,7 +179,7 @@ impl Setup {
         self.inputs = Arc::new(inputs);
     }
 
-    /// The prefix of a new session, unless servers bring something before its first message.
+    /// What a session would say before its first message if that came now.
     pub fn prefix(&self) -> Prefix {
         let Ports {
             tools,
@@ -195,7 +197,8 @@ impl Setup {
             Start::New { title } => SessionStart::New {
                 source,
                 title,
-                prefix: self.prefix(),
+                // Its tool source has it before the first message; until then an idle session does without.
+                prefix: Prefix::default(),
             },
             Start::Resume(session) => SessionStart::Resume(session),
             Start::Branch { of, title } => SessionStart::Branch { of, source, title },

@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_model_may_come_with_its_provider_and_be_kept() {
-        let wish = |arguments| ModelArguments::parse(arguments).map_err(|failure| failure.message);
+        let wish =
+            |arguments| ModelArguments::parse(arguments).map_err(|failure| failure.to_string());
         assert_eq!(wish(""), Ok(ModelArguments::default()));
         let kept = ModelArguments {
             model: Some("opus"),

@@ -20,7 +20,7 @@ use crate::failure::{Failure, Outcome, code};
 use crate::output::{note, println};
 use crate::render::Renderer;
 use crate::turn::{self, Report};
-use hermes_runtime::{Conversation, Runtime, Start, SystemClock};
+use hermes_runtime::{Conversation, Runtime, Start, SystemClock, open_store};
 
 /// Enough of an answer to see that it is one.
 const ANSWER_CHARS_MAX: usize = 80;
