@@ -65,7 +65,10 @@ fn main() -> ExitCode {
             Some(failure) => Err(failure),
             None => match args::question(&arguments, &error) {
                 Some((question, cli)) => run(profile, cli, Some(question)),
-                None => return usage_error(&error),
+                None => match args::no_command(&arguments, &error) {
+                    Some(failure) => Err(failure),
+                    None => return usage_error(&error),
+                },
             },
         },
     };
@@ -237,6 +240,13 @@ async fn talk(
     source: &str,
     question: Option<String>,
 ) -> Outcome<()> {
+    let mut flags = flags.clone();
+    let question = match flags.resume.take_if(|session| session.is_empty()) {
+        // The list of conversations is the first that is shown.
+        Some(_) => Some("/resume".to_owned()),
+        None => question,
+    };
+    let flags = &flags;
     let base = choose_session::place(base, flags, source).await?;
     match commands::setup::before_first_chat(&base).await? {
         None => chat::run(base, flags, source, question).await,

@@ -83,8 +83,13 @@ async fn answer(base: &Arc<Base>, flags: &RunFlags, one_shot: &OneShot) -> Outco
     let setup = prepared.conversation.setup();
     let safety = &setup.ports.safety;
     let mut renderer = renderer(base, flags, one_shot.manner, safety);
-    if one_shot.manner == Manner::Live && !flags.json {
-        for warning in &setup.warnings {
+    let warnings = match one_shot.manner {
+        Manner::Live => &setup.warnings,
+        // Somebody wants only the answer; that a server is missing is part of what it is worth.
+        Manner::AnswerOnly | Manner::AnswerAndSession => &setup.server_warnings,
+    };
+    if !flags.json {
+        for warning in warnings {
             note(&format!("warning: {warning}"));
         }
     }

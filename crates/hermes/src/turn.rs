@@ -30,6 +30,8 @@ pub struct Report {
     pub model: ModelName,
     /// Calls that nobody was there to allow.
     pub refused: u32,
+    /// The code to end with, should it be interrupted.
+    signal: u8,
 }
 
 /// Opens a session, says one thing in it, and follows it until it rests. A turn that a crash cut short ends first.
@@ -82,8 +84,10 @@ async fn follow(
             event = events.recv() => event,
             () = countdown.tick() => continue,
             interrupted = signals.interrupted() => {
+                report.signal = signals.code();
                 if interrupted.is_repeated() {
-                    return Err(give_up(&mut events, session.id()).await);
+                    let failure = give_up(&mut events, session.id()).await;
+                    return Err(Failure { code: report.signal, ..failure });
                 }
                 session.interrupt().await;
                 continue;
@@ -156,6 +160,7 @@ impl Report {
             requests: 0,
             model,
             refused: 0,
+            signal: code::INTERRUPTED,
         }
     }
 
@@ -193,7 +198,10 @@ impl Report {
     pub fn failure(&self) -> Option<Failure> {
         let failure = match &self.end {
             TurnEnd::Finished => return None,
-            TurnEnd::Interrupted => interrupted(&self.session),
+            TurnEnd::Interrupted => Failure {
+                code: self.signal,
+                ..interrupted(&self.session)
+            },
             TurnEnd::Failed { error } => Failure::new(error.to_string()).hint(error.hint.clone()),
             TurnEnd::Broken { error, hint } => Failure::new(error.clone()).hint(hint.clone()),
             TurnEnd::OutOfSteps { steps } => {

@@ -12,7 +12,7 @@ use hermes_config::{ChangeError, ConfigFile, Home, Key};
 use hermes_core::{
     AllowList, Audience, BoxFuture, ConsentOption, HiddenKeys, Model, SessionOptions,
 };
-use hermes_tools::{AllowRule, CommandLists};
+use hermes_policy::{AllowRule, CommandLists};
 use serde_json::{Value, json};
 
 use crate::base::Base;
@@ -154,10 +154,6 @@ struct SavedAllowList {
 }
 
 impl AllowList for SavedAllowList {
-    fn allows(&self, command: &str, folder: &Path) -> bool {
-        self.commands.allows(command, folder)
-    }
-
     fn allow<'a>(
         &'a self,
         command: &'a str,

@@ -50,6 +50,8 @@ pub struct Setup {
     pub warnings: Vec<String>,
     /// Which of the skills that were asked for are not there, in words.
     pub missing_skills: Option<String>,
+    /// Those of the warnings that are about MCP servers.
+    pub server_warnings: Vec<String>,
     source: String,
     offer: Offer,
     servers: Arc<Servers>,
@@ -90,14 +92,14 @@ impl Setup {
         let inputs = prompt_inputs(base, options, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
-        warnings.extend(of_servers);
+        warnings.extend(of_servers.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = AgentSettings {
             mode,
             ..agent_settings(base, options, cwd)?
         };
         let tools = offer.tools(model.as_ref());
-        let commands = Arc::clone(&toolkit.ports.commands);
+        let commands = Arc::clone(&toolkit.commands);
         let checkpoints = runtime.checkpoints(base, &toolkit)?;
         let ports = Ports {
             safety: safety::safety(base, runtime.models(), &model, commands)?,
@@ -119,6 +121,7 @@ impl Setup {
             inputs: Arc::new(inputs),
             warnings,
             missing_skills: missing,
+            server_warnings: of_servers,
             source: options.source.clone(),
             offer,
             servers: Arc::clone(servers),

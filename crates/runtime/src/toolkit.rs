@@ -3,14 +3,13 @@
 //! Conversations whose settings say the same about tools share a toolkit. What differs between them all the same is how
 //! freely they may change files, so that a conversation gets its own view of the tools that ask about it.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use hermes_core::{
-    BoxFuture, Consent, Effect, Mode, ModeSwitch, Parallel, Preview, PreviewContext, References,
-    SessionId, SessionOptions, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Exposure, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions, Tool, ToolSpec,
 };
 use hermes_exec::CheckpointStore;
+use hermes_policy::CommandLists;
 use hermes_tools::{CodePlace, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts};
 use serde_json::Value;
 
@@ -45,6 +44,8 @@ const SECTIONS: &[&str] = &[
 pub struct Toolkit {
     pub ports: ToolPorts,
     pub references: Arc<dyn References>,
+    /// Which commands the user refused or allowed for good.
+    pub commands: Arc<CommandLists>,
     /// Which fence holds commands, in a short word.
     pub fence: Option<&'static str>,
     /// Whether background processes outlive us.
@@ -62,7 +63,11 @@ struct Modal {
 
 impl Toolkit {
     pub fn new(base: &Base) -> Result<Self> {
-        let ports = tool_ports(base)?;
+        let commands = Arc::new(safety::command_lists(base)?);
+        let ports = ToolPorts {
+            commands: commands.clone(),
+            ..tool_ports(base)?
+        };
         let with = |edit_review: EditReview| {
             let ports = ToolPorts {
                 edit_review,
@@ -73,6 +78,7 @@ impl Toolkit {
         let every = with(EditReview::Every).into_iter();
         let modal = |(every, sensitive)| Modal { every, sensitive };
         Ok(Self {
+            commands,
             references: Arc::new(SessionReferences::new(base, &ports)),
             fence: terminals::fence_word(base, &ports.fence)?,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
@@ -130,10 +136,10 @@ struct InMode {
 }
 
 impl InMode {
-    fn now(&self) -> &dyn Tool {
+    fn now(&self) -> Arc<dyn Tool> {
         match self.mode.now() {
-            Mode::Ask => self.every.as_ref(),
-            Mode::AcceptEdits | Mode::Plan => self.sensitive.as_ref(),
+            Mode::Ask => Arc::clone(&self.every),
+            Mode::AcceptEdits | Mode::Plan => Arc::clone(&self.sensitive),
         }
     }
 }
@@ -143,44 +149,16 @@ impl Tool for InMode {
         self.sensitive.spec()
     }
 
-    fn effect(&self, arguments: &Value) -> Effect {
-        self.now().effect(arguments)
+    fn exposure(&self) -> &Exposure {
+        self.sensitive.exposure()
     }
 
-    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
-        self.now().parallel(arguments, cwd)
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        self.now().run(arguments, cx)
-    }
-
-    fn consent(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Consent {
-        self.now().consent(arguments, session, cwd)
-    }
-
-    fn preview<'a>(
-        &'a self,
-        arguments: &'a Value,
-        cx: PreviewContext<'a>,
-    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
-        self.now().preview(arguments, cx)
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
+        self.now().prepare(arguments, cx)
     }
 
     fn stands_for(&self, arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
         self.now().stands_for(arguments)
-    }
-
-    fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
-        self.now().touched(arguments, cwd)
-    }
-
-    fn changes(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
-        self.now().changes(arguments, session, cwd)
     }
 }
 

@@ -48,7 +48,7 @@ fn to_json(base: &Base, chosen: &Toolsets) -> Value {
             "name": toolset.name,
             "enabled": chosen.has(toolset),
             "purpose": toolset.purpose,
-            "tools": toolset.tools,
+            "tools": toolset.tools(),
         })
     });
     let servers = mcp::settings(base).0.into_iter().map(|server| {

@@ -38,7 +38,7 @@ pub fn table(base: &Base, chosen: &Toolsets) -> Table<4> {
             toolset.name.to_owned(),
             state(chosen.has(toolset)),
             toolset.purpose.to_owned(),
-            toolset.tools.join(", "),
+            toolset.tools().join(", "),
         ]);
     }
     for server in mcp::settings(base).0 {
