@@ -7,7 +7,8 @@ mod task;
 mod turns;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hermes_core::{
     ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, FollowFrom, Message,
@@ -15,6 +16,7 @@ use hermes_core::{
     StoreError, Tool, UserMessage,
 };
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::consent::ConsentPolicy;
 use crate::delegation::DelegationSettings;
@@ -126,7 +128,53 @@ pub struct Resumed {
 pub struct Session {
     id: SessionId,
     ops: mpsc::Sender<Op>,
+    activity: Activity,
     events: EventLog,
+}
+
+/// A session as somebody has it who does not keep it open.
+#[derive(Clone)]
+pub struct WeakSession {
+    id: SessionId,
+    ops: mpsc::WeakSender<Op>,
+    events: EventLog,
+}
+
+impl WeakSession {
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Reads along what happens, from wherever one likes.
+    pub fn follow(&self, from: FollowFrom) -> Follower {
+        self.events.follow(from)
+    }
+
+    /// Sends an op. Returns false when the session is gone.
+    pub async fn send(&self, op: Op) -> bool {
+        match self.ops.upgrade() {
+            Some(ops) => ops.send(op).await.is_ok(),
+            None => false,
+        }
+    }
+}
+
+/// Since when a session rests, told by its task.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Activity(Arc<Mutex<Option<Instant>>>);
+
+impl Activity {
+    pub(crate) fn rest(&self) {
+        *self.lock() = Some(Instant::now());
+    }
+
+    pub(crate) fn wake(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Session {
@@ -161,6 +209,7 @@ impl Session {
             id: task.recorder.session().clone(),
             ops,
             events,
+            activity: task.activity.clone(),
         };
         Ok(Opened {
             session,
@@ -176,6 +225,19 @@ impl Session {
     /// Reads along what happens, from wherever one likes. Nobody who follows holds the session up, or keeps it open.
     pub fn follow(&self, from: FollowFrom) -> Follower {
         self.events.follow(from)
+    }
+
+    pub fn downgrade(&self) -> WeakSession {
+        WeakSession {
+            id: self.id.clone(),
+            ops: self.ops.downgrade(),
+            events: self.events.clone(),
+        }
+    }
+
+    /// For how long nothing has run; `None` while something does, and before the task runs.
+    pub fn idle(&self) -> Option<Duration> {
+        self.activity.lock().map(|since| since.elapsed())
     }
 
     /// Sends an op. Returns false when the session is gone.

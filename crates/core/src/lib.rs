@@ -7,6 +7,7 @@
 
 pub mod command;
 pub mod session;
+pub mod sessions;
 
 pub mod approval;
 pub mod approval_code;
@@ -96,6 +97,10 @@ pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
 pub use session::{
     ApprovalRequest, Event, Notice, Op, QueuedMessage, TurnEnd, UserMessage, WaitsFor,
+};
+pub use sessions::{
+    Audience, ConsentOption, LeavesOut, OpenError, OpenSession, RunningSession, SessionHandle,
+    SessionOptions, Sessions,
 };
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,

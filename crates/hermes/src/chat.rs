@@ -8,18 +8,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_agent::{Follower, Opened, Session, SessionStart};
+use hermes_agent::{Follower, Session};
 use hermes_core::quick::QuickCommands;
 use hermes_core::text::{self, printable};
-use hermes_core::{Event, FollowFrom, Followed, Message, Op, Role, skill};
-use tokio::task::JoinSet;
+use hermes_core::{Event, Followed, Message, Op, Role, skill};
+use hermes_runtime::commands::{Here, WhenBusy};
+use hermes_runtime::{Conversation, OpenedSession, Start};
 use tokio::time::{Instant, sleep};
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::countdown::Countdown;
 use crate::failure::{Failure, Outcome};
-use crate::host::{Here, Host, WhenBusy};
+use crate::tui_bridge;
+
 use crate::keyboard::{Keyboard, Typed};
 use crate::logging;
 use crate::output::{note, print};
@@ -28,10 +30,9 @@ use crate::quick;
 use crate::render::{JsonLines, Live, Renderer};
 use crate::signals::Signals;
 use crate::style::Style;
-use crate::tui_bridge;
-use crate::turn::{close, give_up, news};
-use crate::wiring::Audience;
+use crate::turn::{give_up, news};
 use asking::Asking;
+use hermes_core::Audience;
 
 /// How long a turn may take to come to its end when somebody wants the program to end.
 const ENDING_PATIENCE: Duration = Duration::from_secs(3);
@@ -55,17 +56,18 @@ pub async fn run(
                 .hint("use it with -z or `chat -q`"),
         );
     }
-    let prepared = Prepared::new(&base, flags, Audience::Person, source).await?;
-    let mut host = Host::new(Arc::clone(&base), flags, prepared);
+    let mut prepared = Prepared::new(&base, flags, Audience::Person, source).await?;
+    let start = prepared.start.clone();
+    let host = &mut prepared.conversation;
     if tui_bridge::fits(&base, flags) {
-        let outcome = tui_bridge::run(&base, &mut host, question).await;
-        host.leave().await;
+        let outcome = tui_bridge::run(&base, host, start, question).await;
+        prepared.leave().await;
         return outcome;
     }
-    let outcome = match Chat::new(&base, flags, &mut host) {
+    let outcome = match Chat::new(&base, flags, host) {
         Ok(mut chat) => {
             chat.question = question;
-            let outcome = chat.converse().await;
+            let outcome = chat.converse(start).await;
             // A terminal that hangs up ends what is typed and what is shown before it says so.
             match chat.signals.ending_soon().await {
                 Some(ending) => Err(ending),
@@ -74,12 +76,22 @@ pub async fn run(
         }
         Err(failure) => Err(failure),
     };
-    host.leave().await;
+    prepared.leave().await;
     outcome
 }
 
+/// Lets the MCP servers follow their settings. Returns what the person should know.
+pub async fn follow_settings(conversation: &mut Conversation) -> Option<String> {
+    conversation.follow_settings().await.unwrap_or_else(|error| {
+        let failure = Failure::from(error);
+        Some(format!(
+            "the settings have changed and cannot be used; the MCP servers stay as they are: {failure}"
+        ))
+    })
+}
+
 struct Chat<'a> {
-    host: &'a mut Host,
+    host: &'a mut Conversation,
     when_busy: WhenBusy,
     quick_commands: QuickCommands,
     renderer: Renderer,
@@ -96,17 +108,17 @@ struct Chat<'a> {
 /// Where a conversation goes from here.
 enum Next {
     Do(Op),
-    Open(SessionStart),
+    Open(Start),
     Leave,
 }
 
 impl<'a> Chat<'a> {
-    fn new(base: &Base, flags: &RunFlags, host: &'a mut Host) -> Outcome<Self> {
+    fn new(base: &Base, flags: &RunFlags, host: &'a mut Conversation) -> Outcome<Self> {
         let out = Style::of(&std::io::stdout(), &base.environment);
         let err = Style::of(&std::io::stderr(), &base.environment);
         let show_reasoning = base.settings.bool("display.show_reasoning")?;
         let renderer = if flags.json {
-            Renderer::Json(JsonLines::hiding(&host.prepared().wired.ports.safety))
+            Renderer::Json(JsonLines::hiding(&host.setup().ports.safety))
         } else {
             Renderer::Live(Live::new(err, show_reasoning))
         };
@@ -123,9 +135,9 @@ impl<'a> Chat<'a> {
         })
     }
 
-    async fn converse(&mut self) -> Outcome<()> {
+    async fn converse(&mut self, start: Start) -> Outcome<()> {
         self.greet();
-        let mut opened = self.host.open(self.host.prepared().start()).await?;
+        let mut opened = self.host.open(start).await?;
         let mut last = None;
         loop {
             let session = opened.session.id().clone();
@@ -140,14 +152,14 @@ impl<'a> Chat<'a> {
             opened = match self.host.open(start).await {
                 Ok(opened) => opened,
                 Err(failure) => {
-                    note(&self.err.yellow(failure));
-                    self.host.open(SessionStart::Resume(session)).await?
+                    note(&self.err.yellow(Failure::from(failure)));
+                    self.host.open(Start::Resume(session)).await?
                 }
             };
         }
     }
 
-    fn introduce(&self, opened: &Opened, is_another: bool) {
+    fn introduce(&self, opened: &OpenedSession, is_another: bool) {
         match &opened.resumed {
             Some(resumed) => self.show_past(&resumed.messages),
             None if is_another => note(&self.err.dim("a new conversation")),
@@ -156,25 +168,22 @@ impl<'a> Chat<'a> {
     }
 
     fn greet(&self) {
-        let wired = &self.host.prepared().wired;
-        let model = wired.ports.model.name();
+        let setup = self.host.setup();
+        let model = setup.ports.model.name();
         let about = self.err.dim(format!("· {model} · /help for help"));
         note(&format!("{} {about}", self.err.bold("Hermes")));
-        for warning in &wired.warnings {
+        for warning in &setup.warnings {
             note(&self.err.yellow(format!("warning: {warning}")));
         }
     }
 
     /// Talks in one session until the user wants another one or none.
-    async fn one_session(&mut self, opened: Opened) -> Outcome<Option<SessionStart>> {
-        let Opened {
+    async fn one_session(&mut self, opened: OpenedSession) -> Outcome<Option<Start>> {
+        let OpenedSession {
             session,
-            task,
+            mut events,
             resumed,
         } = opened;
-        let mut events = session.follow(FollowFrom::Turn);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(task);
         let mut was_used = resumed.is_some();
         drop(resumed);
         self.renderer.begin(session.id())?;
@@ -190,7 +199,7 @@ impl<'a> Chat<'a> {
             match next {
                 Next::Do(op) => {
                     if matches!(op, Op::Say(_))
-                        && let Some(told) = self.host.follow_settings().await
+                        && let Some(told) = follow_settings(self.host).await
                     {
                         note(&printable(&told));
                     }
@@ -209,7 +218,7 @@ impl<'a> Chat<'a> {
                     .dim(format!("hermes -r {id} goes on with this conversation")),
             );
         }
-        close(session, tasks).await?;
+        self.host.close(session).await?;
         Ok(start)
     }
 
@@ -233,12 +242,12 @@ impl<'a> Chat<'a> {
             if !matches!(self.renderer, Renderer::Json(_)) {
                 print(&self.out.cyan("› "))?;
             }
-            let wired = &self.host.prepared().wired;
+            let setup = self.host.setup();
             let typed = tokio::select! {
                 typed = self.keyboard.next() => typed,
                 _ = self.signals.interrupted() => Typed::End,
-                notice = wired.processes.notice(session.id()) => {
-                    let notice = wired.ports.safety.hide_keys(notice);
+                notice = setup.processes().notice(session.id()) => {
+                    let notice = setup.ports.safety.hide_keys(notice);
                     note(&self.err.dim(printable(&notice)));
                     return Ok(Some(Next::Do(Op::Say(news(notice)))));
                 }

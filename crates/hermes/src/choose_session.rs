@@ -1,15 +1,17 @@
 //! Which session a run belongs to: a new one, or the one that `-r` or `-c` means.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use hermes_core::{Archive as _, SessionFilter, SessionId};
+use hermes_core::{Archive as _, SessionFilter, SessionId, SessionOptions};
 use hermes_store::SqliteStore;
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
-use crate::wiring::open_store;
+use hermes_runtime::commands::{gone, moved};
+use hermes_runtime::open_store;
 
 /// The session to go on with, before anything is wired: its folder decides what the prompt is made of.
 pub struct Chosen {
@@ -19,7 +21,7 @@ pub struct Chosen {
 
 /// The place where the session that the flags name was talked in: the folder, and the settings that count there. Says so
 /// when that is not where we are.
-pub async fn place(base: Base, flags: &RunFlags, source: &str) -> Outcome<Base> {
+pub async fn place(base: Arc<Base>, flags: &RunFlags, source: &str) -> Outcome<Arc<Base>> {
     let goes_on = flags.resume.is_some() || flags.continue_last.is_some();
     if !goes_on || flags.no_restore_cwd || flags.worktree {
         return Ok(base);
@@ -28,7 +30,11 @@ pub async fn place(base: Base, flags: &RunFlags, source: &str) -> Outcome<Base> 
     if chosen.cwd == base.cwd {
         Ok(base)
     } else {
-        base.in_folder(chosen.cwd, flags)
+        let options = SessionOptions {
+            cwd: Some(chosen.cwd),
+            ..flags.options()
+        };
+        Ok(Arc::new(base.with_options(&options)?))
     }
 }
 
@@ -95,18 +101,4 @@ async fn folder_of(base: &Base, store: &SqliteStore, session: &SessionId) -> Out
     let moved = moved(&folder);
     note(&format!("{moved} (--no-restore-cwd stays here)"));
     Ok(folder)
-}
-
-/// What somebody is told who goes on with a session of another folder.
-pub fn moved(folder: &Path) -> String {
-    let folder = folder.display();
-    format!("working in `{folder}`, the session's folder, with the settings that count there")
-}
-
-pub fn gone(folder: &Path, here: &Path) -> String {
-    format!(
-        "the session's folder `{}` is gone; staying in `{}`",
-        folder.display(),
-        here.display()
-    )
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use hermes_core::redact::redact;
 use hermes_core::text::printable;
+use hermes_runtime::ErrorKind;
 
 /// Exit codes scripts rely on.
 pub mod code {
@@ -68,6 +69,21 @@ impl fmt::Display for Failure {
         }
         // Part of it may be a provider's words: no secrets, nothing that steers the terminal.
         f.write_str(&printable(&redact(&text)))
+    }
+}
+
+impl From<hermes_runtime::Error> for Failure {
+    fn from(error: hermes_runtime::Error) -> Self {
+        let code = match error.kind() {
+            ErrorKind::Asked => code::USAGE,
+            ErrorKind::Failed => code::FAILED,
+        };
+        Self {
+            place: error.place().map(str::to_owned),
+            hint: error.hint(),
+            code,
+            ..Self::new(error.to_string())
+        }
     }
 }
 

@@ -7,56 +7,32 @@
 
 mod ancestry;
 mod args;
-mod base;
 mod chat;
-mod checkpoints;
 mod choose_session;
 mod clipboard;
 mod commands;
+mod copy;
 mod countdown;
-mod delegation;
 mod demo;
 mod editor;
 mod failure;
 mod former_home;
-mod forwarded;
-mod host;
-mod image;
-mod key_ledger;
 mod keyboard;
-mod known_models;
-mod known_wires;
 mod logging;
-mod mcp;
-mod mixture;
-mod model_settings;
-mod offer;
 mod oneshot;
 mod output;
 mod pager;
-mod personality;
 mod piped;
 mod prepare;
-mod quick;
-mod references;
 mod render;
-mod safety;
 mod seclusion;
+mod shown;
 mod signals;
-mod skills;
-mod small_model;
-mod stated_windows;
 mod steering;
 mod style;
-mod terminals;
-mod tirith;
-mod token_store;
-mod toolsets;
 mod tui_bridge;
 mod turn;
 mod usage_file;
-mod web;
-mod wiring;
 mod worktree;
 
 use std::ffi::OsString;
@@ -66,12 +42,15 @@ use std::sync::Arc;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
+use hermes_core::Audience;
+use hermes_runtime::base::{self, Base};
+use hermes_runtime::models::{mixture, stated_windows};
+use hermes_runtime::{checkpoints, image, mcp, quick, terminals};
+
 use args::{ChatArgs, Cli, Command, DemoArgs, RunFlags};
-use base::Base;
 use commands::setup::Ready;
 use failure::{Failure, Outcome, code};
 use oneshot::{Manner, ONE_SHOT_SOURCE, OneShot};
-use wiring::Audience;
 
 /// Where sessions come from that somebody talks in.
 const TALK_SOURCE: &str = "cli";
@@ -144,10 +123,10 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
         Some(Command::Chat(mut chat)) => {
             let flags = std::mem::take(&mut chat.run).over(flags);
             let base = begin(profile, &flags)?;
-            block_on(chat_or_query(base, &flags, chat))
+            block_on(chat_or_query(Arc::new(base), &flags, chat))
         }
         None => {
-            let base = begin(profile, &flags)?;
+            let base = Arc::new(begin(profile, &flags)?);
             block_on(async {
                 match cli.oneshot {
                     Some(prompt) => one_shot(base, &flags, prompt).await,
@@ -185,7 +164,7 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
         }
         Some(Command::Sessions(args)) => {
             let base = begin(profile, &flags)?;
-            block_on(commands::sessions::run(&base, &flags, args))
+            block_on(commands::sessions::run(&Arc::new(base), &flags, args))
         }
         Some(Command::Tools(args)) => commands::tools::run(&begin(profile, &flags)?, args),
         Some(Command::Approvals(args)) => {
@@ -212,12 +191,12 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
 
 /// Loads what most commands stand on, and starts the log.
 fn begin(profile: Option<&str>, flags: &RunFlags) -> Outcome<Base> {
-    let base = Base::load(profile, flags)?;
+    let base = Base::load(profile, &flags.options())?;
     logging::start(&base);
     Ok(base)
 }
 
-async fn one_shot(base: Base, flags: &RunFlags, prompt: String) -> Outcome<()> {
+async fn one_shot(base: Arc<Base>, flags: &RunFlags, prompt: String) -> Outcome<()> {
     if flags.provider.is_some() && flags.model.is_none() {
         return Err(Failure::usage("--provider needs a model with -z").hint("add -m MODEL"));
     }
@@ -232,7 +211,7 @@ async fn one_shot(base: Base, flags: &RunFlags, prompt: String) -> Outcome<()> {
     oneshot::run(&base, flags, one_shot).await
 }
 
-async fn chat_or_query(base: Base, flags: &RunFlags, args: ChatArgs) -> Outcome<()> {
+async fn chat_or_query(base: Arc<Base>, flags: &RunFlags, args: ChatArgs) -> Outcome<()> {
     let source = |usual: &str| args.source.clone().unwrap_or_else(|| usual.to_owned());
     let Some(prompt) = args.query else {
         return talk(base, flags, &source(TALK_SOURCE), None).await;
@@ -255,7 +234,12 @@ async fn chat_or_query(base: Base, flags: &RunFlags, args: ChatArgs) -> Outcome<
 }
 
 /// Chats; with nobody to answer yet, asks for a model first.
-async fn talk(base: Base, flags: &RunFlags, source: &str, question: Option<String>) -> Outcome<()> {
+async fn talk(
+    base: Arc<Base>,
+    flags: &RunFlags,
+    source: &str,
+    question: Option<String>,
+) -> Outcome<()> {
     let mut flags = flags.clone();
     let question = match flags.resume.take_if(|session| session.is_empty()) {
         // The list of conversations is the first that is shown.
@@ -265,10 +249,10 @@ async fn talk(base: Base, flags: &RunFlags, source: &str, question: Option<Strin
     let flags = &flags;
     let base = choose_session::place(base, flags, source).await?;
     match commands::setup::before_first_chat(&base).await? {
-        None => chat::run(Arc::new(base), flags, source, question).await,
+        None => chat::run(base, flags, source, question).await,
         Some(Ready::Chat) => {
-            let base = base.with_flags(flags)?;
-            chat::run(Arc::new(base), flags, source, question).await
+            let base = Arc::new(base.with_options(&flags.options())?);
+            chat::run(base, flags, source, question).await
         }
         Some(Ready::Demo) => demo::run(&DemoArgs::default()).await,
     }

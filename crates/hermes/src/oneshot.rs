@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hermes_agent::Safety;
 use hermes_core::text::printable;
@@ -18,7 +19,7 @@ use crate::render::{JsonLines, Live, Renderer};
 use crate::style::Style;
 use crate::turn::{self, Report};
 use crate::usage_file;
-use crate::wiring::Audience;
+use hermes_core::Audience;
 
 /// Where sessions with a single question come from, unless the caller says otherwise.
 pub const ONE_SHOT_SOURCE: &str = "oneshot";
@@ -43,7 +44,7 @@ pub enum Manner {
 }
 
 /// Answers a question. The usage report is written whatever happens.
-pub async fn run(base: &Base, flags: &RunFlags, one_shot: OneShot) -> Outcome<()> {
+pub async fn run(base: &Arc<Base>, flags: &RunFlags, one_shot: OneShot) -> Outcome<()> {
     let asked = answer(base, flags, &one_shot).await;
     if let Some(path) = &flags.usage_file {
         match &asked {
@@ -76,31 +77,27 @@ pub async fn run(base: &Base, flags: &RunFlags, one_shot: OneShot) -> Outcome<()
     }
 }
 
-async fn answer(base: &Base, flags: &RunFlags, one_shot: &OneShot) -> Outcome<Report> {
+async fn answer(base: &Arc<Base>, flags: &RunFlags, one_shot: &OneShot) -> Outcome<Report> {
     let asked = OneShotPrompt::read(base, one_shot).await?;
     let prepared = Prepared::new(base, flags, one_shot.audience, &one_shot.source).await?;
-    let safety = &prepared.wired.ports.safety;
+    let setup = prepared.conversation.setup();
+    let safety = &setup.ports.safety;
     let mut renderer = renderer(base, flags, one_shot.manner, safety);
     let warnings = match one_shot.manner {
-        Manner::Live => &prepared.wired.warnings,
+        Manner::Live => &setup.warnings,
         // Somebody wants only the answer; that a server is missing is part of what it is worth.
-        Manner::AnswerOnly | Manner::AnswerAndSession => &prepared.wired.servers.warnings,
+        Manner::AnswerOnly | Manner::AnswerAndSession => &setup.server_warnings,
     };
     if !flags.json {
         for warning in warnings {
             note(&format!("warning: {warning}"));
         }
     }
-    let window = prepared.wired.ports.model.context_window();
+    let window = setup.ports.model.context_window();
     let message = asked.message(window);
-    let asked = turn::run(
-        &prepared.wired,
-        prepared.start(),
-        Some(message),
-        &mut renderer,
-    )
-    .await;
-    prepared.leave(base).await;
+    let start = prepared.start.clone();
+    let asked = turn::run(&prepared.conversation, start, Some(message), &mut renderer).await;
+    prepared.leave().await;
     let report = asked?;
     if matches!(renderer, Renderer::Quiet) && !report.text.trim().is_empty() {
         print_answer(report.text.trim_end()).map_err(|failure| unread(failure, &report))?;
@@ -175,7 +172,7 @@ impl OneShotPrompt {
         let images = one_shot.images.iter().map(|path| image::read(path));
         Ok(Self {
             prompt,
-            images: images.collect::<Outcome<_>>()?,
+            images: images.collect::<hermes_runtime::Result<_>>()?,
             piped,
         })
     }

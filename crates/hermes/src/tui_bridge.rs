@@ -17,11 +17,11 @@ use tokio::time::timeout;
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome, code};
-use crate::host::Host;
 use crate::output::note;
 use crate::signals::Signals;
 use crate::style::Style;
 use bridge::Bridge;
+use hermes_runtime::{Conversation, Start};
 
 /// As much as a session may be ahead of the screen.
 const TOLD_WAITING_MAX: usize = 1_024;
@@ -38,14 +38,19 @@ pub fn fits(base: &Base, flags: &RunFlags) -> bool {
 }
 
 /// Talks until the person leaves.
-pub async fn run(base: &Base, host: &mut Host, question: Option<String>) -> Outcome<()> {
+pub async fn run(
+    base: &Base,
+    host: &mut Conversation,
+    start: Start,
+    question: Option<String>,
+) -> Outcome<()> {
     let settings = settings::of(base)?;
     let mut signals = Signals::listen()?;
     let (to_interface, told) = mpsc::channel(TOLD_WAITING_MAX);
     let (to_host, requests) = mpsc::channel(REQUESTS_WAITING_MAX);
     let mut bridge = Bridge::new(base, host, to_interface, requests)?.saying(question);
     let outcome = {
-        let mut serving = Box::pin(bridge.serve());
+        let mut serving = Box::pin(bridge.serve(start));
         let mut interface = Box::pin(hermes_tui::run(settings, told, to_host));
         tokio::select! {
             served = &mut serving => {

@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
-use hermes_agent::{Follower, Opened, Session, SessionStart};
+use hermes_agent::Follower;
 use hermes_core::{
-    Cost, Event, FollowFrom, Message, ModelName, Notice, Op, Origin, Part, Role, SessionId,
-    TurnEnd, Usage, UserMessage,
+    Cost, Event, Message, ModelName, Notice, Op, Origin, Part, Role, SessionId, TurnEnd, Usage,
+    UserMessage,
 };
-use tokio::task::JoinSet;
+use hermes_runtime::{Conversation, OpenedSession, Start};
 
 use crate::countdown::Countdown;
 use crate::failure::{Failure, Outcome, code};
 use crate::logging;
 use crate::render::Renderer;
 use crate::signals::Signals;
-use crate::wiring::Wired;
 
 const NEWS: &str = "News of a process in the background:\n";
 
@@ -40,19 +39,19 @@ pub struct Report {
 
 /// Opens a session, says one thing in it, and follows it until it rests. A turn that a crash cut short ends first.
 pub async fn run(
-    wired: &Wired,
-    start: SessionStart,
+    conversation: &Conversation,
+    start: Start,
     message: Option<UserMessage>,
     renderer: &mut Renderer,
 ) -> Outcome<Report> {
-    let opened = Session::open(wired.session_ports(), wired.settings.clone(), start).await?;
+    let opened = conversation.open(start).await?;
     if let Some(message) = message {
         opened.session.send(Op::Say(message)).await;
     }
-    let mut report = Report::new(opened.session.id().clone(), wired.ports.model.name());
-    follow(opened, renderer, &mut report).await?;
+    let mut report = Report::of(conversation, &opened);
+    follow(conversation, opened, renderer, &mut report).await?;
     if report.is_incomplete {
-        let loaded = wired.ports.store.load(&report.session).await?;
+        let loaded = conversation.archive().load(&report.session).await?;
         let mut said = loaded.messages.iter().rev();
         let answer = said.find(|message| message.role == Role::Assistant);
         report.text = answer.map(Message::text).unwrap_or_default();
@@ -61,26 +60,28 @@ pub async fn run(
 }
 
 /// Brings a turn that a crash cut short to its end without going on with it.
-pub async fn stop(wired: &Wired, start: SessionStart) -> Outcome<Report> {
-    let opened = Session::open(wired.session_ports(), wired.settings.clone(), start).await?;
+pub async fn stop(conversation: &Conversation, start: Start) -> Outcome<Report> {
+    let opened = conversation.open(start).await?;
     // It waits there before the turn goes on.
     opened.session.interrupt().await;
-    let mut report = Report::new(opened.session.id().clone(), wired.ports.model.name());
-    follow(opened, &mut Renderer::Quiet, &mut report).await?;
+    let mut report = Report::of(conversation, &opened);
+    follow(conversation, opened, &mut Renderer::Quiet, &mut report).await?;
     Ok(report)
 }
 
 /// Shows what happens until nothing does any more.
-async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) -> Outcome<()> {
-    let Opened {
+async fn follow(
+    conversation: &Conversation,
+    opened: OpenedSession,
+    renderer: &mut Renderer,
+    report: &mut Report,
+) -> Outcome<()> {
+    let OpenedSession {
         session,
-        task,
+        mut events,
         resumed,
     } = opened;
-    let mut events = session.follow(FollowFrom::Turn);
     drop(resumed);
-    let mut tasks = JoinSet::new();
-    tasks.spawn(task);
     let mut signals = Signals::listen()?;
     let mut countdown = Countdown::beside(renderer);
     let mut shown = renderer.begin(session.id());
@@ -120,7 +121,7 @@ async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) ->
             countdown.heed(event);
         }
     }
-    close(session, tasks).await?;
+    conversation.close(session).await?;
     shown
 }
 
@@ -129,20 +130,6 @@ async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) ->
 pub fn news(notice: String) -> UserMessage {
     let parts = vec![Part::text(NEWS), Part::text(notice)];
     UserMessage::of(parts).with_origin(Origin::Notice)
-}
-
-/// Closes a session's last handle and waits for its task.
-pub async fn close(session: Session, mut tasks: JoinSet<()>) -> Outcome<()> {
-    let id = session.id().clone();
-    drop(session);
-    match tasks.join_next().await {
-        Some(Err(error)) => Err(
-            Failure::new(format!("the session stopped unexpectedly: {error}")).hint(format!(
-                "this is a bug; everything said so far is saved: hermes -r {id}"
-            )),
-        ),
-        _ => Ok(()),
-    }
 }
 
 /// What remains after a second Ctrl-C: a moment for the end of the turn to be recorded, then out.
@@ -169,6 +156,11 @@ fn interrupted(session: &SessionId) -> Failure {
 }
 
 impl Report {
+    fn of(conversation: &Conversation, opened: &OpenedSession) -> Self {
+        let model = conversation.setup().ports.model.name();
+        Self::new(opened.session.id().clone(), model)
+    }
+
     pub fn new(session: SessionId, model: ModelName) -> Self {
         Self {
             session,

@@ -1,16 +1,15 @@
 //! `--worktree`: a session in a git worktree of its own, which is removed only when nothing in it could be lost.
 
-mod git;
-
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use hermes_core::Random;
 
+use hermes_runtime::git::Git;
+
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
-pub use git::Git;
 
 /// Where worktrees of a repository are kept, inside it.
 const FOLDER: &str = ".worktrees";
@@ -35,7 +34,7 @@ impl Worktree {
                     "`{}` is not in a git repository",
                     base.cwd.display()
                 ))
-                .at(failure.message)
+                .at(failure.to_string())
                 .hint("--worktree needs one; run `git init` first, or leave the flag out")
             })?;
         let repository = PathBuf::from(repository);
@@ -113,7 +112,7 @@ impl Worktree {
         if let Err(failure) = removed {
             note(&format!(
                 "the worktree `{path}` is kept: {}",
-                failure.message
+                failure.to_string()
             ));
         }
     }

@@ -17,7 +17,7 @@ pub const ATTEMPTS_MAX: u32 = 3;
 pub const RETRY_MAX: Duration = Duration::from_secs(300);
 
 /// The settings of one model, before anything is looked up.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelSettings {
     /// Which provider and model to ask.
     pub choice: ModelChoice,

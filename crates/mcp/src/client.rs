@@ -187,9 +187,18 @@ impl Mcp {
 
     /// Returns the tools of all servers as far as they are known, from an earlier run if need be.
     pub fn tools_now(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools_of(|_| true)
+    }
+
+    /// The same of some servers only, told by their names.
+    pub fn tools_of(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<Arc<dyn Tool>> {
         let mut taken = HashSet::new();
         let mut tools = Vec::new();
-        for server in &self.servers() {
+        let servers = self.servers();
+        for server in servers
+            .iter()
+            .filter(|server| is_wanted(&server.settings.name))
+        {
             let offer = server.view().offer.clone();
             if let Some(offer) = offer {
                 tools.extend(tools_of(server, &offer, &mut taken));

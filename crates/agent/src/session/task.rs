@@ -9,7 +9,7 @@ use hermes_core::{
 use tokio::sync::{Semaphore, mpsc};
 
 use super::equip::Equipped;
-use super::{AgentSettings, Ports};
+use super::{Activity, AgentSettings, Ports};
 use crate::approvals::OpenApprovals;
 use crate::calls::Kept;
 use crate::delegation::{Background, Report, SubagentContext};
@@ -41,6 +41,8 @@ pub(super) struct SessionTask {
     pub(super) permits: Arc<Semaphore>,
     pub(super) background: Background,
     pub(super) equipped: Equipped,
+    /// Told to whoever closes sessions that rest.
+    pub(super) activity: Activity,
     /// The store refused something: what is in memory may be ahead of it.
     pub(super) is_stale: bool,
 }
@@ -72,6 +74,7 @@ impl SessionTask {
             permits: Arc::new(Semaphore::new(settings.delegation.subagents_max)),
             background: Background::default(),
             equipped: Equipped::default(),
+            activity: Activity::default(),
             is_stale: false,
             ports,
             settings,
@@ -147,9 +150,15 @@ impl SessionTask {
                 Ok(op) => op,
                 Err(_) => {
                     self.tell(Event::Idle);
-                    tokio::select! {
-                        op = ops.recv() => op?,
-                        () = self.background.reported() => continue,
+                    self.activity.rest();
+                    let next = tokio::select! {
+                        op = ops.recv() => Some(op?),
+                        () = self.background.reported() => None,
+                    };
+                    self.activity.wake();
+                    match next {
+                        Some(op) => op,
+                        None => continue,
                     }
                 }
             };

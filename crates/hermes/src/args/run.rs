@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use hermes_core::{ConsentOption, LeavesOut, SessionOptions};
 
 /// Flags of everything that talks to a model.
 #[derive(Debug, Clone, Default, Args)]
@@ -77,10 +78,6 @@ pub struct RunFlags {
 
     #[command(flatten)]
     pub habits: HabitFlags,
-
-    /// How much models think before they answer; what `/reasoning` chose.
-    #[arg(skip)]
-    pub effort: Option<String>,
 }
 
 /// Flags of Hermes Agent that ask for what happens anyway: scripts and aliases that have them go on working.
@@ -147,7 +144,29 @@ impl RunFlags {
             json: self.json || earlier.json,
             plain: self.plain || earlier.plain,
             habits: earlier.habits,
-            effort: self.effort.or(earlier.effort),
+        }
+    }
+
+    /// What a conversation is asked to be.
+    pub fn options(&self) -> SessionOptions {
+        SessionOptions {
+            model: self.model.clone(),
+            provider: self.provider.clone(),
+            toolsets: self.toolsets.clone(),
+            skills: self.skills.clone(),
+            consent: if self.yolo {
+                ConsentOption::Allow
+            } else {
+                ConsentOption::AsSet
+            },
+            steps_max: self.max_turns,
+            checkpoints: self.checkpoints,
+            leaves_out: LeavesOut {
+                user_config: self.ignores_user_config(),
+                rules: self.ignores_rules(),
+                servers: self.safe_mode,
+            },
+            ..SessionOptions::default()
         }
     }
 

@@ -9,12 +9,17 @@ use hermes_core::skill::{self, SkillNames};
 use hermes_core::text::printable;
 use hermes_core::{Op, Part, UserMessage};
 
+use hermes_runtime::Result;
+
 use super::{Chat, Next};
-use crate::failure::Outcome;
-use crate::host::{Here, Then, WhenBusy};
+use crate::clipboard::Clipboard;
+use crate::copy;
+use crate::failure::Failure;
 use crate::image;
 use crate::output::{note, print};
 use crate::render::Renderer;
+use crate::shown;
+use hermes_runtime::commands::{Here, Then, WhenBusy};
 
 impl Chat<'_> {
     /// Does what a line asks for, and returns where it leads.
@@ -46,7 +51,13 @@ impl Chat<'_> {
                 return self.with_skills(words, &names, here).await;
             }
             ParsedLine::Command { command, arguments } => {
-                self.host.run(command, arguments, &here).await
+                match self.host.run(command, arguments, &here).await {
+                    Ok(done) => done,
+                    Err(error) => {
+                        note(&printable(&Failure::from(error).to_string()));
+                        return None;
+                    }
+                }
             }
             ParsedLine::Unknown { name, near } => {
                 unknown(name, &near);
@@ -57,8 +68,8 @@ impl Chat<'_> {
                 return None;
             }
         };
-        if let Some(told) = done.told {
-            note(&printable(&told));
+        if let Some(text) = shown::text(&done.shown) {
+            note(&printable(&text));
         }
         match done.then {
             Then::Nothing => None,
@@ -66,15 +77,18 @@ impl Chat<'_> {
             Then::Open(start) => Some(Next::Open(start)),
             Then::Leave => Some(Next::Leave),
             Then::Attach { image, words } => self.with_image(&image, &words, here.is_busy),
-            Then::Signal(sequence) => {
-                // It is for a terminal; one that cannot be written to is found out by the next answer.
-                if io::stdout().is_terminal() {
-                    let _ = print(&sequence);
+            Then::Paste { words } => {
+                let clipboard = Clipboard::of(self.host.runtime().base());
+                match clipboard.keep_image().await {
+                    Ok(image) => self.with_image(&image, &words, here.is_busy),
+                    Err(failure) => {
+                        note(&printable(&failure.to_string()));
+                        None
+                    }
                 }
-                None
             }
-            Then::ShowDiff(diff) => {
-                note(&printable(&diff));
+            Then::Copy { text } => {
+                self.copy(&text);
                 None
             }
             Then::Titled(_) => None,
@@ -91,15 +105,28 @@ impl Chat<'_> {
         }
     }
 
+    fn copy(&self, text: &str) {
+        match copy::copy(text, &self.host.runtime().base().environment) {
+            Ok(copied) => {
+                note(&printable(&copied.told));
+                // It is for a terminal; one that cannot be written to is found out by the next answer.
+                if io::stdout().is_terminal() {
+                    let _ = print(&copied.sequence);
+                }
+            }
+            Err(failure) => note(&printable(&failure.to_string())),
+        }
+    }
+
     /// Words with skills behind them, if all of those can be read.
     async fn with_skills(&self, words: &str, names: &[&str], here: Here) -> Option<Next> {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let told = self.host.skills(names, here.session).await;
-        let told: Outcome<Vec<String>> = told.and_then(|told| told.into_iter().collect());
+        let told = told.and_then(|told| told.into_iter().collect::<Result<Vec<String>>>());
         let skills = match told {
             Ok(skills) => skills,
-            Err(failure) => {
-                note(&printable(&failure.to_string()));
+            Err(error) => {
+                note(&printable(&Failure::from(error).to_string()));
                 return None;
             }
         };
@@ -114,8 +141,8 @@ impl Chat<'_> {
     fn with_image(&self, path: &Path, words: &str, is_busy: bool) -> Option<Next> {
         let image = match image::read(path) {
             Ok(image) => image,
-            Err(failure) => {
-                note(&printable(&failure.to_string()));
+            Err(error) => {
+                note(&printable(&Failure::from(error).to_string()));
                 return None;
             }
         };

@@ -10,14 +10,14 @@ use hermes_core::{
 };
 use serde_json::json;
 
-use super::layout::{Table, age, print_json};
+use super::layout::{OnTerminal as _, Table, age, print_json};
 use super::sessions::open_archive;
 use crate::args::{ApprovalsArgs, ApprovalsCommand, JsonFlag};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
 use crate::style::Style;
-use crate::wiring::{SystemClock, open_store};
+use hermes_runtime::{SystemClock, open_store};
 
 /// Enough of a command to recognise it in a list; `show` has all of it.
 const WHAT_CHARS_MAX: usize = 60;

@@ -12,13 +12,13 @@ use hermes_config::{AuthFile, StoredKey, used_keys, used_logins};
 use hermes_core::{Clock as _, Secret};
 
 use super::layout::one_line;
-use super::model::known;
 use crate::args::{AuthAddArgs, AuthArgs, AuthCommand, AuthKind, LoginArgs, LoginPlace};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
-use crate::model_settings::model_settings;
 use crate::output::println;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
+use hermes_runtime::models::choice::known;
+use hermes_runtime::models::settings::model_settings;
 
 pub(super) use login::{OpenBrowser, log_in};
 pub(super) use standing::Standing;

@@ -9,7 +9,7 @@ use hermes_llm::{MOA, Route, providers};
 use crate::base::Base;
 use crate::failure::Outcome;
 use crate::mixture;
-use crate::model_settings::model_settings;
+use hermes_runtime::models::settings::model_settings;
 
 pub(crate) struct ChosenModel {
     pub(crate) route: Route,

@@ -35,7 +35,7 @@ pub(crate) fn run(profile: Option<&str>, flags: &RunFlags, args: ConfigArgs) -> 
         ConfigCommand::Edit => edit::run(&home, &process),
         ConfigCommand::Check => check::run(&home, &process),
         ConfigCommand::Migrate => migrate::run(&home, &process),
-        command => with_settings(&Base::load(profile, flags)?, command),
+        command => with_settings(&Base::load(profile, &flags.options())?, command),
     }
 }
 

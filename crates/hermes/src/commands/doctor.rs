@@ -48,12 +48,7 @@ pub(crate) async fn run(profile: Option<&str>, flags: &RunFlags, args: &DoctorAr
     checks.push(terminal::check(&environment));
     if let Some(settings) = settings {
         let cwd = std::env::current_dir().unwrap_or_else(|_| home.directory().to_path_buf());
-        let base = Base {
-            environment: environment.clone(),
-            home,
-            settings,
-            cwd,
-        };
+        let base = Base::of(environment.clone(), home, settings, cwd);
         checks.extend(commands::checks(&base, args.offline).await);
         checks.push(checkpoints::check(&base).await);
         // A setting that cannot be read was told by `commands`.

@@ -7,7 +7,7 @@ mod summary;
 use std::io;
 use std::path::Path;
 
-use hermes_core::{Archive as _, Clock as _, Timestamp};
+use hermes_core::{Archive as _, Clock as _, Insights, Timestamp};
 use hermes_store::SqliteStore;
 use serde_json::json;
 
@@ -18,8 +18,8 @@ use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::println;
 use crate::style::Style;
-use crate::wiring::SystemClock;
 use chart::Canvas;
+use hermes_runtime::SystemClock;
 use summary::Summary;
 
 const NOTHING_YET: &str = "nothing was asked in this time; `hermes` starts a conversation";
@@ -39,8 +39,8 @@ pub(crate) async fn run(base: &Base, args: InsightsArgs) -> Outcome<()> {
 }
 
 /// The same, for a conversation that asks.
-pub(crate) async fn told(store: &SqliteStore, days: u32) -> Outcome<String> {
-    Ok(text(&gather(store, days).await?, Style::PLAIN))
+pub(crate) fn told(days: u32, insights: Insights, style: Style) -> String {
+    text(&Summary { days, insights }, style)
 }
 
 async fn gather(store: &SqliteStore, days: u32) -> Outcome<Summary> {

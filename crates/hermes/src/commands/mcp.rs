@@ -17,7 +17,7 @@ use hermes_mcp::{ServerSettings, ServerStatus, TransportSettings};
 use serde_json::json;
 
 use super::already_told;
-use super::layout::{Table, one_line, print_json};
+use super::layout::{OnTerminal as _, Table, one_line, print_json};
 use crate::args::{JsonFlag, McpArgs, McpCommand, WaitFlag};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};

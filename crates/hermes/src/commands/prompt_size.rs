@@ -7,13 +7,15 @@ use hermes_core::{Clock as _, ModelName, ToolSpec};
 use serde_json::{Value, json};
 
 use super::chosen_model::ChosenModel;
-use super::layout::{Table, print_json};
+use super::layout::{OnTerminal as _, Table, print_json};
 use crate::args::{PromptSizeArgs, RunFlags};
 use crate::base::Base;
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
-use crate::wiring::{SystemClock, built_in_tools, prompt_inputs};
+use hermes_runtime::SystemClock;
+use hermes_runtime::setup::prompt_inputs;
+use hermes_runtime::toolkit::built_in_tools;
 
 /// What prompt and default tools may take: they are paid for with every request.
 const BUDGET_BYTES: usize = 20 * 1024;
@@ -21,8 +23,8 @@ const BUDGET_BYTES: usize = 20 * 1024;
 const BYTES_PER_TOKEN: usize = 4;
 
 pub(crate) fn run(base: &Base, flags: &RunFlags, args: &PromptSizeArgs) -> Outcome<()> {
-    let inputs = prompt_inputs(base, flags, Vec::new(), &base.cwd);
-    let tools: Vec<ToolSpec> = built_in_tools(base, flags)?
+    let inputs = prompt_inputs(base, &flags.options(), Vec::new(), &base.cwd);
+    let tools: Vec<ToolSpec> = built_in_tools(base, &flags.options())?
         .iter()
         .map(|tool| tool.spec().clone())
         .collect();

@@ -9,27 +9,29 @@ mod search;
 mod transcript;
 
 use std::io;
+use std::sync::Arc;
 
 use hermes_core::{
-    Archive as _, SessionId, SessionRecord, Store as _, StoreError, StoreStats, TranscriptLine,
+    Archive as _, SearchHit, SessionId, SessionRecord, Store as _, StoreError, StoreStats,
+    TranscriptLine,
 };
 use hermes_store::SqliteStore;
 use serde_json::json;
 
 use super::confirm::{Enter, confirm, is_anybody_there};
-use super::layout::{Table, count, one_line, print_json, size, tokens_in, tokens_out};
+use super::layout::{
+    OnTerminal as _, Table, count, one_line, print_json, size, tokens_in, tokens_out,
+};
 use crate::args::{JsonFlag, RunFlags, SessionsArgs, SessionsCommand};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::println;
 use crate::style::Style;
-use crate::wiring::open_store;
-
-pub(crate) use list::HIDDEN_SOURCE;
+use hermes_runtime::open_store;
 
 const NONE_YET: &str = "no sessions yet; `hermes` starts one";
 
-pub(crate) async fn run(base: &Base, flags: &RunFlags, args: SessionsArgs) -> Outcome<()> {
+pub(crate) async fn run(base: &Arc<Base>, flags: &RunFlags, args: SessionsArgs) -> Outcome<()> {
     let by_default = SessionsCommand::List {
         source: None,
         workspace: None,
@@ -66,13 +68,14 @@ pub(crate) async fn run(base: &Base, flags: &RunFlags, args: SessionsArgs) -> Ou
     }
 }
 
-/// What a conversation is told about others: the newest, or those where some words were said.
-pub(crate) async fn told(store: &SqliteStore, words: &str) -> Outcome<String> {
-    const LISTED: usize = 10;
-    match words {
-        "" => list::newest(store, LISTED).await,
-        words => search::found(store, words, LISTED).await,
-    }
+/// Sessions as plain text, for a conversation that asks about others.
+pub(crate) fn listed(records: &[SessionRecord]) -> String {
+    list::text(records)
+}
+
+/// Where something was said, for the same.
+pub(crate) fn found(words: &str, hits: &[SearchHit]) -> String {
+    search::text(words, hits)
 }
 
 /// A conversation as plain text.

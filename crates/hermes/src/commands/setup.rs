@@ -18,7 +18,7 @@ use crate::base::Base;
 use crate::demo;
 use crate::failure::{Failure, Outcome, code};
 use crate::output::note;
-use crate::toolsets::TERMINAL;
+use hermes_runtime::tools::toolsets::TERMINAL;
 
 /// What a first start leads to.
 pub(crate) enum Ready {

@@ -5,15 +5,16 @@ use hermes_store::SqliteStore;
 use serde_json::{Value, json};
 
 use super::chosen_model::ChosenModel;
-use super::layout::{Table, count, print_json, size};
-use crate::args::{JsonFlag, RunFlags};
+use super::layout::{OnTerminal as _, Table, count, print_json, size};
+use crate::args::JsonFlag;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::former_home;
 use crate::output::note;
 use crate::style::Style;
 use crate::terminals::{FenceState, fence_state};
-use crate::wiring::built_in_tools;
+use hermes_core::SessionOptions;
+use hermes_runtime::toolkit::built_in_tools;
 
 pub(crate) async fn run(base: &Base, args: &JsonFlag) -> Outcome<()> {
     let status = Status::gather(base).await;
@@ -38,9 +39,11 @@ impl Status {
         };
         Self {
             model: ChosenModel::of(base),
-            tools: built_in_tools(base, &RunFlags::default()).map(names),
+            tools: built_in_tools(base, &SessionOptions::default())
+                .map(names)
+                .map_err(Failure::from),
             store: stats(base).await,
-            fence: fence_state(base),
+            fence: fence_state(base).map_err(Failure::from),
         }
     }
 

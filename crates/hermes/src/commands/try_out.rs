@@ -10,14 +10,13 @@ use hermes_core::{
 use hermes_llm::discover::{DiscoverError, list_models};
 use hermes_llm::settings::{ModelChoice, ModelSettings};
 use hermes_llm::{Client, resolve};
+use hermes_runtime::models::choice::ANY_MODEL;
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
-use crate::model_settings::model_settings;
-use crate::{stated_windows, wiring};
-
-/// Stands for the model while only its provider matters.
-pub(super) const ANY_MODEL: &str = "any";
+use crate::stated_windows;
+use hermes_runtime::models::logins;
+use hermes_runtime::models::settings::model_settings;
 
 /// Who is to be asked.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +32,7 @@ pub(super) struct Candidate {
 /// Returns how long the first word took.
 pub(super) async fn try_out(base: &Base, candidate: &Candidate) -> Outcome<Duration> {
     let resolved = resolve(&settings_of(base, candidate)?, &|name| base.variable(name))?;
-    let client = Client::new(resolved).with_logins(wiring::logins(base));
+    let client = Client::new(resolved).with_logins(logins(base));
     let started = Instant::now();
     match first_word(&client).await {
         Ok(()) => Ok(started.elapsed()),

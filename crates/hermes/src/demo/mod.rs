@@ -34,7 +34,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
 use crate::render::{Live, Renderer};
 use crate::style::Style;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
 use records::Records;
 use script::{
     CRASHED, DELEGATED, DemoModel, FIRST, INTERRUPTED, LEFT_RUNNING, PATCHED, RECORDS, SCRIPTED,

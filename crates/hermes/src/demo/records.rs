@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
 
 /// How long the server may take to start.
 const START_MAX: Duration = Duration::from_secs(20);

@@ -9,7 +9,7 @@ use hermes_tui::Around;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::wiring::Wired;
+use hermes_runtime::Setup;
 
 /// How old a status row may be. Looking at a background process may start a shell on another machine.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
@@ -34,7 +34,7 @@ impl Watch {
     }
 
     /// Waits until something is not as it was last told. Dropping the future loses nothing.
-    pub(super) async fn changed(&mut self, wired: &Wired, session: &SessionId) -> Around {
+    pub(super) async fn changed(&mut self, setup: &Setup, session: &SessionId) -> Around {
         loop {
             tokio::select! {
                 Some(counted) = self.counting.join_next() => {
@@ -42,15 +42,15 @@ impl Watch {
                 }
                 _ = self.tick.tick() => {
                     if self.counting.is_empty() {
-                        let count = count(Arc::clone(&wired.processes), session.clone());
+                        let count = count(Arc::clone(setup.processes()), session.clone());
                         self.counting.spawn(count);
                     }
                 }
             }
             let now = Around {
                 processes: self.processes,
-                fence: wired.fence,
-                ..health(&wired.servers.status())
+                fence: setup.fence(),
+                ..health(&setup.servers().status())
             };
             if std::mem::replace(&mut self.told, now) != now {
                 return now;

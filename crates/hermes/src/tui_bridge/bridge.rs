@@ -4,13 +4,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hermes_agent::{Opened, Resumed, Session, SessionStart};
+use hermes_agent::{Resumed, Session};
 use hermes_core::command::{Command, List, Verb};
 use hermes_core::history::last_exchanges;
 use hermes_core::skill::{self, SkillNames};
-use hermes_core::{
-    Archive as _, Event, FollowFrom, Followed, Notice, Op, Part, SessionId, wording,
-};
+use hermes_core::{Archive as _, Event, Followed, Notice, Op, Part, SessionId, wording};
+use hermes_runtime::commands::{Heard, Here, Shown, Then};
+use hermes_runtime::models::known::OfferedModel;
+use hermes_runtime::{Conversation, OpenedSession, Start};
 use hermes_store::SqliteStore;
 use hermes_tui::{FromHost, ToHost};
 use tokio::sync::mpsc;
@@ -20,21 +21,23 @@ use super::around::Watch;
 use super::earlier::{self, Which};
 use super::{lists, settings};
 use crate::base::Base;
-use crate::chat::gone;
+use crate::chat::{follow_settings, gone};
 use crate::clipboard::Clipboard;
+use crate::commands::sessions;
+use crate::copy;
 use crate::editor;
-use crate::failure::Outcome;
-use crate::host::{Heard, Here, Host, Then};
+use crate::failure::{Failure, Outcome};
+
 use crate::image;
-use crate::known_models::OfferedModel;
 use crate::logging;
 use crate::pager;
-use crate::turn::{close, news};
+use crate::shown;
+use crate::turn::news;
 
 /// Where requests are taken in and news are given out.
 pub(super) struct Bridge<'a> {
     base: &'a Base,
-    host: &'a mut Host,
+    host: &'a mut Conversation,
     /// How many exchanges of a conversation that goes on are shown again.
     past_exchanges: usize,
     to_interface: mpsc::Sender<FromHost>,
@@ -63,7 +66,7 @@ pub(super) struct Bridge<'a> {
 
 /// Where a conversation goes from here.
 enum Next {
-    Open(SessionStart),
+    Open(Start),
     Leave,
 }
 
@@ -78,7 +81,7 @@ struct Talk {
 impl<'a> Bridge<'a> {
     pub(super) fn new(
         base: &'a Base,
-        host: &'a mut Host,
+        host: &'a mut Conversation,
         to_interface: mpsc::Sender<FromHost>,
         requests: mpsc::Receiver<ToHost>,
     ) -> Outcome<Self> {
@@ -112,13 +115,12 @@ impl<'a> Bridge<'a> {
     }
 
     /// Opens one session after the other until the person leaves.
-    pub(super) async fn serve(&mut self) -> Outcome<()> {
-        let start = self.host.prepared().start();
-        if let SessionStart::Resume(session) = &start {
+    pub(super) async fn serve(&mut self, start: Start) -> Outcome<()> {
+        if let Start::Resume(session) = &start {
             self.foreshow(session).await;
         }
         let mut opened = self.host.open(start).await?;
-        for warning in self.host.prepared().wired.warnings.clone() {
+        for warning in self.host.setup().warnings.clone() {
             self.tell(FromHost::Warned(format!("warning: {warning}")))
                 .await;
         }
@@ -136,19 +138,18 @@ impl<'a> Bridge<'a> {
             opened = match self.host.open(start).await {
                 Ok(opened) => opened,
                 Err(failure) => {
-                    self.tell(FromHost::Warned(failure.to_string())).await;
-                    self.host.open(SessionStart::Resume(session)).await?
+                    let failure = Failure::from(failure).to_string();
+                    self.tell(FromHost::Warned(failure)).await;
+                    self.host.open(Start::Resume(session)).await?
                 }
             };
         }
     }
 
     /// Talks in one session until the person wants another one or none.
-    async fn one_session(&mut self, opened: Opened) -> Outcome<Next> {
+    async fn one_session(&mut self, opened: OpenedSession) -> Outcome<Next> {
         self.looking.spawn(self.host.skill_names());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(opened.task);
-        let mut events = opened.session.follow(FollowFrom::Turn);
+        let mut events = opened.events;
         let mut talk = Talk {
             session: opened.session,
             is_busy: true,
@@ -161,7 +162,7 @@ impl<'a> Bridge<'a> {
             {
                 break next;
             }
-            let wired = &self.host.prepared().wired;
+            let setup = self.host.setup();
             let session = talk.session.id();
             tokio::select! {
                 followed = events.next() => match followed {
@@ -193,14 +194,14 @@ impl<'a> Bridge<'a> {
                     self.offered = offered;
                     self.tell_names(List::Models, &talk).await;
                 }
-                around = watch.changed(wired, session) => self.tell(FromHost::Around(around)).await,
-                notice = wired.processes.notice(session), if !talk.is_busy => {
-                    let notice = wired.ports.safety.hide_keys(notice);
+                around = watch.changed(setup, session) => self.tell(FromHost::Around(around)).await,
+                notice = setup.processes().notice(session), if !talk.is_busy => {
+                    let notice = setup.ports.safety.hide_keys(notice);
                     send(&mut talk, Op::Say(news(notice))).await;
                 }
             }
         };
-        close(talk.session, tasks).await?;
+        self.host.close(talk.session).await?;
         Ok(next)
     }
 
@@ -219,7 +220,7 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    async fn introduce(&mut self, opened: &mut Opened) {
+    async fn introduce(&mut self, opened: &mut OpenedSession) {
         let mut introduction = self.introduction(opened.session.id());
         if let Some(Resumed {
             record, messages, ..
@@ -238,14 +239,14 @@ impl<'a> Bridge<'a> {
 
     /// A conversation in which nothing was said yet.
     fn introduction(&self, session: &SessionId) -> hermes_tui::Opened {
-        let wired = &self.host.prepared().wired;
-        let model = &wired.ports.model;
+        let setup = self.host.setup();
+        let model = &setup.ports.model;
         hermes_tui::Opened {
             id: session.clone(),
             title: None,
             model: model.name().to_string(),
             context_window: model.context_window(),
-            cwd: wired.settings.cwd.clone(),
+            cwd: setup.settings.cwd.clone(),
             past: Vec::new(),
             earlier: 0,
             is_unasked: self.host.is_unasked(),
@@ -321,7 +322,7 @@ impl<'a> Bridge<'a> {
 
     async fn pass(&mut self, op: Op, talk: &mut Talk) {
         if matches!(op, Op::Say(_))
-            && let Some(told) = self.host.follow_settings().await
+            && let Some(told) = follow_settings(self.host).await
         {
             self.tell(FromHost::Told(told)).await;
         }
@@ -331,9 +332,13 @@ impl<'a> Bridge<'a> {
 
     /// Opens the whole conversation in the person's pager; the terminal is theirs meanwhile.
     async fn page(&mut self, session: &SessionId) {
-        let text = match self.host.whole(session).await {
-            Ok(text) => text,
-            Err(failure) => return self.tell(FromHost::Paged(Err(failure.to_string()))).await,
+        let text = match self.host.transcript(session).await {
+            Ok(Shown::Transcript { record, lines }) => sessions::whole(&record, &lines),
+            Ok(other) => shown::text(&[other]).unwrap_or_default(),
+            Err(error) => {
+                let failure = Failure::from(error).to_string();
+                return self.tell(FromHost::Paged(Err(failure))).await;
+            }
         };
         let environment = self.base.environment.clone();
         let folder = self.base.home.directory().to_owned();
@@ -349,7 +354,10 @@ impl<'a> Bridge<'a> {
             match (image, &mut op) {
                 (Ok(part), Op::Say(message) | Op::Steer(message)) => message.parts.push(part),
                 (Ok(_), _) => {}
-                (Err(failure), _) => self.tell(FromHost::Warned(failure.to_string())).await,
+                (Err(error), _) => {
+                    let failure = Failure::from(error).to_string();
+                    self.tell(FromHost::Warned(failure)).await;
+                }
             }
         }
         op
@@ -362,14 +370,16 @@ impl<'a> Bridge<'a> {
         };
         let told = match self.host.skills(names, session.clone()).await {
             Ok(told) => told,
-            Err(failure) => vec![Err(failure)],
+            Err(error) => vec![Err(error)],
         };
         for skill in told {
             let text = match skill {
                 Ok(text) => text,
-                Err(failure) => {
-                    self.tell(FromHost::Warned(failure.to_string())).await;
-                    format!("(it is not here: {})", failure.message)
+                Err(error) => {
+                    let text = format!("(it is not here: {error})");
+                    let failure = Failure::from(error).to_string();
+                    self.tell(FromHost::Warned(failure)).await;
+                    text
                 }
             };
             message.parts.push(Part::text(skill::behind_words(&text)));
@@ -403,10 +413,14 @@ impl<'a> Bridge<'a> {
         if command.verb == Verb::Skills {
             self.looking.spawn(self.host.skill_names());
         }
-        let done = self.host.run(command, arguments, &here).await;
-        if let Some(told) = done.told {
-            self.tell(FromHost::Told(told)).await;
-        }
+        let done = match self.host.run(command, arguments, &here).await {
+            Ok(done) => done,
+            Err(error) => {
+                let failure = Failure::from(error).to_string();
+                return self.tell(FromHost::Told(failure)).await;
+            }
+        };
+        self.show(done.shown).await;
         match done.then {
             Then::Nothing => {}
             Then::Send(op) => send(talk, op).await,
@@ -419,8 +433,20 @@ impl<'a> Bridge<'a> {
                 self.tell(FromHost::Image(Ok(image))).await;
             }
             Then::Titled(title) => self.tell(FromHost::Titled(title)).await,
-            Then::ShowDiff(diff) => self.tell(FromHost::Diff(diff)).await,
-            Then::Signal(sequence) => self.tell(FromHost::Signal(sequence)).await,
+            Then::Paste { words } => {
+                if !words.is_empty() {
+                    self.tell(FromHost::Fill(format!("{words} "))).await;
+                }
+                let clipboard = Clipboard::of(self.base);
+                self.pasting.spawn(clipboard.keep_image());
+            }
+            Then::Copy { text } => match copy::copy(&text, &self.base.environment) {
+                Ok(copied) => {
+                    self.tell(FromHost::Told(copied.told)).await;
+                    self.tell(FromHost::Signal(copied.sequence)).await;
+                }
+                Err(failure) => self.tell(FromHost::Told(failure.to_string())).await,
+            },
             Then::ShowReasoning(is_shown) => {
                 let reasoning = settings::reasoning(self.base, is_shown).unwrap_or_default();
                 self.tell(FromHost::Reasoning(reasoning)).await;
@@ -432,14 +458,23 @@ impl<'a> Bridge<'a> {
         }
     }
 
+    async fn show(&self, shown: Vec<Shown>) {
+        if let [Shown::Diff(diff)] = shown.as_slice() {
+            return self.tell(FromHost::Diff(diff.clone())).await;
+        }
+        if let Some(text) = shown::text(&shown) {
+            self.tell(FromHost::Told(text)).await;
+        }
+    }
+
     async fn offer_sessions(&self, command: &'static Command, which: Which) {
-        let folder = &self.host.prepared().wired.settings.cwd;
+        let folder = &self.host.setup().settings.cwd;
         let offer = earlier::offer(&**self.archive(), command, folder, which).await;
         self.tell(offer).await;
     }
 
     fn archive(&self) -> &Arc<SqliteStore> {
-        &self.host.prepared().wired.archive
+        self.host.runtime().store()
     }
 
     /// Opens the person's editor; the terminal is theirs meanwhile, and the session works on.

@@ -11,10 +11,10 @@ use hermes_core::{
 use hermes_tui::{Choice, Depth, FromHost, Item};
 
 use crate::commands::layout::{age, count};
-use crate::commands::sessions::HIDDEN_SOURCE;
-use crate::host::rewind;
 use crate::oneshot::ONE_SHOT_SOURCE;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
+use hermes_runtime::commands::HIDDEN_SOURCE;
+use hermes_runtime::commands::rewind;
 
 /// Sessions to choose from: nobody scrolls further, and words find the others.
 const SHOWN_MAX: usize = 200;

@@ -6,28 +6,28 @@ use hermes_mcp::ServerStatus;
 use hermes_tui::Item;
 
 use super::earlier;
-use crate::commands::tools::switchable;
-use crate::host::Host;
-use crate::known_models::OfferedModel;
-use crate::personality::Personalities;
+use hermes_runtime::Conversation;
+use hermes_runtime::models::known::OfferedModel;
+use hermes_runtime::personality::Personalities;
+use hermes_runtime::tools::switch::switchable;
 
 /// Sessions whose models are looked at: what somebody used lately is in them.
 const RECENT_SESSIONS: usize = 100;
 
 /// The names of a list as they can be told at once; none when they cannot be read, and the command itself tells why.
 pub(super) async fn names(
-    host: &Host,
+    host: &Conversation,
     list: List,
     here: &SessionId,
     offered: &[OfferedModel],
 ) -> Vec<Item> {
-    let wired = &host.prepared().wired;
+    let runtime = host.runtime();
     match list {
         List::Models => models(host, offered).await,
-        List::Sessions => earlier::suggested(&*wired.archive, here).await,
+        List::Sessions => earlier::suggested(&**runtime.store(), here).await,
         List::Personalities => personalities(host),
         List::Toolsets => toolsets(host),
-        List::Servers => servers(&wired.servers.status()),
+        List::Servers => servers(&runtime.servers().status()),
         List::Skills => {
             let skills = host.skill_names().await;
             skills.iter().map(|(name, text)| item(name, text)).collect()
@@ -35,26 +35,30 @@ pub(super) async fn names(
     }
 }
 
-async fn models(host: &Host, offered: &[OfferedModel]) -> Vec<Item> {
+async fn models(host: &Conversation, offered: &[OfferedModel]) -> Vec<Item> {
     let Ok(askable) = host.askable() else {
         return Vec::new();
     };
-    let current = host.prepared().wired.ports.model.name();
-    askable.items(&current, used(host).await, offered)
+    let current = host.setup().ports.model.name();
+    let known = askable.items(&current, used(host).await, offered);
+    let known = known.into_iter();
+    known
+        .map(|one| item(&one.name.to_string(), &one.details.join(" · ")))
+        .collect()
 }
 
 /// The models of the latest sessions, the latest first.
-async fn used(host: &Host) -> Vec<ModelName> {
+async fn used(host: &Conversation) -> Vec<ModelName> {
     let filter = SessionFilter {
         limit: RECENT_SESSIONS,
         ..SessionFilter::default()
     };
-    let sessions = host.prepared().wired.archive.list(filter).await;
+    let sessions = host.runtime().store().list(filter).await;
     let sessions = sessions.unwrap_or_default().into_iter();
     sessions.map(|record| record.model).collect()
 }
 
-fn personalities(host: &Host) -> Vec<Item> {
+fn personalities(host: &Conversation) -> Vec<Item> {
     let Ok(base) = host.settings_now() else {
         return Vec::new();
     };
@@ -64,7 +68,7 @@ fn personalities(host: &Host) -> Vec<Item> {
         .collect()
 }
 
-fn toolsets(host: &Host) -> Vec<Item> {
+fn toolsets(host: &Conversation) -> Vec<Item> {
     let toolsets = host.settings_now().and_then(|base| switchable(&base));
     let toolsets = toolsets.unwrap_or_default().into_iter();
     let state = |is_on| if is_on { "on" } else { "off" };

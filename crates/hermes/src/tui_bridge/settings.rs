@@ -5,9 +5,9 @@ use hermes_tui::{BusyInput, EditMode, Narrowing, Settings, ShowReasoning};
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
-use crate::host::WhenBusy;
 use crate::quick;
 use crate::style::Style;
+use hermes_runtime::commands::WhenBusy;
 
 /// How the interface looks and listens here.
 pub(super) fn of(base: &Base) -> Outcome<Settings> {

@@ -13,12 +13,12 @@ use crate::args::{AuthAddArgs, AuthKind};
 use crate::base::Base;
 use crate::commands::interview::{Interview, options};
 use crate::commands::layout::{count, one_line};
-use crate::commands::model::known;
 use crate::commands::try_out::{Candidate, try_out};
 use crate::failure::{Failure, Outcome};
-use crate::model_settings::model_settings;
 use crate::output::{note, println};
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
+use hermes_runtime::models::choice::known;
+use hermes_runtime::models::settings::model_settings;
 
 /// Longer than any key; some are whole signed tokens.
 const KEY_BYTES_MAX: u64 = 16 * 1024;

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::{Standing, masked, provider_of};
 use crate::base::Base;
 use crate::commands::chosen_model::key_variables;
-use crate::commands::layout::{Table, one_line, print_json};
+use crate::commands::layout::{OnTerminal as _, Table, one_line, print_json};
 use crate::failure::Outcome;
-use crate::model_settings::model_settings;
 use crate::output::println;
 use crate::style::Style;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
+use hermes_runtime::models::settings::model_settings;
 
 /// One key.
 struct Row {

@@ -12,10 +12,10 @@ use crate::commands::browser::open_browser;
 use crate::commands::chosen_model::key_variables;
 use crate::commands::interview::{Choice, Interview};
 use crate::failure::{Failure, Outcome, code};
-use crate::model_settings::model_settings;
 use crate::output::{note, println};
 use crate::signals::Signals;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
+use hermes_runtime::models::settings::model_settings;
 
 /// Whether the address is opened or only shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

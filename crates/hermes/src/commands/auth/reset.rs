@@ -8,7 +8,7 @@ use crate::base::Base;
 use crate::commands::layout::count;
 use crate::failure::{Failure, Outcome};
 use crate::output::println;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
 
 pub(super) fn run(base: &Base, provider: &str) -> Outcome<()> {
     let provider = provider_of(base, provider)?;

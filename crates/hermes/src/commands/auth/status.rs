@@ -14,12 +14,12 @@ use super::standing::Standing;
 use crate::base::Base;
 use crate::commands::already_told;
 use crate::commands::chosen_model::key_variables;
-use crate::commands::layout::{Table, count, one_line, print_json};
+use crate::commands::layout::{OnTerminal as _, Table, count, one_line, print_json};
 use crate::failure::Outcome;
-use crate::model_settings::model_settings;
 use crate::output::println;
 use crate::style::Style;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
+use hermes_runtime::models::settings::model_settings;
 
 /// One way in at a provider.
 struct Way {

@@ -26,7 +26,7 @@ pub(super) fn run(
     flags: &RunFlags,
     mut interview: Interview,
 ) -> Outcome<()> {
-    let base = Base::load(profile, flags)?;
+    let base = Base::load(profile, &flags.options())?;
     let mut browser = Browser {
         base,
         defaults: Settings::defaults(),
@@ -175,7 +175,7 @@ impl Browser<'_> {
         }
         self.interview
             .good(&format!("saved in {}", changed.file.display()));
-        self.base = self.base.with_flags(self.flags)?;
+        self.base = self.base.with_options(&self.flags.options())?;
         Ok(())
     }
 }

@@ -35,7 +35,7 @@ pub(super) async fn checks(base: &Base, offline: bool) -> Vec<Check> {
                 NAME,
                 format!("run over {backend}; not tried, as asked"),
             )],
-            Err(failure) => vec![broken(base, NAME, failure)],
+            Err(failure) => vec![broken(base, NAME, failure.into())],
         };
     }
     // Shells keep what they are left with in the home, which is not ours to make.
@@ -95,7 +95,7 @@ async fn python(base: &Base, backend: &str) -> Check {
                            `hermes tools disable code_execution`";
     let terminals = match Terminals::to_try(base) {
         Ok(terminals) => terminals,
-        Err(failure) => return broken(base, NAME, failure),
+        Err(failure) => return broken(base, NAME, failure.into()),
     };
     let asked = ask(
         base,

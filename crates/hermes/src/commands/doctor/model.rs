@@ -14,9 +14,10 @@ use crate::base::Base;
 use crate::commands::auth::Standing;
 use crate::commands::chosen_model::{ChosenModel, KeySource};
 use crate::commands::layout::one_line;
-use crate::model_settings::model_settings;
 use crate::stated_windows;
-use crate::wiring::{SystemClock, with_token};
+use hermes_runtime::SystemClock;
+use hermes_runtime::models::settings::model_settings;
+use hermes_runtime::models::with_token;
 
 /// A provider that needs longer to list its models is no fun to talk to.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@ use hermes_config::Environment;
 use hermes_core::{Clock as _, Timestamp};
 
 use super::Check;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
 
 /// This program is not older.
 const YEAR_MIN: i64 = 2026;

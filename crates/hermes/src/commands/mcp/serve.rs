@@ -12,7 +12,7 @@ use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
 use crate::signals::Signals;
-use crate::wiring::{SystemClock, open_store};
+use hermes_runtime::{SystemClock, open_store};
 
 const TOKEN_VARIABLE: &str = "HERMES_MCP_SERVE_TOKEN";
 

@@ -14,13 +14,13 @@ use tokio::time::timeout;
 use super::{NONE_YET, already_told, known};
 use crate::args::JsonFlag;
 use crate::base::Base;
-use crate::commands::layout::{Table, one_line, print_json};
+use crate::commands::layout::{OnTerminal as _, Table, one_line, print_json};
 use crate::failure::Outcome;
 use crate::mcp::{invalid_sections, ports};
 use crate::output::{note, print, println};
 use crate::signals::Signals;
 use crate::style::Style;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
 
 /// On a terminal, ages and waits are shown anew this often.
 const REDRAW_INTERVAL: Duration = Duration::from_secs(1);

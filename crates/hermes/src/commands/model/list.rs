@@ -1,29 +1,22 @@
 //! `hermes model list`: the providers, which of them can be asked, and the models of one.
 
 use std::io;
-use std::time::Duration;
 
-use hermes_llm::discover::{LocalServer, Offered, list_models, local_servers};
+use hermes_llm::discover::{LocalServer, Offered, local_servers};
 use hermes_llm::providers::CUSTOM;
-use hermes_llm::settings::{ModelChoice, ModelSettings, Route};
+use hermes_llm::settings::{ModelSettings, Route};
 use hermes_llm::{PROVIDERS, Provider};
+use hermes_runtime::models::choice::{models, route};
 use serde_json::{Value, json};
 
-use super::is_same;
 use crate::args::JsonFlag;
 use crate::base::Base;
 use crate::commands::chosen_model::key_variables;
-use crate::commands::layout::{Table, count, one_line, print_json};
-use crate::commands::try_out::ANY_MODEL;
+use crate::commands::layout::{OnTerminal as _, Table, count, one_line, print_json};
 use crate::failure::Outcome;
-use crate::model_settings::model_settings;
 use crate::output::println;
-use crate::stated_windows;
 use crate::style::Style;
-use crate::wiring::with_token;
-
-/// Somebody waits at the prompt.
-const LIST_DEADLINE: Duration = Duration::from_secs(5);
+use hermes_runtime::models::settings::model_settings;
 
 pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Outcome<()> {
     let settings = model_settings(base)?;
@@ -45,39 +38,6 @@ pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Out
     match (&route, &models) {
         (Some(route), Some(models)) => print_models(route, models),
         _ => Ok(()),
-    }
-}
-
-/// Finds the way to a provider by its name alone.
-pub(crate) fn route(base: &Base, settings: &ModelSettings, name: &str) -> Outcome<Route> {
-    let provider = super::known(settings, name)?;
-    let choice = if is_same(settings, &provider) {
-        settings.choice.clone()
-    } else {
-        ModelChoice::default()
-    };
-    let settings = ModelSettings {
-        choice: ModelChoice {
-            provider: Some(provider),
-            model: Some(ANY_MODEL.to_owned()),
-            ..choice
-        },
-        ..settings.clone()
-    };
-    Ok(hermes_llm::resolve(&settings, &|name| base.variable(name))?.primary)
-}
-
-/// Asks a provider which models it has; says why when it does not tell.
-pub(crate) async fn models(base: &Base, route: &Route) -> Result<Vec<Offered>, String> {
-    let route = with_token(base, route.clone()).await;
-    let route = route.map_err(|error| error.to_string())?;
-    match tokio::time::timeout(LIST_DEADLINE, list_models(&route)).await {
-        Ok(Ok(models)) => {
-            stated_windows::remember(&base.home, &route.base_url, &models);
-            Ok(models)
-        }
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("`{}` did not answer in time", route.base_url)),
     }
 }
 

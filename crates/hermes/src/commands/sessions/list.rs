@@ -11,14 +11,13 @@ use serde_json::json;
 use super::{NONE_YET, open_archive};
 use crate::args::JsonFlag;
 use crate::base::Base;
-use crate::commands::layout::{Table, age, count, one_line, print_json};
+use crate::commands::layout::{OnTerminal as _, Table, age, count, one_line, print_json};
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
+use hermes_runtime::commands::HIDDEN_SOURCE;
 
-/// Sessions of programs that use us as a tool; listed only when asked for.
-pub(crate) const HIDDEN_SOURCE: &str = "tool";
 /// Enough of a title to recognise it, and short enough for a line.
 const TITLE_CHARS_MAX: usize = 60;
 
@@ -49,14 +48,13 @@ pub(super) async fn run(
     println(&table_text(&records, SystemClock.now(), style))
 }
 
-/// The newest sessions, for a conversation that asks about others.
-pub(super) async fn newest(store: &SqliteStore, limit: usize) -> Outcome<String> {
-    let records = records(store, None, None, limit).await?;
-    Ok(if records.is_empty() {
+/// Sessions as plain text.
+pub(super) fn text(records: &[SessionRecord]) -> String {
+    if records.is_empty() {
         NONE_YET.to_owned()
     } else {
-        table_text(&records, SystemClock.now(), Style::PLAIN)
-    })
+        table_text(records, SystemClock.now(), Style::PLAIN)
+    }
 }
 
 async fn records(

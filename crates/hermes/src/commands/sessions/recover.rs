@@ -2,11 +2,13 @@
 //! cut short, and those of words that waited for them. Whatever it finds, it says something.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use hermes_agent::SessionStart;
 use hermes_core::delegation::SUBAGENT_SOURCE;
 use hermes_core::text::shorten;
-use hermes_core::{Clock as _, SessionId, Store as _, StoreError, TurnEnd, wording};
+use hermes_core::{
+    Audience, Clock as _, SessionId, SessionOptions, Store as _, StoreError, TurnEnd, wording,
+};
 use hermes_store::{Health, Salvage, SqliteStore};
 
 use super::{find, open_archive};
@@ -18,13 +20,13 @@ use crate::failure::{Failure, Outcome, code};
 use crate::output::{note, println};
 use crate::render::Renderer;
 use crate::turn::{self, Report};
-use crate::wiring::{Audience, SystemClock, Wired, open_store};
+use hermes_runtime::{Conversation, Runtime, Start, SystemClock, open_store};
 
 /// Enough of an answer to see that it is one.
 const ANSWER_CHARS_MAX: usize = 80;
 const NOTHING: &str = "nothing to recover: every turn has ended";
 
-pub(super) async fn run(base: &Base, flags: &RunFlags, name: Option<&str>) -> Outcome<()> {
+pub(super) async fn run(base: &Arc<Base>, flags: &RunFlags, name: Option<&str>) -> Outcome<()> {
     let was_mended = mend(base).await?;
     let sessions = unfinished(base, name).await?;
     if sessions.is_empty() && was_mended {
@@ -131,8 +133,9 @@ async fn unfinished(base: &Base, name: Option<&str>) -> Outcome<Vec<SessionId>> 
 }
 
 /// Ends the open turn of one session, and those of words that wait in it, and tells how; returns whether it was finished.
-async fn recover(base: &Base, flags: &RunFlags, session: SessionId) -> Outcome<bool> {
-    let store = open_store(base)?;
+async fn recover(base: &Arc<Base>, flags: &RunFlags, session: SessionId) -> Outcome<bool> {
+    let runtime = Runtime::start(Arc::clone(base))?;
+    let store = runtime.store();
     if let Err(error) = store.claim(&session).await {
         return skip(&session, error);
     }
@@ -144,21 +147,26 @@ async fn recover(base: &Base, flags: &RunFlags, session: SessionId) -> Outcome<b
     }
     let is_subagent = loaded.record.source == SUBAGENT_SOURCE;
     let cwd = folder_to_work_in(base, &session, loaded.record.cwd);
-    let wired = Wired::new(base, flags, Audience::Nobody, Vec::new(), cwd, store).await?;
-    let start = SessionStart::Resume(session);
-    let done = if is_subagent {
-        close(&wired, start).await
-    } else {
-        go_on(&wired, start).await
+    let options = SessionOptions {
+        cwd: Some(cwd),
+        audience: Audience::Nobody,
+        ..flags.options()
     };
-    for notice in wired.stop().await {
+    let conversation = Conversation::new(Arc::clone(&runtime), options).await?;
+    let start = Start::Resume(session);
+    let done = if is_subagent {
+        close(&conversation, start).await
+    } else {
+        go_on(&conversation, start).await
+    };
+    for notice in runtime.stop().await {
         note(&notice);
     }
     done
 }
 
-async fn go_on(wired: &Wired, start: SessionStart) -> Outcome<bool> {
-    let report = turn::run(wired, start, None, &mut Renderer::Quiet).await?;
+async fn go_on(conversation: &Conversation, start: Start) -> Outcome<bool> {
+    let report = turn::run(conversation, start, None, &mut Renderer::Quiet).await?;
     println(&shown(&report))?;
     match report.end {
         TurnEnd::Interrupted => Err(Failure {
@@ -170,8 +178,8 @@ async fn go_on(wired: &Wired, start: SessionStart) -> Outcome<bool> {
 }
 
 /// Closes the turn of a subagent that no parent waits for any more: nobody would read what it finds.
-async fn close(wired: &Wired, start: SessionStart) -> Outcome<bool> {
-    let report = turn::stop(wired, start).await?;
+async fn close(conversation: &Conversation, start: Start) -> Outcome<bool> {
+    let report = turn::stop(conversation, start).await?;
     println(&shown(&report))?;
     Ok(true)
 }

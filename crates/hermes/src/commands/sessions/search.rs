@@ -3,7 +3,6 @@
 use std::io;
 
 use hermes_core::{Archive as _, Clock as _, SearchHit, SearchQuery, Timestamp};
-use hermes_store::SqliteStore;
 use serde_json::json;
 
 use super::transcript::role_name;
@@ -14,7 +13,7 @@ use crate::commands::layout::{age, one_line, print_json};
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
-use crate::wiring::SystemClock;
+use hermes_runtime::SystemClock;
 
 /// Matches stand between these in a snippet.
 const MATCH_OPEN: &str = ">>>";
@@ -54,15 +53,9 @@ pub(super) async fn run(
     ))
 }
 
-/// Where something was said, for a conversation that asks about others.
-pub(super) async fn found(store: &SqliteStore, text: &str, limit: usize) -> Outcome<String> {
-    let query = SearchQuery {
-        text: text.to_owned(),
-        session: None,
-        limit,
-    };
-    let hits = store.search(query).await?;
-    Ok(hits_text(text, &hits, Style::PLAIN))
+/// Where something was said, as plain text.
+pub(super) fn text(words: &str, hits: &[SearchHit]) -> String {
+    hits_text(words, hits, Style::PLAIN)
 }
 
 fn hits_text(text: &str, hits: &[SearchHit], style: Style) -> String {

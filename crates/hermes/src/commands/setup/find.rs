@@ -7,8 +7,8 @@ use hermes_llm::{ResolveError, resolve};
 use crate::base::Base;
 use crate::commands::chosen_model::key_variables;
 use crate::failure::Outcome;
-use crate::model_settings::model_settings;
 use crate::stated_windows;
+use hermes_runtime::models::settings::model_settings;
 
 /// Something that could answer without any further question.
 pub(super) enum Found {

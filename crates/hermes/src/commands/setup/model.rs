@@ -13,8 +13,8 @@ use crate::commands::interview::{Choice, Interview};
 use crate::commands::layout::one_line;
 use crate::commands::try_out::{Candidate, Unlisted, listed, try_out};
 use crate::failure::{Failure, Outcome};
-use crate::model_settings::model_settings;
 use crate::output::{note, println};
+use hermes_runtime::models::settings::model_settings;
 
 /// Where the key of a server is kept that is known by its address only.
 const KEY_OF_ADDRESS: &str = "model.api_key";

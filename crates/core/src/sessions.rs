@@ -1,0 +1,158 @@
+//! How conversations are opened, found and followed: what every surface has of the process it runs in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::BoxStream;
+
+use crate::follow::{FollowFrom, Followed};
+use crate::id::SessionId;
+use crate::mode::Mode;
+use crate::model::ModelName;
+use crate::session::Op;
+use crate::tool::BoxFuture;
+
+/// The conversations of a process.
+///
+/// Surfaces reach sessions through it and own none: whoever implements it runs their tasks, and a session goes on when the
+/// surface that opened it is gone. A session that panics ends alone.
+pub trait Sessions: Send + Sync {
+    /// Opens a conversation in which nothing was said yet.
+    fn open(&self, options: SessionOptions) -> BoxFuture<'_, Result<RunningSession, OpenError>>;
+
+    /// Goes on with a conversation. One that is open already is refused: [`Sessions::get`] has it.
+    fn resume(
+        &self,
+        session: SessionId,
+        options: SessionOptions,
+    ) -> BoxFuture<'_, Result<RunningSession, OpenError>>;
+
+    /// Opens a copy of a conversation that goes its own way.
+    fn branch(
+        &self,
+        of: SessionId,
+        options: SessionOptions,
+    ) -> BoxFuture<'_, Result<RunningSession, OpenError>>;
+
+    /// Finds a conversation, open or not, by its id, a beginning of it, or its title.
+    fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<SessionId, OpenError>>;
+
+    /// A conversation that is open.
+    fn get(&self, session: &SessionId) -> Option<Arc<dyn SessionHandle>>;
+
+    /// The conversations that are open.
+    fn list_open(&self) -> Vec<OpenSession>;
+
+    /// Closes a conversation once what it does has ended. Who still has a handle of it can send nothing more.
+    fn close<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<(), OpenError>>;
+
+    /// Closes those in which nothing has run for this long. Returns how many those are.
+    fn close_idle(&self, idle_for: Duration) -> BoxFuture<'_, usize>;
+}
+
+/// A way to a session that is open. Holding one keeps no session open.
+pub trait SessionHandle: Send + Sync {
+    fn id(&self) -> &SessionId;
+
+    /// Sends an op. Returns false when the session is closed.
+    fn send(&self, op: Op) -> BoxFuture<'_, bool>;
+
+    /// Reads along what happens, from wherever one likes. Nobody who follows holds the session up.
+    fn follow(&self, from: FollowFrom) -> BoxStream<'static, Followed>;
+}
+
+/// A session that was just opened, and what happens in it.
+pub struct RunningSession {
+    pub handle: Arc<dyn SessionHandle>,
+    pub events: BoxStream<'static, Followed>,
+    /// Things the user should know before the first answer.
+    pub warnings: Vec<String>,
+}
+
+/// What there is to know of a session that is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenSession {
+    pub id: SessionId,
+    pub options: SessionOptions,
+    pub model: ModelName,
+    /// For how long nothing has run; `None` while something does.
+    pub idle: Option<Duration>,
+}
+
+/// Why a conversation cannot be opened, found or closed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct OpenError {
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+/// How one conversation is to be. What is not said is as the settings say.
+///
+/// Two conversations of a process may differ in everything here, and changing one changes no other.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct SessionOptions {
+    /// Where it works; in the folder of the process unless said. The settings of that folder's project count.
+    pub cwd: Option<PathBuf>,
+    /// `MODEL` or `PROVIDER:MODEL`.
+    pub model: Option<String>,
+    pub provider: Option<String>,
+    /// How much the model thinks before it answers.
+    pub reasoning_effort: Option<String>,
+    /// Names of toolsets and MCP servers; those of the settings when there are none.
+    pub toolsets: Vec<String>,
+    /// Skills that the whole conversation goes by.
+    pub skills: Vec<String>,
+    /// The name of a personality.
+    pub personality: Option<String>,
+    /// What the system prompt says besides.
+    pub notes: Vec<String>,
+    pub consent: ConsentOption,
+    /// How freely calls may act at the beginning.
+    pub mode: Option<Mode>,
+    pub audience: Audience,
+    /// Where the conversation comes from: `cli`, `oneshot`, a platform. It is kept with it.
+    pub source: String,
+    /// Who talks, where a surface serves several.
+    pub person: Option<String>,
+    pub title: Option<String>,
+    /// Model requests per turn, at most.
+    pub steps_max: Option<u32>,
+    pub checkpoints: bool,
+    pub leaves_out: LeavesOut,
+}
+
+/// Who may be asked before something dangerous runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Audience {
+    /// A person who follows the conversation and can answer.
+    Person,
+    /// Nobody: a script waits for the answer.
+    #[default]
+    Nobody,
+}
+
+/// What happens to calls that need consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ConsentOption {
+    /// What the settings say.
+    #[default]
+    AsSet,
+    /// Somebody is asked, whatever the settings say.
+    Ask,
+    /// They run. What is forbidden or denied by the settings stays so.
+    Allow,
+}
+
+/// What a conversation does without, for finding out what is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LeavesOut {
+    /// The user's `config.yaml`, and that of the project.
+    pub user_config: bool,
+    /// `SOUL.md`, context files and skills.
+    pub rules: bool,
+    /// MCP servers that were not named.
+    pub servers: bool,
+}

@@ -1,0 +1,37 @@
+//! One process that serves any number of conversations: opens the store, models, MCP servers and terminals once, and
+//! sessions with [`hermes_core::SessionOptions`] as often as asked.
+//!
+//! It joins the leaves, and is the only library that knows them all. It must not print, know the command line, or know any
+//! screen: errors are data with hints, and what a slash command shows is data that a surface renders. Start at
+//! [`Runtime::start`].
+
+pub mod commands;
+mod runtime;
+mod sessions;
+pub mod setup;
+
+pub mod base;
+mod clock;
+mod error;
+
+pub mod checkpoints;
+pub mod delegation;
+pub mod git;
+pub mod image;
+pub mod layout;
+pub mod mcp;
+pub mod models;
+pub mod personality;
+pub mod quick;
+pub mod safety;
+pub mod skills;
+pub mod terminals;
+pub mod toolkit;
+pub mod tools;
+
+pub use clock::SystemClock;
+pub use commands::Conversation;
+pub use error::{Error, ErrorKind, Result};
+pub use runtime::{Runtime, open_store};
+pub use sessions::OpenedSession;
+pub use setup::{Setup, Start};

@@ -1,0 +1,211 @@
+//! The built-in tools with everything they work with: the terminal, its processes, the rules for commands and files.
+//!
+//! Conversations whose settings say the same about tools share a toolkit. What differs between them all the same is how
+//! freely they may change files, so that a conversation gets its own view of the tools that ask about it.
+
+use std::sync::{Arc, OnceLock};
+
+use hermes_core::{
+    Exposure, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions, Tool, ToolSpec,
+};
+use hermes_exec::CheckpointStore;
+use hermes_policy::CommandLists;
+use hermes_tools::{CodePlace, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts};
+use serde_json::Value;
+
+use crate::base::Base;
+use crate::delegation;
+use crate::error::Result;
+use crate::safety;
+use crate::terminals::{self, Terminals};
+use crate::tools::references::SessionReferences;
+use crate::tools::toolsets::Toolsets;
+use crate::tools::web;
+
+/// The sections of the settings that tools are made of.
+const SECTIONS: &[&str] = &[
+    "agent.clarify_timeout",
+    "approvals.allow",
+    "approvals.deny",
+    "checkpoints.max_file_size_mb",
+    "checkpoints.max_snapshots",
+    "checkpoints.max_total_size_mb",
+    "checkpoints.retention_days",
+    "code_execution",
+    "command_allowlist",
+    "delegation",
+    "file_read_max_chars",
+    "security",
+    "terminal",
+    "tool_output",
+    "web",
+];
+
+pub struct Toolkit {
+    pub ports: ToolPorts,
+    pub references: Arc<dyn References>,
+    /// Which commands the user refused or allowed for good.
+    pub commands: Arc<CommandLists>,
+    /// Which fence holds commands, in a short word.
+    pub fence: Option<&'static str>,
+    /// Whether background processes outlive us.
+    pub processes_run_on: bool,
+    /// Made when the first conversation wants them kept.
+    pub(crate) checkpoints: OnceLock<CheckpointStore>,
+    tools: Vec<Modal>,
+}
+
+/// A tool as it is where every change of a file is shown first, and as it is elsewhere.
+struct Modal {
+    every: Arc<dyn Tool>,
+    sensitive: Arc<dyn Tool>,
+}
+
+impl Toolkit {
+    pub fn new(base: &Base) -> Result<Self> {
+        let commands = Arc::new(safety::command_lists(base)?);
+        let ports = ToolPorts {
+            commands: commands.clone(),
+            ..tool_ports(base)?
+        };
+        let with = |edit_review: EditReview| {
+            let ports = ToolPorts {
+                edit_review,
+                ..ports.clone()
+            };
+            hermes_tools::built_in(&ports)
+        };
+        let every = with(EditReview::Every).into_iter();
+        let modal = |(every, sensitive)| Modal { every, sensitive };
+        Ok(Self {
+            commands,
+            references: Arc::new(SessionReferences::new(base, &ports)),
+            fence: terminals::fence_word(base, &ports.fence)?,
+            processes_run_on: base.settings.bool("terminal.background_persist")?,
+            checkpoints: OnceLock::new(),
+            tools: every.zip(with(EditReview::Sensitive)).map(modal).collect(),
+            ports,
+        })
+    }
+
+    /// What tells one toolkit from another.
+    pub fn key(base: &Base) -> String {
+        let said = SECTIONS
+            .iter()
+            .map(|section| match base.settings.get(section) {
+                Some(value) => format!("{section}: {value}\n"),
+                None => format!("{section}\n"),
+            });
+        said.collect()
+    }
+
+    /// The tools as they are for a conversation in this mode.
+    pub fn tools(&self, mode: &ModeSwitch) -> Vec<Arc<dyn Tool>> {
+        let tools = self
+            .tools
+            .iter()
+            .map(|tool| match tool.every.spec().name.as_str() {
+                name if CHANGES_FILES.contains(&name) => Arc::new(InMode {
+                    mode: mode.clone(),
+                    every: Arc::clone(&tool.every),
+                    sensitive: Arc::clone(&tool.sensitive),
+                }) as Arc<dyn Tool>,
+                _ => Arc::clone(&tool.sensitive),
+            });
+        tools.collect()
+    }
+
+    /// Ends what runs beside the conversations. Returns what the user should know of it.
+    pub async fn stop(&self) -> Vec<String> {
+        if !self.processes_run_on {
+            self.ports.processes.leave().await;
+        }
+        self.ports.terminal.leave().await;
+        self.ports.terminal.notices()
+    }
+}
+
+/// The tools that ask about changes of files.
+const CHANGES_FILES: &[&str] = &["patch", "write_file"];
+
+/// A tool of one conversation, which goes by the conversation's mode.
+struct InMode {
+    mode: ModeSwitch,
+    every: Arc<dyn Tool>,
+    sensitive: Arc<dyn Tool>,
+}
+
+impl InMode {
+    fn now(&self) -> Arc<dyn Tool> {
+        match self.mode.now() {
+            Mode::Ask => Arc::clone(&self.every),
+            Mode::AcceptEdits | Mode::Plan => Arc::clone(&self.sensitive),
+        }
+    }
+}
+
+impl Tool for InMode {
+    fn spec(&self) -> &ToolSpec {
+        self.sensitive.spec()
+    }
+
+    fn exposure(&self) -> &Exposure {
+        self.sensitive.exposure()
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
+        self.now().prepare(arguments, cx)
+    }
+
+    fn stands_for(&self, arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
+        self.now().stands_for(arguments)
+    }
+}
+
+pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
+    let Terminals {
+        terminal,
+        processes,
+        code,
+        fence,
+    } = Terminals::chosen(base)?;
+    let limit = |key: &str| base.settings.u64(key).map(|value| value as usize);
+    let home = &base.home;
+    let file_place = match code.place {
+        CodePlace::Here { .. } => FilePlace::here(),
+        CodePlace::Elsewhere => {
+            FilePlace::where_commands_run(vec![home.results(), home.web_pages()])
+        }
+    };
+    Ok(ToolPorts {
+        terminal,
+        processes,
+        limits: ToolLimits {
+            read_chars_max: limit("file_read_max_chars")?,
+            read_lines_max: limit("tool_output.max_lines")?,
+            line_chars_max: limit("tool_output.max_line_length")?,
+            output_bytes_max: limit("tool_output.max_bytes")?,
+            command_timeout: base.settings.seconds("terminal.timeout")?,
+            subagents_max: delegation::settings(base)?.subagents_max,
+            clarify_timeout: base.settings.seconds("agent.clarify_timeout")?,
+            ..ToolLimits::default()
+        },
+        code,
+        home: base.environment.user_home(),
+        secret: home.key_files(),
+        protected: home.own_files(),
+        settings: home.settings_files(),
+        edit_review: EditReview::default(),
+        commands: Arc::new(safety::command_lists(base)?),
+        file_place,
+        fence,
+        files: FileLedger::default(),
+        web: web::settings(base)?,
+    })
+}
+
+/// The built-in tools that a conversation with these options is offered.
+pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<dyn Tool>>> {
+    let every = hermes_tools::built_in(&tool_ports(base)?);
+    Ok(Toolsets::chosen(base, options)?.of(&every))
+}

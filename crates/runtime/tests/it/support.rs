@@ -1,0 +1,83 @@
+//! A process with a home of its own, whose model is a script.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use hermes_config::Environment;
+use hermes_core::{Audience, Event, Op, RunningSession, SessionOptions, TurnEnd, UserMessage};
+use hermes_runtime::Runtime;
+use hermes_runtime::base::Base;
+use hermes_testkit::server::{Answer, Request, Script, ScriptedServer};
+use tempfile::TempDir;
+
+pub struct Process {
+    pub runtime: Arc<Runtime>,
+    pub server: ScriptedServer,
+    pub folder: TempDir,
+}
+
+impl Process {
+    pub async fn start() -> Self {
+        let server = ScriptedServer::start(Script::always(Answer::text("understood"))).await;
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        fs::create_dir_all(&home).unwrap();
+        let settings = format!(
+            "model: {{provider: custom, base_url: \"{}\", default: usual, api_mode: chat_completions}}\n\
+             personalities: {{calm: Speak calmly., loud: SPEAK LOUDLY.}}\n",
+            server.url()
+        );
+        fs::write(home.join("config.yaml"), settings).unwrap();
+        let variables = [
+            ("HERMES_HOME", home.as_os_str().to_owned()),
+            ("HOME", folder.path().as_os_str().to_owned()),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".into()),
+        ];
+        let options = SessionOptions {
+            cwd: Some(folder.path().to_owned()),
+            ..SessionOptions::default()
+        };
+        let environment = Environment::from_pairs(variables);
+        let base = Base::in_environment(environment, None, &options).unwrap();
+        Self {
+            runtime: Runtime::start(Arc::new(base)).unwrap(),
+            server,
+            folder,
+        }
+    }
+
+    /// A folder of its own.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        let folder = self.folder.path().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// The requests that carry these words.
+    pub fn requests_with(&self, words: &str) -> Vec<Request> {
+        let mut requests = self.server.requests();
+        requests.retain(|request| String::from_utf8_lossy(&request.body).contains(words));
+        requests
+    }
+}
+
+pub fn options(source: &str) -> SessionOptions {
+    SessionOptions {
+        audience: Audience::Nobody,
+        source: source.to_owned(),
+        ..SessionOptions::default()
+    }
+}
+
+/// Says something and waits for the end of the turn.
+pub async fn say(session: &mut RunningSession, words: &str) -> TurnEnd {
+    assert!(session.handle.send(Op::Say(UserMessage::text(words))).await);
+    while let Some(followed) = session.events.next().await {
+        if let Some(Event::TurnEnded { end, .. }) = followed.into_event() {
+            return end;
+        }
+    }
+    panic!("the session is over before its turn is");
+}
