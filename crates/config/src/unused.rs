@@ -21,7 +21,6 @@ pub const UNUSED: &[&str] = &[
     "auxiliary.web_extract",
     "auxiliary.compression",
     "auxiliary.approval.extra_body",
-    "auxiliary.approval.reasoning_effort",
     "auxiliary.title_generation",
     "auxiliary.background_review",
     "agent.service_tier",

@@ -35,7 +35,7 @@ use token_store::AuthTokens;
 /// that says nothing, also for one on this machine.
 const UNATTENDED: Duration = Duration::from_secs(120);
 
-/// What a model is for.
+/// What a model is for. A purpose that is new is a row here and its section in `section`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Answers conversations.
@@ -44,16 +44,6 @@ pub enum Purpose {
     Subagent,
     /// Judges commands before a person is asked.
     Approval,
-    /// Summarises what no longer fits.
-    Compression,
-    /// Decides what a conversation leaves behind.
-    Review,
-    /// Gives conversations their titles.
-    Titles,
-    /// Looks at pictures for a model that cannot.
-    Vision,
-    /// Shortens pages of the web.
-    WebExtract,
 }
 
 impl Purpose {
@@ -63,11 +53,6 @@ impl Purpose {
             Self::Main => None,
             Self::Subagent => Some("delegation"),
             Self::Approval => Some("auxiliary.approval"),
-            Self::Compression => Some("auxiliary.compression"),
-            Self::Review => Some("auxiliary.background_review"),
-            Self::Titles => Some("auxiliary.title_generation"),
-            Self::Vision => Some("auxiliary.vision"),
-            Self::WebExtract => Some("auxiliary.web_extract"),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use hermes_config::Home;
 
 /// What the servers' settings are made of: their sections, and the values that these name.
-pub struct SettingsFiles(Vec<(PathBuf, Option<Stamp>)>);
+pub(super) struct SettingsFiles(Vec<(PathBuf, Option<Stamp>)>);
 
 /// Tells one state of a file from another. An editor may write it in place, or put another in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ struct Stamp {
 }
 
 impl SettingsFiles {
-    pub fn of(home: &Home) -> Self {
+    pub(super) fn of(home: &Home) -> Self {
         let seen = |path: PathBuf| {
             let stamp = Stamp::of(&path);
             (path, stamp)
@@ -29,7 +29,7 @@ impl SettingsFiles {
     }
 
     /// Returns whether one of them is another than when we last looked.
-    pub fn have_changed(&mut self) -> bool {
+    pub(super) fn have_changed(&mut self) -> bool {
         let mut have_changed = false;
         for (path, seen) in &mut self.0 {
             let stamp = Stamp::of(path);

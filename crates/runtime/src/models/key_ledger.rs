@@ -10,14 +10,14 @@ use hermes_llm::{KeyLedger, KeyRefusal};
 use crate::clock::SystemClock;
 
 #[derive(Debug)]
-pub struct AuthLedger {
+pub(super) struct AuthLedger {
     /// The stored keys, each with the folder it is kept in. Keys of the environment rest in their process only.
     keys: Vec<(PathBuf, StoredKey)>,
 }
 
 impl AuthLedger {
     /// A file that cannot be read has nothing to say; whoever needs its keys tells.
-    pub fn of(home: &Home) -> Self {
+    pub(super) fn of(home: &Home) -> Self {
         Self {
             keys: used_keys(home).unwrap_or_default(),
         }

@@ -15,7 +15,7 @@ const ADDRESSES_MAX: usize = 64;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The addresses that were remembered. A file that cannot be read has none: they are found out again.
-pub fn chat_only(home: &Home) -> BTreeSet<String> {
+pub(super) fn chat_only(home: &Home) -> BTreeSet<String> {
     let read = || -> io::Result<BTreeSet<String>> {
         let mut text = String::new();
         let file = fs::File::open(path(home))?;
@@ -27,10 +27,10 @@ pub fn chat_only(home: &Home) -> BTreeSet<String> {
 
 /// Writes down what is found out.
 #[derive(Debug)]
-pub struct KnownWires(Home);
+pub(super) struct KnownWires(Home);
 
 impl KnownWires {
-    pub fn of(home: &Home) -> Self {
+    pub(super) fn of(home: &Home) -> Self {
         Self(home.clone())
     }
 }

@@ -7,7 +7,7 @@ use hermes_llm::is_small_name;
 const WINDOW_MAX: u64 = 16_384;
 
 /// Returns whether a model is known to be small.
-pub fn is_small(model: &dyn Model) -> bool {
+pub(crate) fn is_small(model: &dyn Model) -> bool {
     let has_small_window = model
         .context_window()
         .is_some_and(|tokens| tokens <= WINDOW_MAX);

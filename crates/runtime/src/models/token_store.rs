@@ -10,12 +10,12 @@ use hermes_llm::login::{LockedTokens, TokenStore, TokenStoreError};
 use crate::clock::SystemClock;
 
 #[derive(Debug)]
-pub struct AuthTokens {
+pub(super) struct AuthTokens {
     home: Home,
 }
 
 impl AuthTokens {
-    pub fn of(home: &Home) -> Self {
+    pub(super) fn of(home: &Home) -> Self {
         Self { home: home.clone() }
     }
 

@@ -21,7 +21,7 @@ const FINDINGS_MAX: usize = 50;
 /// Enough of what it says to decide on.
 const SUMMARY_CHARS_MAX: usize = 500;
 
-pub struct Tirith {
+pub(super) struct Tirith {
     program: PathBuf,
     timeout: Duration,
     /// Whether a command may run when the scanner does not work.
@@ -33,7 +33,7 @@ pub struct Tirith {
 
 impl Tirith {
     /// Returns the scanner, when the settings want it and it is there.
-    pub fn installed(base: &Base) -> Result<Option<Self>> {
+    pub(super) fn installed(base: &Base) -> Result<Option<Self>> {
         let settings = &base.settings;
         if !settings.bool("security.tirith_enabled")? {
             return Ok(None);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::front_matter::{self, Document};
 
-pub const SKILL_FILE: &str = "SKILL.md";
+pub(super) const SKILL_FILE: &str = "SKILL.md";
 /// Describes a category.
 const DESCRIPTION_FILE: &str = "DESCRIPTION.md";
 /// What a skill may fill of a conversation; the rest belongs into files beside it.
@@ -25,7 +25,7 @@ const NO_SKILLS: [&str; 4] = ["node_modules", "venv", "__pycache__", "target"];
 
 /// A skill as it was found.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Found {
+pub(super) struct Found {
     /// Folders from the root down to it, `dev/rust`; empty right below the root.
     pub category: String,
     /// What it is called unless it says so itself: the name of its folder or file.
@@ -36,7 +36,7 @@ pub struct Found {
 
 /// What one folder holds.
 #[derive(Debug, Default)]
-pub struct SkillFolder {
+pub(super) struct SkillFolder {
     pub found: Vec<Found>,
     /// Categories and what they are for.
     pub categories: Vec<(String, String)>,
@@ -45,7 +45,7 @@ pub struct SkillFolder {
 }
 
 /// Looks through folders, the first one first.
-pub fn look_through(roots: &[PathBuf]) -> Vec<SkillFolder> {
+pub(super) fn look_through(roots: &[PathBuf]) -> Vec<SkillFolder> {
     let within: Vec<PathBuf> = roots
         .iter()
         .filter_map(|root| root.canonicalize().ok())
@@ -64,7 +64,7 @@ pub fn look_through(roots: &[PathBuf]) -> Vec<SkillFolder> {
 }
 
 /// The files beside a skill, by their paths in its folder.
-pub fn files_beside(folder: &Path) -> Vec<String> {
+pub(super) fn files_beside(folder: &Path) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(below) = folders.pop() {

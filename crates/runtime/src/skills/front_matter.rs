@@ -7,7 +7,7 @@ const NAME_CHARS_MAX: usize = 64;
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Document {
+pub(super) struct Document {
     pub name: Option<String>,
     pub description: String,
     /// The systems it is for; every one if none is named.
@@ -17,7 +17,7 @@ pub struct Document {
 
 /// Reads a text. No text is refused: front matter that is no YAML is read line by line, and what it does not say is taken
 /// from the body.
-pub fn read(text: &str) -> Document {
+pub(super) fn read(text: &str) -> Document {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let (front, body) = match split(&text) {
         Some((front, body)) => (fields(front), body),

@@ -15,7 +15,7 @@ const CREDENTIALS: &str = "terminal.credential_files";
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the settings let through.
-pub fn packed(base: &Base) -> Result<Forwarded> {
+pub(crate) fn packed(base: &Base) -> Result<Forwarded> {
     let named = base.settings.strings(VARIABLES)?;
     let variables = base.environment.iter();
     let variables = variables.filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
@@ -32,7 +32,7 @@ pub fn packed(base: &Base) -> Result<Forwarded> {
 }
 
 /// What the settings name and what does not go along nevertheless.
-pub fn warnings(base: &Base) -> Result<Vec<String>> {
+pub(crate) fn warnings(base: &Base) -> Result<Vec<String>> {
     let named = base.settings.strings(VARIABLES)?;
     let mut warnings: Vec<String> = named
         .iter()

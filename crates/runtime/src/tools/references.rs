@@ -20,7 +20,7 @@ const WITHOUT_KEYS: [&str; 6] = [
     ":(exclude,glob)**/id_*",
 ];
 
-pub struct SessionReferences {
+pub(crate) struct SessionReferences {
     home: Option<PathBuf>,
     ports: ToolPorts,
     git: Git,
@@ -29,7 +29,7 @@ pub struct SessionReferences {
 }
 
 impl SessionReferences {
-    pub fn new(base: &Base, ports: &ToolPorts) -> Self {
+    pub(crate) fn new(base: &Base, ports: &ToolPorts) -> Self {
         Self {
             home: base.environment.user_home(),
             ports: ports.clone(),
@@ -66,7 +66,7 @@ impl References for SessionReferences {
 }
 
 /// Asks git for changes, in a way that runs nothing but git.
-pub async fn changes(git: &Git, which: Changes, folder: &Path) -> Result<String, String> {
+pub(crate) async fn changes(git: &Git, which: Changes, folder: &Path) -> Result<String, String> {
     let count;
     let mut args = vec!["-c", "core.fsmonitor=false", "--no-optional-locks"];
     match which {

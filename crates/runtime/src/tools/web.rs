@@ -8,7 +8,7 @@ use crate::base::Base;
 use crate::error::Result;
 use crate::safety;
 
-pub fn settings(base: &Base) -> Result<WebSettings> {
+pub(crate) fn settings(base: &Base) -> Result<WebSettings> {
     let private_urls = if base.settings.bool("security.allow_private_urls")? {
         PrivateUrls::Allowed
     } else {
