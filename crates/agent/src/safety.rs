@@ -1,6 +1,5 @@
 //! Who looks at a call that needs consent before a person does: a scanner, a reviewing model, the list of what is allowed.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::hidden_keys::LABEL;
@@ -54,19 +53,6 @@ fn holds_label(value: &Value) -> bool {
     }
 }
 
-/// Returns whether the user allowed a command for good, where it would run.
-pub(crate) fn is_listed(
-    cx: &TurnContext<'_>,
-    command: Option<&str>,
-    folder: Option<&Path>,
-) -> bool {
-    let list = cx.ports.safety.allow_list.as_ref();
-    match (list, command, folder) {
-        (Some(list), Some(command), Some(folder)) => list.allows(command, folder),
-        _ => false,
-    }
-}
-
 /// Returns what the scanner has against a command.
 pub(crate) async fn scanned(cx: &TurnContext<'_>, command: Option<&str>) -> Option<String> {
     let scanner = cx.ports.safety.scanner.as_ref()?;
@@ -110,8 +96,7 @@ pub(crate) async fn reviewed(cx: &TurnContext<'_>, request: &ConsentRequest<'_>)
             usage: spent.usage,
             cost: spent.cost,
             model: spent.model,
-        })
-        .await;
+        });
     }
     opinion
 }
@@ -127,6 +112,6 @@ pub(crate) async fn allow_for_good(
     };
     if let Err(reason) = list.allow(&request.what, pattern, folder).await {
         let notice = hermes_core::Notice::NotTaken { reason };
-        cx.tell(Event::Notice { notice }).await;
+        cx.tell(Event::Notice { notice });
     }
 }

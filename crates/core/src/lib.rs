@@ -9,8 +9,10 @@ pub mod session;
 
 pub mod approval;
 pub mod approval_code;
+pub mod call_channel;
 pub mod delegation;
 pub mod elicitation;
+pub mod follow;
 pub mod id;
 pub mod interview;
 pub mod login;
@@ -19,6 +21,7 @@ pub mod mode;
 
 pub mod checkpoint;
 pub mod clock;
+pub mod command_policy;
 pub mod model;
 pub mod offers;
 pub mod process;
@@ -33,6 +36,7 @@ pub mod backoff;
 pub mod breaker;
 pub mod effect;
 pub mod exact;
+pub mod exposure;
 pub mod fence;
 pub mod hidden_keys;
 pub mod history;
@@ -43,16 +47,20 @@ pub mod reply;
 pub mod review;
 mod safety;
 pub mod secret;
+pub mod sensitive;
 pub mod skill;
 pub mod text;
+pub mod wildcard;
 pub mod wording;
 
 pub use approval::{
     AnswerSource, Approval, ApprovalAnswer, Approvals, Said, Settled, Settlement, Settling, Verdict,
 };
 pub use approval_code::ApprovalCode;
+pub use call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
+pub use command_policy::{BeyondFence, CommandPlace, CommandPolicy, FenceSetting, JudgedCommand};
 pub use delegation::{
     Delegated, Delegates, Delegation, Dispatched, Manner, SubagentReport, SubagentRole,
     SubagentStatus, SubagentTask, SubagentTokens, TracedCall,
@@ -62,9 +70,11 @@ pub use elicitation::{
     Elicitation, ElicitationRequest, Field, FieldKind, FieldOption, PendingElicitation, Person,
     Response, TextFormat, Wanted,
 };
+pub use exposure::{Exposure, Scripts, Subagents, Surfaces, ToolGroup};
 pub use fence::{FenceArea, Fencing, Pass};
+pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
-pub use id::{ApprovalId, CallId, ElicitationId, SessionId, TurnId};
+pub use id::{ApprovalId, CallId, ElicitationId, QueuedId, SessionId, TurnId};
 pub use login::LoginTokens;
 pub use message::{
     Arguments, Media, MediaSource, Message, Origin, Part, Reasoning, ResultStatus, Role, ToolCall,
@@ -83,7 +93,9 @@ pub use reply::{Reply, ReplyBuilder};
 pub use review::{Agreement, Preview, PreviewContext, Review};
 pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
-pub use session::{ApprovalRequest, Event, Notice, Op, TurnEnd, UserMessage};
+pub use session::{
+    ApprovalRequest, Event, Notice, Op, QueuedMessage, TurnEnd, UserMessage, WaitsFor,
+};
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,
     NewSession, OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken,
@@ -92,7 +104,7 @@ pub use store::{
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    BoxFuture, Consent, Need, Parallel, Progress, Reader, Spending, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec,
+    Action, BoxFuture, Consent, Need, Parallel, Plan, PlanContext, Progress, Reader, Spending,
+    Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
-pub use toolbox::{InnerCall, Toolbox, Use};
+pub use toolbox::{InnerCall, OfferedTool, Toolbox, Use};

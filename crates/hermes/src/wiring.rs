@@ -110,8 +110,10 @@ impl Wired {
         let archive = Arc::new(store);
         let servers = Servers::start(base, &chosen, random.clone(), context, archive.clone()).await;
         let mode = ModeSwitch::new(safety::mode(base));
+        let commands = Arc::new(safety::command_lists(base)?);
         let tool_ports = ToolPorts {
             edit_review: EditReview::Switched(mode.clone()),
+            commands: commands.clone(),
             ..tool_ports(base)?
         };
         let built_in = hermes_tools::built_in(&tool_ports);
@@ -130,7 +132,7 @@ impl Wired {
         };
         let (checkpoints, housekeeping) = checkpoints(base)?;
         let tools = offer.tools(model.as_ref());
-        let safety = safety::safety(base, &model, Arc::clone(&tool_ports.commands))?;
+        let safety = safety::safety(base, &model, commands)?;
         let ports = Ports {
             safety,
             model,

@@ -19,6 +19,7 @@ mod health;
 mod insights;
 mod load;
 mod offers;
+mod queued;
 mod salvage;
 mod search;
 mod sessions;

@@ -51,8 +51,8 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
     let (session, cwd) = (cx.recorder.session(), &cx.settings.cwd);
     let mut changes: BTreeMap<PathBuf, Change> = BTreeMap::new();
     for ready in calls {
-        for path in ready.tool.changes(&ready.arguments, session, cwd) {
-            let Some(project) = checkpoints.project(&path, cwd) else {
+        for path in &ready.plan.changes {
+            let Some(project) = checkpoints.project(path, cwd) else {
                 continue;
             };
             let change = changes.entry(project).or_insert_with(|| Change {
@@ -60,7 +60,7 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
                 reason: reason(ready),
                 paths: Vec::new(),
             });
-            change.paths.push(path);
+            change.paths.push(path.clone());
         }
     }
     for (project, change) in changes {
@@ -68,12 +68,18 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
         if once.initialized() {
             continue;
         }
-        // A copy takes its time, and what the model said is not to be lost meanwhile.
-        cx.recorder.commit().await?;
         let keep = || keep(cx, checkpoints.as_ref(), &project, &change);
-        tokio::select! {
-            _ = once.get_or_init(keep) => {}
-            () = cx.stop.cancelled() => return Ok(()),
+        let copied = async {
+            tokio::select! {
+                _ = once.get_or_init(keep) => {}
+                () = cx.stop.cancelled() => {}
+            }
+        };
+        // A copy takes its time, and what the model said is not to be lost meanwhile: it is written beside it.
+        let ((), written) = tokio::join!(copied, cx.recorder.commit());
+        written?;
+        if cx.stop.is_cancelled() {
+            return Ok(());
         }
     }
     Ok(())
@@ -91,7 +97,7 @@ async fn keep(
     let reason = format!("{error}; {}", error.hint());
     if cx.kept.is_news(&reason) {
         let notice = Notice::NoCheckpoint { reason };
-        cx.tell(Event::Notice { notice }).await;
+        cx.tell(Event::Notice { notice });
     }
 }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_core::{CommandExit, CommandOutput, Progress, ShellCommand, Terminal, TerminalError};
-use tokio::sync::mpsc;
+use hermes_core::{
+    CommandExit, CommandOutput, Progress, ShellCommand, Terminal, TerminalError, call_channel,
+};
 use tokio::task::JoinSet;
 
 use crate::{Machine, command, environment, is_alive, is_written, pid_in, wait_until};
@@ -154,12 +155,12 @@ async fn an_endless_flood_is_stopped_at_its_timeout() {
 
 #[tokio::test]
 async fn lines_are_shown_while_the_command_runs() {
-    let (tx, mut rx) = mpsc::channel(100);
+    let (sender, mut messages) = call_channel();
     let mut slow = command("echo one; sleep 30");
-    slow.progress = Progress::to(tx);
+    slow.progress = Progress::to(&sender);
     let stop = slow.stop.clone();
     let watch = async {
-        let line = rx.recv().await;
+        let line = messages.shown().await;
         stop.cancel();
         line
     };

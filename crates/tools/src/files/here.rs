@@ -6,15 +6,13 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{CancellationToken, FenceArea};
+use hermes_os::paths::{self, Followed};
 
-use super::{
-    Bytes, Entry, Files, Followed, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged,
-};
+use super::{Bytes, Entry, Files, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged};
 use crate::atomic::{self, StagedFile};
 use crate::folder::Folder;
 use crate::guard::{Guard, PinnedGuard};
 use crate::lines::{Page, PageText, read_page};
-use crate::paths;
 
 pub(crate) struct Here {
     home: Option<PathBuf>,
