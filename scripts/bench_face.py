@@ -17,6 +17,7 @@ from pathlib import Path
 CHUNKS = 20_000
 MESSAGES = 10_000
 LONG_SESSION = 50_000
+SERVERS = 20
 DEADLINE = 120
 ESCAPES = re.compile(rb"\x1b(\[[0-9;?<>=]*[ -/]*[@-~]|\][^\x07]*\x07|[=>()][0-9A-Za-z]?)")
 
@@ -25,6 +26,7 @@ def rows(stage, hermes, echo, row, quick):
     """The figures of the interface. `stage` opens a scripted server and a home that uses it."""
     return [
         first_prompt(stage, hermes, row, 7 if quick else 31),
+        first_screen(stage, hermes, row, 7 if quick else 31),
         *streaming(stage, hermes, row, quick),
         memory(echo, row, quick),
         long_resume(stage, hermes, row, 3 if quick else 7),
@@ -40,6 +42,19 @@ def first_prompt(stage, hermes, row, samples):
                 terminal.type("q")
                 times.append(terminal.wait_for("› q".encode()) * 1000)
     return row("interface: start to first editable prompt", statistics.median(times), "ms", 60)
+
+
+def first_screen(stage, hermes, row, samples):
+    """From the start to the screen, with servers that never answer."""
+    with stage({"turns": [{"answers": [{"parts": [{"text": "ok"}]}]}], "repeat_last": True}) as place:
+        settings = Path(place.environment["HERMES_HOME"]) / "config.yaml"
+        silent = "".join(f"  silent{number}: {{ command: sleep, args: ['600'] }}\n" for number in range(SERVERS))
+        settings.write_text(f"{settings.read_text()}mcp_servers:\n{silent}")
+        times = []
+        for _ in range(samples):
+            with closing(Terminal([hermes], place)) as terminal:
+                times.append(terminal.wait_for("/help shows".encode()) * 1000)
+    return row(f"interface: start to screen, {SERVERS} MCP servers that never answer", statistics.median(times), "ms", 40)
 
 
 def streaming(stage, hermes, row, quick):

@@ -7,7 +7,7 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use reqwest::{RequestBuilder, Response};
 use rmcp::model::ProtocolVersion;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::streamable::{Headers, JSON, new_session};
@@ -71,21 +71,26 @@ impl HttpClient {
         }
     }
 
-    /// A beginning is what every server takes without a session: one that refuses it refuses the credentials.
+    /// A ping is the cheapest question. Whoever refuses it may do so for want of a session, so that a beginning, which
+    /// every server takes without one, decides.
     async fn accepts(&self, url: &str, token: Option<&Secret>) -> bool {
+        let ping = json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" });
         let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": ProtocolVersion::LATEST_WITH_INITIALIZE,
             "capabilities": {},
             "clientInfo": { "name": "hermes", "version": env!("CARGO_PKG_VERSION") },
         } });
+        self.takes(url, token, &ping).await || self.takes(url, token, &initialize).await
+    }
+
+    /// Sends a message without a session, and returns whether it is not refused for its credentials.
+    async fn takes(&self, url: &str, token: Option<&Secret>, message: &Value) -> bool {
         let with_token = |request: RequestBuilder| match token {
             Some(token) => request.bearer_auth(token.expose()),
             None => request,
         };
         let request = self.dressed(self.client.post(url), None, Headers::new());
-        let request = request
-            .header(CONTENT_TYPE, JSON)
-            .body(initialize.to_string());
+        let request = request.header(CONTENT_TYPE, JSON).body(message.to_string());
         // One that cannot be asked has not refused them.
         let Ok(Ok(response)) = timeout(CREDENTIALS_WAIT, with_token(request).send()).await else {
             return true;
