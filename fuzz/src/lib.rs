@@ -1,11 +1,11 @@
 //! What must hold for any input whatever. Each function is the body of one fuzz target.
 
 use hermes_core::Consent;
-use hermes_tools::CommandLists;
+use hermes_core::command_policy::LINE_BYTES_MAX;
+use hermes_policy::{CommandLists, consent_for, is_read_only};
 use hermes_tools::patch::fuzzy::{Grain, Occurrences, find, replace};
 use hermes_tools::patch::v4a::Change;
 use hermes_tools::patch::{hunks, v4a};
-use hermes_tools::policy::{LINE_BYTES_MAX, consent_for, is_read_only};
 
 /// A line is judged without a panic; what changes nothing is free; what is forbidden stays so after another line.
 pub fn command_policy(line: &str) {
@@ -18,12 +18,12 @@ pub fn command_policy(line: &str) {
     if is_forbidden(&consent) && later.len() <= LINE_BYTES_MAX {
         assert!(is_forbidden(&consent_for(&later)), "{line:?}");
     }
-    let everything = CommandLists::new(Vec::new(), vec!["*".to_owned()]);
+    let everything = CommandLists::new(Vec::new(), vec!["*".to_owned()], Vec::new());
     assert_eq!(
         is_forbidden(&everything.consent_for(line)),
         is_forbidden(&consent)
     );
-    let nothing = CommandLists::new(vec!["*".to_owned()], Vec::new());
+    let nothing = CommandLists::new(vec!["*".to_owned()], Vec::new(), Vec::new());
     assert!(is_forbidden(&nothing.consent_for(line)), "{line:?}");
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use hermes_core::{
     Agreement, Consent, Effect, Event, Mode, Need, Notice, Pass, PreviewContext, Review, Settled,
-    Settlement, StoreError, Tool, Verdict,
+    Settlement, StoreError, Verdict,
 };
 use serde_json::Value;
 
 use crate::approvals::{Asker, ConsentRequest, ask_person, said_before};
+use crate::calls::Ready;
 use crate::reviewer::Opinion;
 use crate::safety;
 use crate::turn::TurnContext;
@@ -37,21 +38,21 @@ pub(crate) enum Decision {
 const PLANNING: &str = "Not run: the user has switched to plan mode, in which nothing is changed. Read what you need to, then \
                         tell the user what you would do, step by step; they leave plan mode when it may be done.";
 
-/// Decides about a call of a tool.
+/// Decides about a call.
 pub(crate) async fn decide(
     cx: &TurnContext<'_>,
-    tool: &dyn Tool,
-    arguments: &Value,
+    ready: &Ready,
     asker: Asker<'_>,
 ) -> Result<Decision, StoreError> {
-    let (session, cwd) = (cx.recorder.session(), &cx.settings.cwd);
-    if cx.settings.mode.now() == Mode::Plan && tool.effect(arguments) != Effect::Read {
+    if cx.settings.mode.now() == Mode::Plan && ready.plan.effect != Effect::Read {
         return Ok(Decision::NotRun(PLANNING.to_owned()));
     }
-    let need = match tool.consent(arguments, session, cwd) {
+    let need = match &ready.plan.consent {
         Consent::NotNeeded => None,
-        Consent::Needed(need) => Some(need),
-        Consent::Review(review) => return decide_change(cx, tool, arguments, asker, review).await,
+        Consent::Needed(need) => Some(need.clone()),
+        Consent::Review(review) => {
+            return decide_change(cx, ready, asker, review.clone()).await;
+        }
         Consent::Forbidden { reason } => {
             return Ok(Decision::NotRun(format!(
                 "Refused: {reason}. Nobody can allow this. Find another way, or tell the user."
@@ -67,7 +68,7 @@ pub(crate) async fn decide(
     if cx.settings.consent == ConsentPolicy::Allow {
         return Ok(Decision::Run(agreement));
     }
-    let Some(request) = consent_request(cx, tool, arguments, asker, need).await else {
+    let Some(request) = consent_request(cx, ready, asker, need).await else {
         return Ok(Decision::Run(agreement));
     };
     if cx.approvals.is_allowed(&request) {
@@ -81,8 +82,7 @@ pub(crate) async fn decide(
 /// now, and the call is told which one that was.
 async fn decide_change(
     cx: &TurnContext<'_>,
-    tool: &dyn Tool,
-    arguments: &Value,
+    ready: &Ready,
     asker: Asker<'_>,
     review: Review,
 ) -> Result<Decision, StoreError> {
@@ -98,7 +98,7 @@ async fn decide_change(
         cwd: &cx.settings.cwd,
         stop: asker.stop,
     };
-    let preview = match tool.preview(arguments, place).await {
+    let preview = match ready.plan.action.preview(place).await {
         Ok(preview) => preview.map(|preview| safety::without_keys(cx, preview)),
         // Nobody is asked about what would not work.
         Err(error) => return Ok(Decision::NotRun(error.to_string())),
@@ -112,7 +112,7 @@ async fn decide_change(
     };
     let request = ConsentRequest {
         asker,
-        tool: &tool.spec().name,
+        tool: ready.tool_name(),
         what: review.what,
         folder: None,
         patterns: Vec::new(),
@@ -188,14 +188,14 @@ async fn refuse_unattended(cx: &TurnContext<'_>, request: &ConsentRequest<'_>) -
 /// Returns what a person must agree to, if anything: what the tool says, and what the scanner found.
 async fn consent_request<'a>(
     cx: &TurnContext<'_>,
-    tool: &'a dyn Tool,
-    arguments: &Value,
+    ready: &'a Ready,
     asker: Asker<'a>,
     need: Option<Need>,
 ) -> Option<ConsentRequest<'a>> {
+    let arguments = ready.arguments.as_ref();
     let command = command(arguments);
     let folder = folder(arguments, need.as_ref(), &cx.settings.cwd);
-    let need = need.filter(|_| !safety::is_listed(cx, command, folder.as_deref()));
+    let need = need.filter(|need| !need.is_allowed);
     let found = safety::scanned(cx, command).await;
     let mut choices = vec![Verdict::Once, Verdict::Session];
     // A command can be written into a list. What a scanner found is never settled for good.
@@ -216,7 +216,7 @@ async fn consent_request<'a>(
     let reasons = reasons.into_iter().filter(|reason| !reason.is_empty());
     Some(ConsentRequest {
         asker,
-        tool: &tool.spec().name,
+        tool: ready.tool_name(),
         what: what.unwrap_or_else(|| describe(arguments)),
         folder,
         patterns: if found.is_none() {

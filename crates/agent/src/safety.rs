@@ -1,6 +1,5 @@
 //! Who looks at a call that needs consent before a person does: a scanner, a reviewing model, the list of what is allowed.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::hidden_keys::LABEL;
@@ -50,19 +49,6 @@ fn holds_label(value: &Value) -> bool {
         Value::String(text) => text.contains(LABEL),
         Value::Array(items) => items.iter().any(holds_label),
         Value::Object(fields) => fields.values().any(holds_label),
-        _ => false,
-    }
-}
-
-/// Returns whether the user allowed a command for good, where it would run.
-pub(crate) fn is_listed(
-    cx: &TurnContext<'_>,
-    command: Option<&str>,
-    folder: Option<&Path>,
-) -> bool {
-    let list = cx.ports.safety.allow_list.as_ref();
-    match (list, command, folder) {
-        (Some(list), Some(command), Some(folder)) => list.allows(command, folder),
         _ => false,
     }
 }

@@ -5,17 +5,15 @@
 //! that a call which runs again after a crash finds what its subagents have done instead of doing it twice.
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
+use crate::call_channel::{CallMessage, CallSender};
 use crate::id::SessionId;
 
 /// The tool that delegates. Sessions know it by name: subagents may not have it, and its results say what runs on.
 pub const DELEGATE_TASK: &str = "delegate_task";
 /// Where sessions of subagents come from; see [`crate::SessionRecord::source`].
 pub const SUBAGENT_SOURCE: &str = "subagent";
-
-/// A call delegates once; more waiting delegations than this mean that it has gone wild.
-const WAITING_MAX: usize = 4;
 
 /// One task for one subagent, which knows nothing but this.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +45,7 @@ pub enum Manner {
 
 /// Where a call hands tasks to subagents, if it may have any.
 #[derive(Debug, Clone, Default)]
-pub struct Delegates(Option<mpsc::Sender<Delegation>>);
+pub struct Delegates(Option<CallSender>);
 
 /// Tasks on their way to the loop.
 #[derive(Debug)]
@@ -120,10 +118,8 @@ pub struct TracedCall {
 }
 
 impl Delegates {
-    /// Makes the handle of a call, and what its delegations come out of.
-    pub fn reachable() -> (Self, mpsc::Receiver<Delegation>) {
-        let (sender, delegations) = mpsc::channel(WAITING_MAX);
-        (Self(Some(sender)), delegations)
+    pub fn to(sender: &CallSender) -> Self {
+        Self(Some(sender.clone()))
     }
 
     /// Hands tasks over, and waits for what comes of them. The error is written for the model.
@@ -145,7 +141,7 @@ impl Delegates {
             answer,
         };
         let lost = || "the subagents are gone; do it yourself, or try again".to_owned();
-        if delegates.send(delegation).await.is_err() {
+        if !delegates.send(CallMessage::Delegated(delegation)).await {
             return Err(lost());
         }
         answered.await.unwrap_or_else(|_| Err(lost()))

@@ -11,15 +11,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
+use crate::call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 use crate::id::{CallId, ElicitationId};
 
 pub use field::{Field, FieldKind, FieldOption};
 pub use format::TextFormat;
-
-/// A call asks one thing after the other; more waiting ones than this mean that it has gone wild.
-const WAITING_MAX: usize = 8;
 
 /// An elicitation as a surface sees it. It is open until [`crate::Event::ElicitationClosed`], or until its call has finished.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,7 +98,7 @@ pub struct ElicitationRequest {
 
 /// The person behind a call, if there is one.
 #[derive(Debug, Clone, Default)]
-pub struct Person(Option<mpsc::Sender<PendingElicitation>>);
+pub struct Person(Option<CallSender>);
 
 /// An elicitation on its way to the person.
 #[derive(Debug)]
@@ -111,10 +109,14 @@ pub struct PendingElicitation {
 }
 
 impl Person {
-    /// Makes the handle of a call, and what its elicitations come out of.
-    pub fn reachable() -> (Self, mpsc::Receiver<PendingElicitation>) {
-        let (asked, elicitations) = mpsc::channel(WAITING_MAX);
-        (Self(Some(asked)), elicitations)
+    pub fn to(sender: &CallSender) -> Self {
+        Self(Some(sender.clone()))
+    }
+
+    /// Makes the handle of a call outside of a session, and what its elicitations come out of.
+    pub fn reachable() -> (Self, CallMessages) {
+        let (sender, messages) = call_channel();
+        (Self(Some(sender)), messages)
     }
 
     pub fn is_reachable(&self) -> bool {
@@ -130,10 +132,16 @@ impl Person {
             return Response::nobody();
         };
         let (response, answered) = oneshot::channel();
-        match person.send(PendingElicitation { request, response }).await {
-            Ok(()) => answered.await.unwrap_or(Response::Cancelled),
-            Err(_) => Response::Cancelled,
+        if !person
+            .send(CallMessage::Elicitation(PendingElicitation {
+                request,
+                response,
+            }))
+            .await
+        {
+            return Response::Cancelled;
         }
+        answered.await.unwrap_or(Response::Cancelled)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The shared words of Hermes, the ports its parts meet at, and the pure rules several of them share.
 //!
-//! Nothing here does I/O. Start at [`session`] for what goes into the agent ([`Op`]) and what comes out
+//! Nothing here does I/O, and no crate of ours is known here: whoever implements a port is told by it, never the other way
+//! round. Start at [`session`] for what goes into the agent ([`Op`]) and what comes out
 //! ([`Event`]), then [`message`] for what a conversation is made of, then the ports: [`model`], [`tool`], [`store`],
 //! [`terminal`], [`checkpoint`], [`clock`].
 
@@ -9,6 +10,7 @@ pub mod session;
 
 pub mod approval;
 pub mod approval_code;
+pub mod call_channel;
 pub mod delegation;
 pub mod elicitation;
 pub mod follow;
@@ -20,6 +22,7 @@ pub mod mode;
 
 pub mod checkpoint;
 pub mod clock;
+pub mod command_policy;
 pub mod model;
 pub mod offers;
 pub mod process;
@@ -34,6 +37,7 @@ pub mod backoff;
 pub mod breaker;
 pub mod effect;
 pub mod exact;
+pub mod exposure;
 pub mod fence;
 pub mod hidden_keys;
 pub mod history;
@@ -44,16 +48,20 @@ pub mod reply;
 pub mod review;
 mod safety;
 pub mod secret;
+pub mod sensitive;
 pub mod skill;
 pub mod text;
+pub mod wildcard;
 pub mod wording;
 
 pub use approval::{
     AnswerSource, Approval, ApprovalAnswer, Approvals, Said, Settled, Settlement, Settling, Verdict,
 };
 pub use approval_code::ApprovalCode;
+pub use call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
+pub use command_policy::{BeyondFence, CommandPlace, CommandPolicy, FenceSetting, JudgedCommand};
 pub use delegation::{
     Delegated, Delegates, Delegation, Dispatched, Manner, SubagentReport, SubagentRole,
     SubagentStatus, SubagentTask, SubagentTokens, TracedCall,
@@ -63,6 +71,7 @@ pub use elicitation::{
     Elicitation, ElicitationRequest, Field, FieldKind, FieldOption, PendingElicitation, Person,
     Response, TextFormat, Wanted,
 };
+pub use exposure::{Exposure, Scripts, Subagents, Surfaces, ToolGroup};
 pub use fence::{FenceArea, Fencing, Pass};
 pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
@@ -96,7 +105,7 @@ pub use store::{
 pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
-    BoxFuture, Consent, Need, Parallel, Progress, Reader, Spending, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec,
+    Action, BoxFuture, Consent, Need, Parallel, Plan, PlanContext, Progress, Reader, Spending,
+    Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
-pub use toolbox::{InnerCall, Toolbox, Use};
+pub use toolbox::{InnerCall, OfferedTool, Toolbox, Use};

@@ -1,6 +1,6 @@
 //! Changes that a person looks at before they are made: what is asked, what they are shown, and what they agreed to.
 //!
-//! A tool that returns [`crate::Consent::Review`] shows the change with [`crate::Tool::preview`], and its run gets the
+//! A tool that returns [`crate::Consent::Review`] shows the change with [`crate::Action::preview`], and its run gets the
 //! [`Agreement`]. Comparing what it is about to do with that is the tool's duty: the world may have changed in between.
 
 use std::path::Path;

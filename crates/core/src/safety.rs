@@ -10,11 +10,9 @@ pub trait Scanner: Send + Sync {
     fn scan<'a>(&'a self, command: &'a str) -> BoxFuture<'a, Option<String>>;
 }
 
-/// Commands that run without a question, from one session to the next.
+/// Commands that run without a question, from one session to the next. The tool that runs them knows which those are
+/// ([`Need::is_allowed`](crate::Need::is_allowed)).
 pub trait AllowList: Send + Sync {
-    /// Returns whether a command runs in a folder without a question.
-    fn allows(&self, command: &str, folder: &Path) -> bool;
-
     /// Lets a command, or every one of a pattern, run in a folder from now on. Says why when it could not be saved.
     fn allow<'a>(
         &'a self,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::call_channel::{CallMessage, CallSender};
 use crate::delegation::Delegates;
 use crate::effect::Effect;
 use crate::elicitation::Person;
+use crate::exposure::Exposure;
 use crate::fence::Pass;
 use crate::id::{CallId, SessionId};
 use crate::message::Media;
@@ -23,38 +24,20 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Something a model can call.
 ///
-/// `arguments` are always an object that was coerced to and checked against [`ToolSpec::parameters`]. `run` is called
-/// once per call and must return soon after `cx.stop` is cancelled; when it does not, the loop drops the future and
-/// answers the call itself, so dropping must not leave a child process behind.
+/// Every call is prepared once and then, unless it is refused, run once with what the plan holds. Outside of a session
+/// [`run`](#method.run) does both.
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// What this call may do; recorded before it runs.
-    fn effect(&self, arguments: &Value) -> Effect;
+    /// Where it is offered, and to whom. The same for as long as the tool lives.
+    fn exposure(&self) -> &Exposure;
 
-    /// Which neighbours this call may run beside.
-    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel;
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
-
-    /// What a person must agree to before this call runs. Most calls need nobody.
-    fn consent(&self, _arguments: &Value, _session: &SessionId, _cwd: &Path) -> Consent {
-        Consent::NotNeeded
-    }
-
-    /// Works out what a person is shown before they agree to a [`Consent::Review`]. Called only when somebody is to decide;
-    /// changes nothing. An error means that the call would fail: nobody is asked then.
-    fn preview<'a>(
-        &'a self,
-        _arguments: &'a Value,
-        _cx: PreviewContext<'a>,
-    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
-        Box::pin(async { Ok(None) })
-    }
+    /// Works out what a call would do, before anything is decided about it. Changes nothing.
+    ///
+    /// `arguments` were coerced to and checked against [`ToolSpec::parameters`]; what still does not fit is told when the
+    /// plan runs. Called on a thread that may wait for the disk. Calls that run before this one may change what it finds:
+    /// a plan that had to wait for them is made anew.
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan;
 
     /// The call that this one only passes on, if it does: the tool that is really meant, and its arguments. Everything
     /// that is decided, asked and recorded is then about that call.
@@ -62,15 +45,98 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Paths the call touches, so that context files beside them can be shown. None for most tools.
-    fn touched(&self, _arguments: &Value, _cwd: &Path) -> Vec<PathBuf> {
-        Vec::new()
+    /// Forgets what is kept in memory for a session that is no longer open. Nothing for most tools.
+    fn close_session(&self, _session: &SessionId) {}
+}
+
+impl dyn Tool {
+    /// Prepares a call and runs it, whatever it would need consent for: for calls that no model makes.
+    pub async fn run(
+        self: &Arc<Self>,
+        arguments: Value,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let place = PlanContext {
+            session: &cx.session,
+            cwd: &cx.cwd,
+        };
+        let plan = Arc::clone(self).prepare(&arguments, place);
+        plan.action.run(cx).await
+    }
+}
+
+/// What a plan may know of the call it is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanContext<'a> {
+    pub session: &'a SessionId,
+    /// Where the session works.
+    pub cwd: &'a Path,
+}
+
+/// What one call would do, and the call itself, ready to run.
+pub struct Plan {
+    /// What it may do; recorded before it runs.
+    pub effect: Effect,
+    /// Which neighbours it may run beside.
+    pub parallel: Parallel,
+    /// What a person must agree to before it runs. Most calls need nobody.
+    pub consent: Consent,
+    /// Paths it touches, so that context files beside them can be shown.
+    pub touched: Vec<PathBuf>,
+    /// Files and folders on this machine that it may change, so that a checkpoint is kept first.
+    pub changes: Vec<PathBuf>,
+    pub action: Box<dyn Action>,
+}
+
+/// A call that was prepared. It holds what its tool read out of the arguments.
+pub trait Action: Send + Sync {
+    /// Works out what a person is shown before they agree to a [`Consent::Review`]. Called only when somebody is to decide;
+    /// changes nothing. An error means that the call would fail: nobody is asked then.
+    fn preview<'a>(
+        &'a self,
+        _cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        Box::pin(async { Ok(None) })
     }
 
-    /// Files and folders on this machine that the call may change, so that a checkpoint is kept first. None for most
-    /// tools.
-    fn changes(&self, _arguments: &Value, _session: &SessionId, _cwd: &Path) -> Vec<PathBuf> {
-        Vec::new()
+    /// Does it. Must return soon after `cx.stop` is cancelled; when it does not, the loop drops the future and answers the
+    /// call itself, so dropping must not leave a child process behind.
+    fn run(self: Box<Self>, cx: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+}
+
+impl Plan {
+    /// A call that needs nobody's consent, touches nothing and does this.
+    pub fn new(effect: Effect, parallel: Parallel, action: impl Action + 'static) -> Self {
+        Self {
+            effect,
+            parallel,
+            consent: Consent::NotNeeded,
+            touched: Vec::new(),
+            changes: Vec::new(),
+            action: Box::new(action),
+        }
+    }
+
+    /// The same with a function for the action.
+    pub fn doing<F>(effect: Effect, parallel: Parallel, run: F) -> Self
+    where
+        F: FnOnce(&ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        Self::new(effect, parallel, Doing(run))
+    }
+}
+
+struct Doing<F>(F);
+
+impl<F> Action for Doing<F>
+where
+    F: FnOnce(&ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> + Send + Sync,
+{
+    fn run(self: Box<Self>, cx: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        (self.0)(cx)
     }
 }
 
@@ -121,6 +187,8 @@ pub struct Need {
     pub pass: Pass,
     /// All of what would run, where the call's arguments are only a part of it.
     pub what: Option<String>,
+    /// Whether the user has said yes to such calls for good: nobody is asked again.
+    pub is_allowed: bool,
 }
 
 impl Need {
@@ -163,6 +231,38 @@ pub struct ToolContext {
     pub agreement: Agreement,
 }
 
+impl ToolContext {
+    /// The context of a call that nobody watches and that asks nobody.
+    pub fn alone(session: impl Into<SessionId>, call: impl Into<CallId>, cwd: &Path) -> Self {
+        Self {
+            session: session.into(),
+            call: call.into(),
+            cwd: cwd.to_owned(),
+            stop: CancellationToken::new(),
+            progress: Progress::default(),
+            person: Person::default(),
+            delegates: Delegates::default(),
+            spending: Spending::default(),
+            state: None,
+            toolbox: Toolbox::default(),
+            reader: Reader::default(),
+            agreement: Agreement::default(),
+        }
+    }
+
+    /// The same with everything that it tells going here.
+    pub fn telling(self, sender: &CallSender) -> Self {
+        Self {
+            progress: Progress::to(sender),
+            person: Person::to(sender),
+            delegates: Delegates::to(sender),
+            spending: Spending::to(sender),
+            toolbox: Toolbox::to(sender),
+            ..self
+        }
+    }
+}
+
 /// Who reads the result of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reader {
@@ -174,34 +274,34 @@ pub enum Reader {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Progress(Option<mpsc::Sender<String>>);
+pub struct Progress(Option<CallSender>);
 
 impl Progress {
-    pub fn to(watcher: mpsc::Sender<String>) -> Self {
-        Self(Some(watcher))
+    pub fn to(sender: &CallSender) -> Self {
+        Self(Some(sender.clone()))
     }
 
     pub fn show(&self, text: impl Into<String>) {
-        if let Some(watcher) = &self.0 {
+        if let Some(sender) = &self.0 {
             // A full queue drops this line; the result carries everything.
-            let _ = watcher.try_send(text.into());
+            sender.send_lossy(CallMessage::Progress(text.into()));
         }
     }
 }
 
 /// Takes note of what a call spends on models, for the account of its turn.
 #[derive(Debug, Clone, Default)]
-pub struct Spending(Option<mpsc::Sender<Finished>>);
+pub struct Spending(Option<CallSender>);
 
 impl Spending {
-    pub fn to(account: mpsc::Sender<Finished>) -> Self {
-        Self(Some(account))
+    pub fn to(sender: &CallSender) -> Self {
+        Self(Some(sender.clone()))
     }
 
     pub async fn add(&self, finished: Finished) {
-        if let Some(account) = &self.0 {
+        if let Some(sender) = &self.0 {
             // A call that has ended in the meantime has no account any more.
-            let _ = account.send(finished).await;
+            let _ = sender.send(CallMessage::Spent(finished)).await;
         }
     }
 }

@@ -1,25 +1,31 @@
 //! How a running call uses other tools of its session: through the same checks as the model's own calls.
 
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
+use crate::call_channel::{CallMessage, CallSender};
+use crate::exposure::Scripts;
 use crate::tool::{ToolError, ToolOutput, ToolSpec};
-
-/// Calls that may wait for their turn; whoever makes more is made to wait.
-const WAITING_MAX: usize = 8;
 
 /// The tools of a session, in the hands of one of its calls. Empty for calls that were made through one.
 ///
 /// A call made here is checked, needs the same consent and is stopped like one of the model's; it is part of the call
 /// that makes it, so neither the conversation nor the step log knows of it.
 #[derive(Debug, Clone, Default)]
-pub struct Toolbox(Option<mpsc::Sender<Use>>);
+pub struct Toolbox(Option<CallSender>);
 
 /// What a call wants from the toolbox.
 #[derive(Debug)]
 pub enum Use {
-    Look(oneshot::Sender<Vec<ToolSpec>>),
+    Look(oneshot::Sender<Vec<OfferedTool>>),
     Call(InnerCall),
+}
+
+/// A tool of the session, as a call sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferedTool {
+    pub spec: ToolSpec,
+    pub scripts: Scripts,
 }
 
 /// A call on its way to its tool.
@@ -31,16 +37,14 @@ pub struct InnerCall {
 }
 
 impl Toolbox {
-    /// Makes the handle of a call, and what its uses come out of.
-    pub fn open() -> (Self, mpsc::Receiver<Use>) {
-        let (sender, uses) = mpsc::channel(WAITING_MAX);
-        (Self(Some(sender)), uses)
+    pub fn to(sender: &CallSender) -> Self {
+        Self(Some(sender.clone()))
     }
 
     /// Returns the tools there are.
-    pub async fn look(&self) -> Vec<ToolSpec> {
-        let (specs, answered) = oneshot::channel();
-        if self.send(Use::Look(specs)).await {
+    pub async fn look(&self) -> Vec<OfferedTool> {
+        let (tools, answered) = oneshot::channel();
+        if self.send(Use::Look(tools)).await {
             answered.await.unwrap_or_default()
         } else {
             Vec::new()
@@ -65,7 +69,7 @@ impl Toolbox {
 
     async fn send(&self, wanted: Use) -> bool {
         match &self.0 {
-            Some(sender) => sender.send(wanted).await.is_ok(),
+            Some(sender) => sender.send(CallMessage::Used(wanted)).await,
             None => false,
         }
     }

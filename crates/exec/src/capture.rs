@@ -159,8 +159,19 @@ fn without_overwritten(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hermes_core::{CallMessage, CallMessages, call_channel};
+
     use super::*;
-    use tokio::sync::mpsc;
+
+    /// What was shown while it was captured.
+    fn shown(mut messages: CallMessages) -> Vec<String> {
+        let told = std::iter::from_fn(|| messages.try_recv());
+        let texts = told.filter_map(|message| match message {
+            CallMessage::Progress(text) => Some(text),
+            _ => None,
+        });
+        texts.collect()
+    }
 
     fn capture(bytes_max: usize, chunks: &[&str]) -> Captured {
         let mut capture = Capture::new(bytes_max, Progress::default());
@@ -213,12 +224,12 @@ mod tests {
 
     #[test]
     fn finished_lines_are_shown_live() {
-        let (tx, mut rx) = mpsc::channel(100);
-        let mut capture = Capture::new(100, Progress::to(tx));
+        let (sender, messages) = call_channel();
+        let mut capture = Capture::new(100, Progress::to(&sender));
         for chunk in ["on", "e\ntwo\nth", "ree", "\n", "rest"] {
             capture.push(chunk.as_bytes());
         }
-        let shown: Vec<String> = std::iter::from_fn(|| rx.try_recv().ok()).collect();
+        let shown: Vec<String> = shown(messages);
         assert_eq!(shown, ["one", "two", "three"]);
     }
 
@@ -227,12 +238,12 @@ mod tests {
         let key =
             "cat id\n-----BEGIN PRIVATE KEY-----\nQUJD\nREVG\n-----END PRIVATE KEY-----\ndone\n";
         for bytes in [1, 5, 30, 500] {
-            let (tx, mut rx) = mpsc::channel(100);
-            let mut capture = Capture::new(100, Progress::to(tx));
+            let (sender, messages) = call_channel();
+            let mut capture = Capture::new(100, Progress::to(&sender));
             for chunk in key.as_bytes().chunks(bytes) {
                 capture.push(chunk);
             }
-            let shown: Vec<String> = std::iter::from_fn(|| rx.try_recv().ok()).collect();
+            let shown: Vec<String> = shown(messages);
             let expected = [
                 "cat id",
                 "-----BEGIN PRIVATE KEY-----",
@@ -245,11 +256,11 @@ mod tests {
 
     #[test]
     fn of_a_flood_only_the_last_lines_are_shown() {
-        let (tx, mut rx) = mpsc::channel(100);
-        let mut capture = Capture::new(100, Progress::to(tx));
+        let (sender, messages) = call_channel();
+        let mut capture = Capture::new(100, Progress::to(&sender));
         let flood: String = (0..50).map(|n| format!("{n}\n")).collect();
         capture.push(flood.as_bytes());
-        let shown: Vec<String> = std::iter::from_fn(|| rx.try_recv().ok()).collect();
+        let shown: Vec<String> = shown(messages);
         assert_eq!(shown.len(), LIVE_LINES_PER_READ_MAX);
         assert_eq!(shown.last().map(String::as_str), Some("49"));
     }

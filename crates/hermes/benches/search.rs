@@ -57,7 +57,7 @@ async fn main() {
     ] {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            ours.push(searched(&*search, &arguments, &tree).await);
+            ours.push(searched(&search, &arguments, &tree).await);
             theirs.push(ripgrep(&tree, &rg));
         }
         let ratio = median(ours).as_secs_f64() / median(theirs).as_secs_f64();
@@ -88,7 +88,7 @@ fn search_tool(home: &Path) -> Arc<dyn Tool> {
         fence: hermes_tools::ToolFence::Off,
         file_place: FilePlace::here(),
         files: FileLedger::default(),
-        commands: Arc::default(),
+        commands: Arc::new(hermes_policy::CommandLists::default()),
         web: WebSettings::new(home.join("web")),
     });
     let mut tools = tools.into_iter();
@@ -117,7 +117,7 @@ fn generate(tree: &Path, folders: usize) {
     }
 }
 
-async fn searched(search: &dyn Tool, arguments: &Value, tree: &Path) -> Duration {
+async fn searched(search: &Arc<dyn Tool>, arguments: &Value, tree: &Path) -> Duration {
     let started = Instant::now();
     search.run(arguments.clone(), &context(tree)).await.unwrap();
     started.elapsed()

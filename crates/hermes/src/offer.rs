@@ -17,15 +17,6 @@ use crate::toolsets::Toolsets;
 /// English text and JSON have about this many characters to a token.
 const CHARS_PER_TOKEN: u64 = 4;
 
-/// What small models are told of: enough to read, write and run. With more they pick the wrong one.
-const SHORT_LIST: &[&str] = &[
-    "read_file",
-    "write_file",
-    "patch",
-    "search_files",
-    "terminal",
-];
-
 #[derive(Clone)]
 pub struct Offer {
     /// Those that are built in, chosen or not.
@@ -95,7 +86,7 @@ impl Offer {
 
     /// A few tools, and one that finds all others.
     fn short_list(&self) -> Tools {
-        let is_listed = |tool: &Arc<dyn Tool>| SHORT_LIST.contains(&tool.spec().name.as_str());
+        let is_listed = |tool: &Arc<dyn Tool>| tool.exposure().for_small_models;
         let (mut listed, mut hidden): (Vec<_>, Vec<_>) = self
             .chosen
             .of(&self.built_in)

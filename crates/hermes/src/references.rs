@@ -3,18 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_core::{
-    Agreement, BoxFuture, CallId, CancellationToken, Changes, Delegates, Person, Progress, Reader,
-    References, SessionId, Spending, Tool, ToolContext, Toolbox,
-};
+use hermes_core::{BoxFuture, Changes, References, Tool, ToolContext};
 use hermes_tools::ToolPorts;
 use serde_json::{Value, json};
 
 use crate::base::Base;
 use crate::worktree::Git;
-
-/// Reads web pages, under the rules of the settings.
-const WEB_EXTRACT: &str = "web_extract";
 
 /// Files whose changes are not shown: those that hold keys.
 const WITHOUT_KEYS: [&str; 6] = [
@@ -30,19 +24,17 @@ pub struct SessionReferences {
     home: Option<PathBuf>,
     ports: ToolPorts,
     git: Git,
-    web: Option<Arc<dyn Tool>>,
+    /// Reads web pages, under the rules of the settings.
+    web: Arc<dyn Tool>,
 }
 
 impl SessionReferences {
     pub fn new(base: &Base, ports: &ToolPorts) -> Self {
-        let tools = hermes_tools::built_in(ports);
         Self {
             home: base.environment.user_home(),
             ports: ports.clone(),
             git: Git::new(base),
-            web: tools
-                .into_iter()
-                .find(|tool| tool.spec().name == WEB_EXTRACT),
+            web: hermes_tools::page_reader(ports),
         }
     }
 }
@@ -66,11 +58,7 @@ impl References for SessionReferences {
 
     fn page<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
-            let tool = self
-                .web
-                .as_ref()
-                .ok_or("pages of the web are not read here")?;
-            let output = tool.run(json!({"urls": [url]}), &context()).await;
+            let output = self.web.run(json!({"urls": [url]}), &context()).await;
             let output = output.map_err(|error| error.to_string())?;
             page(&output.text)
         })
@@ -108,18 +96,5 @@ fn page(answer: &str) -> Result<String, String> {
 }
 
 fn context() -> ToolContext {
-    ToolContext {
-        session: SessionId::from("references"),
-        call: CallId::from("reference"),
-        cwd: PathBuf::from("/"),
-        stop: CancellationToken::new(),
-        progress: Progress::default(),
-        person: Person::default(),
-        delegates: Delegates::default(),
-        spending: Spending::default(),
-        state: None,
-        toolbox: Toolbox::default(),
-        reader: Reader::default(),
-        agreement: Agreement::default(),
-    }
+    ToolContext::alone("references", "reference", Path::new("/"))
 }

@@ -9,7 +9,7 @@ use hermes_agent::{ConsentPolicy, Reviewer, Safety};
 use hermes_config::{ChangeError, ConfigFile, Home, Key};
 use hermes_core::{AllowList, BoxFuture, HiddenKeys, Model, Secret};
 use hermes_llm::ModelChoice;
-use hermes_tools::{AllowRule, CommandLists};
+use hermes_policy::{AllowRule, CommandLists};
 use serde_json::{Value, json};
 
 use crate::base::Base;
@@ -170,10 +170,6 @@ struct SavedAllowList {
 }
 
 impl AllowList for SavedAllowList {
-    fn allows(&self, command: &str, folder: &Path) -> bool {
-        self.commands.allows(command, folder)
-    }
-
     fn allow<'a>(
         &'a self,
         command: &'a str,

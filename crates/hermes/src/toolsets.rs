@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::Tool;
-use hermes_tools::{Toolset, is_elsewhere};
+use hermes_tools::{Selection, Toolset, is_elsewhere};
 
 use crate::args::RunFlags;
 use crate::base::Base;
@@ -19,7 +19,8 @@ pub const TERMINAL: &str = "cli";
 
 #[derive(Clone)]
 pub struct Toolsets {
-    built_in: Vec<&'static str>,
+    built_in: Selection,
+    surface: String,
     servers: ChosenServers,
 }
 
@@ -49,6 +50,7 @@ impl Toolsets {
         };
         Ok(Self {
             built_in: select(&built_in)?,
+            surface: TERMINAL.to_owned(),
             servers,
         })
     }
@@ -63,27 +65,27 @@ impl Toolsets {
         disabled.retain(|name| !is_elsewhere(name));
         let disabled = select(&disabled)?;
         let mut built_in = select(&built_in)?;
-        built_in.retain(|tool| !disabled.contains(tool));
+        built_in.remove(&disabled);
         let servers = if servers.is_empty() && !has_none {
             ChosenServers::All
         } else {
             ChosenServers::Named(servers)
         };
-        Ok(Self { built_in, servers })
+        Ok(Self {
+            built_in,
+            surface: surface.to_owned(),
+            servers,
+        })
     }
 
     /// Whether every tool of a toolset is chosen.
     pub fn has(&self, toolset: &Toolset) -> bool {
-        toolset
-            .tools
-            .iter()
-            .all(|tool| self.built_in.contains(tool))
+        self.built_in.has(toolset)
     }
 
     /// The chosen ones of the built-in tools, in the order the model sees them.
     pub fn of(&self, built_in: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
-        let is_chosen = |tool: &&Arc<dyn Tool>| self.built_in.contains(&tool.spec().name.as_str());
-        built_in.iter().filter(is_chosen).cloned().collect()
+        self.built_in.of(built_in, &self.surface)
     }
 
     pub fn has_server(&self, name: &str) -> bool {
@@ -114,7 +116,7 @@ fn apart(base: &Base, names: impl Iterator<Item = String>) -> (Vec<String>, Vec<
     })
 }
 
-fn select(names: &[String]) -> Outcome<Vec<&'static str>> {
+fn select(names: &[String]) -> Outcome<Selection> {
     hermes_tools::select(names).map_err(|error| {
         let known = hermes_tools::TOOLSETS.iter();
         let known: Vec<_> = known.map(|toolset| toolset.name).collect();

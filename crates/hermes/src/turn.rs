@@ -32,6 +32,8 @@ pub struct Report {
     pub model: ModelName,
     /// Calls that nobody was there to allow.
     pub refused: u32,
+    /// The code to end with, should it be interrupted.
+    signal: u8,
     /// Events went by unseen: the text has to be read in the store.
     is_incomplete: bool,
 }
@@ -90,8 +92,10 @@ async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) ->
             followed = events.next() => followed,
             () = countdown.tick() => continue,
             interrupted = signals.interrupted() => {
+                report.signal = signals.code();
                 if interrupted.is_repeated() {
-                    return Err(give_up(&mut events, session.id()).await);
+                    let failure = give_up(&mut events, session.id()).await;
+                    return Err(Failure { code: report.signal, ..failure });
                 }
                 session.interrupt().await;
                 continue;
@@ -175,6 +179,7 @@ impl Report {
             requests: 0,
             model,
             refused: 0,
+            signal: code::INTERRUPTED,
             is_incomplete: false,
         }
     }
@@ -213,7 +218,10 @@ impl Report {
     pub fn failure(&self) -> Option<Failure> {
         let failure = match &self.end {
             TurnEnd::Finished => return None,
-            TurnEnd::Interrupted => interrupted(&self.session),
+            TurnEnd::Interrupted => Failure {
+                code: self.signal,
+                ..interrupted(&self.session)
+            },
             TurnEnd::Failed { error } => Failure::new(error.to_string()).hint(error.hint.clone()),
             TurnEnd::Broken { error, hint } => Failure::new(error.clone()).hint(hint.clone()),
             TurnEnd::OutOfSteps { steps } => {

@@ -16,6 +16,7 @@ use hermes_llm::{
     DeadlineSettings, LoginError, Logins, ModelChoice, ModelSettings, ResolveError, Resolved, Route,
 };
 use hermes_mcp::Reloaded;
+use hermes_os::calendar::{UnknownZone, Zone};
 use hermes_store::SqliteStore;
 use hermes_tools::{CodePlace, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
@@ -110,8 +111,10 @@ impl Wired {
         let archive = Arc::new(store);
         let servers = Servers::start(base, &chosen, random.clone(), context, archive.clone()).await;
         let mode = ModeSwitch::new(safety::mode(base));
+        let commands = Arc::new(safety::command_lists(base)?);
         let tool_ports = ToolPorts {
             edit_review: EditReview::Switched(mode.clone()),
+            commands: commands.clone(),
             ..tool_ports(base)?
         };
         let built_in = hermes_tools::built_in(&tool_ports);
@@ -130,7 +133,7 @@ impl Wired {
         };
         let (checkpoints, housekeeping) = checkpoints(base)?;
         let tools = offer.tools(model.as_ref());
-        let safety = safety::safety(base, &model, Arc::clone(&tool_ports.commands))?;
+        let safety = safety::safety(base, &model, commands)?;
         let ports = Ports {
             safety,
             model,
@@ -480,6 +483,9 @@ pub fn prompt_inputs(
     notes: Vec<String>,
     cwd: &Path,
 ) -> PromptInputs {
+    let zone = zone(base);
+    let unknown = zone.as_ref().err();
+    let unknown = unknown.map(|error| format!("timezone: {error}; the machine's is used"));
     let facts = EnvironmentFacts {
         os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         shell: base
@@ -489,9 +495,10 @@ pub fn prompt_inputs(
             .to_owned(),
         cwd: cwd.to_owned(),
         git_branch: git_branch(cwd),
+        zone: zone.unwrap_or_else(|_| Zone::of_system()),
     };
     let soul_file = base.home.soul_md();
-    PromptInputs::gather(
+    let mut inputs = PromptInputs::gather(
         &PromptSources {
             soul_file: &soul_file,
             cwd,
@@ -499,7 +506,17 @@ pub fn prompt_inputs(
         },
         facts,
         notes,
-    )
+    );
+    inputs.warnings.extend(unknown);
+    inputs
+}
+
+/// `timezone`: a name of the IANA database; empty for the machine's.
+fn zone(base: &Base) -> Result<Zone, UnknownZone> {
+    match base.settings.optional_string("timezone") {
+        Ok(Some(name)) if !name.trim().is_empty() => Zone::named(name.trim()),
+        _ => Ok(Zone::of_system()),
+    }
 }
 
 /// Reads the branch from the repository's own files: starting git would cost more than the answer is worth.

@@ -227,26 +227,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use hermes_core::{Agreement, Delegates, Reader, Toolbox};
-
     use super::*;
 
     /// The context of a call that nobody watches.
     pub(crate) fn context(session: &str) -> ToolContext {
-        ToolContext {
-            session: session.into(),
-            call: "c".into(),
-            cwd: "/".into(),
-            stop: CancellationToken::new(),
-            progress: Progress::default(),
-            person: Person::default(),
-            delegates: Delegates::default(),
-            spending: Spending::default(),
-            state: None,
-            toolbox: Toolbox::default(),
-            reader: Reader::default(),
-            agreement: Agreement::default(),
-        }
+        ToolContext::alone(session, "c", std::path::Path::new("/"))
     }
 
     #[tokio::test]

@@ -1,12 +1,13 @@
 //! Remote tools behind the [`Tool`] port.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::redact::redact;
-use hermes_core::tool::BoxFuture;
-use hermes_core::{Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use hermes_core::{
+    Effect, Exposure, Parallel, Plan, PlanContext, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
+};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult, Tool as ListedTool,
 };
@@ -24,6 +25,7 @@ use crate::view::Offer;
 /// A tool that a server offers.
 struct RemoteTool {
     spec: ToolSpec,
+    exposure: Exposure,
     server: Arc<Server>,
     /// What the server calls it.
     remote_name: String,
@@ -91,6 +93,7 @@ impl RemoteTool {
                 description: description.unwrap_or(&listed.name).to_owned(),
                 parameters: normalised(&schema),
             },
+            exposure: Exposure::of_server(&settings.name),
             server: Arc::clone(server),
             remote_name: listed.name.to_string(),
             operation: format!("tools/call `{}`", listed.name).into(),
@@ -103,9 +106,9 @@ impl RemoteTool {
         }
     }
 
-    fn request(&self, arguments: Value) -> Request {
+    fn request(&self, arguments: &Value) -> Request {
         let arguments = match arguments {
-            Value::Object(arguments) => arguments,
+            Value::Object(arguments) => arguments.clone(),
             _ => Map::new(),
         };
         let parameters =
@@ -136,38 +139,36 @@ impl Tool for RemoteTool {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        self.effect
+    fn exposure(&self) -> &Exposure {
+        &self.exposure
     }
 
-    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
-        self.parallel.clone()
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let request = self.request(arguments);
-            match answer(&self.server, &request, cx).await? {
-                ServerResult::CallToolResult(result) => {
-                    let is_error = result.is_error == Some(true);
-                    let output = tool_result(result, &self.server.media).await;
-                    if is_error {
-                        Err(ToolError::Answer(redact(&output.text)))
-                    } else {
-                        Ok(output)
-                    }
-                }
-                _ => Err(ToolError::OutcomeUnknown(format!(
-                    "MCP server `{}`, {}: it answered with something other than a result: it may work on in the \
-                     background",
-                    self.server.settings.name, request.operation
-                ))),
-            }
+    fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
+        let request = self.request(arguments);
+        Plan::doing(self.effect, self.parallel.clone(), move |cx| {
+            Box::pin(async move { self.call(&request, cx).await })
         })
+    }
+}
+
+impl RemoteTool {
+    async fn call(&self, request: &Request, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match answer(&self.server, request, cx).await? {
+            ServerResult::CallToolResult(result) => {
+                let is_error = result.is_error == Some(true);
+                let output = tool_result(result, &self.server.media).await;
+                if is_error {
+                    Err(ToolError::Answer(redact(&output.text)))
+                } else {
+                    Ok(output)
+                }
+            }
+            _ => Err(ToolError::OutcomeUnknown(format!(
+                "MCP server `{}`, {}: it answered with something other than a result: it may work on in the \
+                 background",
+                self.server.settings.name, request.operation
+            ))),
+        }
     }
 }
 

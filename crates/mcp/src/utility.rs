@@ -1,10 +1,11 @@
 //! Tools of our own that let the model use a server's resources and prompts. All of them only read.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use hermes_core::tool::BoxFuture;
-use hermes_core::{Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use hermes_core::{
+    Effect, Exposure, Parallel, Plan, PlanContext, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec,
+};
 use rmcp::model::{
     ClientRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest,
     ListResourcesRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams,
@@ -88,6 +89,7 @@ impl Utility {
 
 pub(crate) struct UtilityTool {
     spec: ToolSpec,
+    exposure: Exposure,
     server: Arc<Server>,
     utility: Utility,
 }
@@ -101,6 +103,7 @@ impl UtilityTool {
                 description: format!("{purpose} of the MCP server `{}`.", server.settings.name),
                 parameters: utility.parameters(),
             },
+            exposure: Exposure::of_server(&server.settings.name),
             server: Arc::clone(server),
             utility,
         }
@@ -157,37 +160,31 @@ impl Tool for UtilityTool {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Read
+    fn exposure(&self) -> &Exposure {
+        &self.exposure
     }
 
-    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
-        Parallel::Always
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let request = self.request(&arguments);
-            match answer(&self.server, &request, cx).await? {
-                ServerResult::ListResourcesResult(list) => {
-                    Ok(ToolOutput::text(resource_list(&list)))
-                }
-                ServerResult::ReadResourceResult(result) => {
-                    Ok(resource(&result, &self.server.media).await)
-                }
-                ServerResult::ListPromptsResult(list) => Ok(ToolOutput::text(prompt_list(&list))),
-                ServerResult::GetPromptResult(result) => {
-                    Ok(prompt(result, &self.server.media).await)
-                }
-                _ => Err(ToolError::Answer(format!(
-                    "MCP server `{}`, {}: its answer has the wrong shape",
-                    self.server.settings.name, request.operation
-                ))),
-            }
+    fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
+        let request = self.request(arguments);
+        Plan::doing(Effect::Read, Parallel::Always, move |cx| {
+            Box::pin(async move { self.ask(&request, cx).await })
         })
+    }
+}
+
+impl UtilityTool {
+    async fn ask(&self, request: &Request, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        match answer(&self.server, request, cx).await? {
+            ServerResult::ListResourcesResult(list) => Ok(ToolOutput::text(resource_list(&list))),
+            ServerResult::ReadResourceResult(result) => {
+                Ok(resource(&result, &self.server.media).await)
+            }
+            ServerResult::ListPromptsResult(list) => Ok(ToolOutput::text(prompt_list(&list))),
+            ServerResult::GetPromptResult(result) => Ok(prompt(result, &self.server.media).await),
+            _ => Err(ToolError::Answer(format!(
+                "MCP server `{}`, {}: its answer has the wrong shape",
+                self.server.settings.name, request.operation
+            ))),
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! Tools for tests of the loop: they do what they are told and count how often.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    Agreement, BoxFuture, Consent, Effect, ElicitationRequest, Media, Parallel, Preview,
-    PreviewContext, SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Action, Agreement, BoxFuture, Consent, Effect, ElicitationRequest, Exposure, Media, Parallel,
+    Plan, PlanContext, Preview, PreviewContext, Tool, ToolContext, ToolError, ToolGroup,
+    ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +18,7 @@ const ABANDONED_AFTER: Duration = Duration::from_millis(500);
 /// A tool with one argument, `text`, that it gives back.
 pub struct TestTool {
     spec: ToolSpec,
+    exposure: Exposure,
     effect: Effect,
     parallel: Parallel,
     behaviour: Behaviour,
@@ -67,6 +69,7 @@ impl TestTool {
                 description: "A test tool.".into(),
                 parameters,
             },
+            exposure: exposure(name),
             effect: Effect::Effect,
             parallel: Parallel::Never,
             behaviour: Behaviour::Echo,
@@ -76,6 +79,12 @@ impl TestTool {
             changes: Vec::new(),
             runs: Arc::default(),
         }
+    }
+
+    /// Without this it is of a toolset that nobody knows, or of the server that its name tells.
+    pub fn exposure(mut self, exposure: Exposure) -> Self {
+        self.exposure = exposure;
+        self
     }
 
     pub fn effect(mut self, effect: Effect) -> Self {
@@ -122,97 +131,117 @@ impl TestTool {
     }
 }
 
+fn exposure(name: &str) -> Exposure {
+    let server = name
+        .strip_prefix("mcp__")
+        .and_then(|rest| rest.split_once("__"));
+    match server {
+        Some((server, _)) => Exposure::of_server(server),
+        None => Exposure::everywhere_but_in_scripts(ToolGroup::Toolset("test")),
+    }
+}
+
 impl Tool for TestTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        self.effect
+    fn exposure(&self) -> &Exposure {
+        &self.exposure
     }
 
-    fn parallel(&self, _: &Value, _: &Path) -> Parallel {
-        self.parallel.clone()
-    }
-
-    fn changes(&self, _: &Value, _: &SessionId, _: &Path) -> Vec<PathBuf> {
-        self.changes.clone()
-    }
-
-    fn consent(&self, _: &Value, _: &SessionId, _: &Path) -> Consent {
-        self.consent.clone()
-    }
-
-    fn preview<'a>(
-        &'a self,
-        _: &'a Value,
-        _: PreviewContext<'a>,
-    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
-        let missing = || ToolError::Answer("it would not work".to_owned());
-        let preview = self.preview.clone().ok_or_else(missing);
-        Box::pin(async { preview.map(Some) })
+    fn prepare(self: Arc<Self>, arguments: &Value, _: PlanContext<'_>) -> Plan {
+        let call = TestCall {
+            arguments: arguments.clone(),
+            tool: Arc::clone(&self),
+        };
+        Plan {
+            consent: self.consent.clone(),
+            changes: self.changes.clone(),
+            ..Plan::new(self.effect, self.parallel.clone(), call)
+        }
     }
 
     fn stands_for(&self, arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
         Some((self.real.clone()?, arguments.clone()))
     }
+}
 
-    fn run<'a>(
+struct TestCall {
+    tool: Arc<TestTool>,
+    arguments: Value,
+}
+
+impl Action for TestCall {
+    fn preview<'a>(
         &'a self,
+        _: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        let missing = || ToolError::Answer("it would not work".to_owned());
+        let preview = self.tool.preview.clone().ok_or_else(missing);
+        Box::pin(async { preview.map(Some) })
+    }
+
+    fn run(self: Box<Self>, cx: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.tool.act(self.arguments, cx))
+    }
+}
+
+impl TestTool {
+    async fn act(
+        self: Arc<Self>,
         arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            self.runs.fetch_add(1, Ordering::Relaxed);
-            let text = arguments
-                .get("text")
-                .and_then(Value::as_str)
-                .unwrap_or("done")
-                .to_owned();
-            match &self.behaviour {
-                Behaviour::Echo => Ok(ToolOutput::text(text)),
-                Behaviour::Say(words) => Ok(ToolOutput::text(words)),
-                Behaviour::Show(images) => Ok(ToolOutput::text(text).with_images(images.clone())),
-                Behaviour::After(wait) => {
-                    tokio::time::sleep(*wait).await;
-                    Ok(ToolOutput::text(text))
-                }
-                Behaviour::Fail(words) => Err(ToolError::Answer(words.clone())),
-                Behaviour::Panic => panic!("a scripted panic"),
-                Behaviour::Hang => std::future::pending().await,
-                Behaviour::TellAgreement => {
-                    let Agreement {
-                        covers,
-                        basis,
-                        pass,
-                    } = &cx.agreement;
-                    let seen = basis.as_deref().unwrap_or("nothing");
-                    let mut told = format!("{}, seen: {seen}", covers.join("+"));
-                    if !pass.is_inside() {
-                        told.push_str(&format!(", {pass:?}"));
-                    }
-                    Ok(ToolOutput::text(told))
-                }
-                Behaviour::Elicit(ask) => {
-                    let response = cx.person.elicit(ask.clone()).await;
-                    Ok(ToolOutput::text(json!(response).to_string()))
-                }
-                Behaviour::Abandon(tool, arguments) => {
-                    let call = cx.toolbox.call(tool, arguments.clone());
-                    let _ = tokio::time::timeout(ABANDONED_AFTER, call).await;
-                    Ok(ToolOutput::text(text))
-                }
-                Behaviour::Use(calls) => {
-                    let calls = calls.iter().map(|(tool, arguments)| async move {
-                        match cx.toolbox.call(tool, arguments.clone()).await {
-                            Ok(output) => format!("ok: {}", output.text),
-                            Err(error) => format!("error: {error}"),
-                        }
-                    });
-                    let said = futures_util::future::join_all(calls).await;
-                    Ok(ToolOutput::text(said.join("\n")))
-                }
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        let text = arguments
+            .get("text")
+            .and_then(Value::as_str)
+            .unwrap_or("done")
+            .to_owned();
+        match &self.behaviour {
+            Behaviour::Echo => Ok(ToolOutput::text(text)),
+            Behaviour::Say(words) => Ok(ToolOutput::text(words)),
+            Behaviour::Show(images) => Ok(ToolOutput::text(text).with_images(images.clone())),
+            Behaviour::After(wait) => {
+                tokio::time::sleep(*wait).await;
+                Ok(ToolOutput::text(text))
             }
-        })
+            Behaviour::Fail(words) => Err(ToolError::Answer(words.clone())),
+            Behaviour::Panic => panic!("a scripted panic"),
+            Behaviour::Hang => std::future::pending().await,
+            Behaviour::TellAgreement => {
+                let Agreement {
+                    covers,
+                    basis,
+                    pass,
+                } = &cx.agreement;
+                let seen = basis.as_deref().unwrap_or("nothing");
+                let mut told = format!("{}, seen: {seen}", covers.join("+"));
+                if !pass.is_inside() {
+                    told.push_str(&format!(", {pass:?}"));
+                }
+                Ok(ToolOutput::text(told))
+            }
+            Behaviour::Elicit(ask) => {
+                let response = cx.person.elicit(ask.clone()).await;
+                Ok(ToolOutput::text(json!(response).to_string()))
+            }
+            Behaviour::Abandon(tool, arguments) => {
+                let call = cx.toolbox.call(tool, arguments.clone());
+                let _ = tokio::time::timeout(ABANDONED_AFTER, call).await;
+                Ok(ToolOutput::text(text))
+            }
+            Behaviour::Use(calls) => {
+                let calls = calls.iter().map(|(tool, arguments)| async move {
+                    match cx.toolbox.call(tool, arguments.clone()).await {
+                        Ok(output) => format!("ok: {}", output.text),
+                        Err(error) => format!("error: {error}"),
+                    }
+                });
+                let said = futures_util::future::join_all(calls).await;
+                Ok(ToolOutput::text(said.join("\n")))
+            }
+        }
     }
 }

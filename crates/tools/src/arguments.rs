@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Reads the arguments of a call, or tells the model what is wrong with them.
-pub(crate) fn parse<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T, ToolError> {
-    serde_json::from_value(arguments).map_err(|error| {
+pub(crate) fn parse<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, ToolError> {
+    T::deserialize(arguments).map_err(|error| {
         ToolError::Answer(format!(
             "the arguments of `{tool}` do not fit its schema: {error}; call it again with all required arguments"
         ))

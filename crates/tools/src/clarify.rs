@@ -1,18 +1,18 @@
 //! `clarify`: a question to the user, through whatever surface they are at.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    BoxFuture, Effect, ElicitationRequest, Field, FieldKind, FieldOption, Parallel, Response, Tool,
-    ToolContext, ToolError, ToolOutput, ToolSpec, Wanted,
+    Effect, ElicitationRequest, Exposure, Field, FieldKind, FieldOption, Parallel, Plan,
+    PlanContext, Response, Scripts, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup,
+    ToolOutput, ToolSpec, Wanted,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{ToolPorts, arguments};
+use crate::{BuiltIn, ToolPorts, arguments};
 
 const NAME: &str = "clarify";
 
@@ -28,7 +28,21 @@ const ANSWER: &str = "answer";
 const CHOOSE_YOURSELF: &str =
     "Choose what serves the task best, say what you assumed, and go on without asking again.";
 
-pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: NAME,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("clarify"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::None,
+    scripts: Scripts::No,
+    for_small_models: false,
+};
+
+fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(Clarify {
         spec: spec(),
         timeout: ports.limits.clarify_timeout,
@@ -73,50 +87,46 @@ impl Tool for Clarify {
         &self.spec
     }
 
-    /// Asking again after a crash does no harm.
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Read
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
     }
 
-    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
-        Parallel::Never
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let arguments: Arguments = arguments::parse(NAME, arguments)?;
-            let question = shorten(arguments.question.trim(), QUESTION_CHARS_MAX);
-            if question.is_empty() {
-                let text = "`question` is empty; write what you want to know.";
-                return Err(ToolError::Answer(text.to_owned()));
-            }
-            let choices = offered(arguments.choices.unwrap_or_default());
-            let asking = cx.person.elicit(ElicitationRequest {
-                asker: "the agent".to_owned(),
-                message: question.clone(),
-                wanted: wanted(&choices),
-                timeout: self.timeout,
-            });
-            let response = asking.await;
-            if cx.stop.is_cancelled() {
-                let text = "The user interrupted instead of answering.";
-                return Err(ToolError::Stopped(text.to_owned()));
-            }
-            let answer = json!({
-                "question": question,
-                "choices_offered": choices,
-                "user_response": self.heard(response),
-            });
-            Ok(ToolOutput::text(answer.to_string()))
+    fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
+        let arguments = arguments::parse(NAME, arguments);
+        // Asking again after a crash does no harm.
+        Plan::doing(Effect::Read, Parallel::Never, move |cx| {
+            Box::pin(async move { self.ask(arguments?, cx).await })
         })
     }
 }
 
 impl Clarify {
+    async fn ask(&self, arguments: Arguments, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let question = shorten(arguments.question.trim(), QUESTION_CHARS_MAX);
+        if question.is_empty() {
+            let text = "`question` is empty; write what you want to know.";
+            return Err(ToolError::Answer(text.to_owned()));
+        }
+        let choices = offered(arguments.choices.unwrap_or_default());
+        let asking = cx.person.elicit(ElicitationRequest {
+            asker: "the agent".to_owned(),
+            message: question.clone(),
+            wanted: wanted(&choices),
+            timeout: self.timeout,
+        });
+        let response = asking.await;
+        if cx.stop.is_cancelled() {
+            let text = "The user interrupted instead of answering.";
+            return Err(ToolError::Stopped(text.to_owned()));
+        }
+        let answer = json!({
+            "question": question,
+            "choices_offered": choices,
+            "user_response": self.heard(response),
+        });
+        Ok(ToolOutput::text(answer.to_string()))
+    }
+
     fn heard(&self, response: Response) -> String {
         match response {
             Response::Accepted { values } => said(&values),

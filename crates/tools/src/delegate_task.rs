@@ -1,19 +1,33 @@
 //! `delegate_task`: gives tasks to subagents, which work side by side and answer with a summary each.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    BoxFuture, Delegated, Effect, Manner, Parallel, SubagentRole, SubagentTask, Tool, ToolContext,
-    ToolError, ToolOutput, ToolSpec,
+    Delegated, Effect, Exposure, Manner, Parallel, Plan, PlanContext, Scripts, SubagentRole,
+    SubagentTask, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput,
+    ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{ToolPorts, arguments};
+use crate::{BuiltIn, ToolPorts, arguments};
 
-pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: DELEGATE_TASK,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("delegation"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::Orchestrators,
+    scripts: Scripts::No,
+    for_small_models: false,
+};
+
+fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(DelegateTask {
         spec: spec(ports.limits.subagents_max),
     })
@@ -93,52 +107,48 @@ impl Tool for DelegateTask {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
+        let arguments = arguments::parse(DELEGATE_TASK, arguments);
         // A call that runs again finds the sessions of its subagents and repeats nothing; what they do has effect
         // classes of its own.
-        Effect::Idempotent
-    }
-
-    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
-        Parallel::Always
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let arguments: Arguments = arguments::parse(DELEGATE_TASK, arguments)?;
-            let is_background = arguments.background;
-            let subagent_tasks = subagent_tasks(arguments)?;
-            if cx.stop.is_cancelled() {
-                return Err(ToolError::Stopped(
-                    "stopped before anything was delegated".into(),
-                ));
-            }
-            let goals: Vec<String> = subagent_tasks
-                .iter()
-                .map(|subagent_task| subagent_task.goal.clone())
-                .collect();
-            let manner = if is_background {
-                Manner::Background
-            } else {
-                Manner::Foreground
-            };
-            let delegated = cx.delegates.delegate(subagent_tasks, manner).await;
-            let delegated = delegated.map_err(ToolError::Answer)?;
-            let kept = match &delegated {
-                Delegated::Dispatched(dispatched) => Some(json!(dispatched)),
-                Delegated::Done(_) => None,
-            };
-            let text = present(delegated, &goals, is_background);
-            Ok(ToolOutput {
-                state: kept,
-                ..ToolOutput::text(text)
-            })
+        Plan::doing(Effect::Idempotent, Parallel::Always, move |cx| {
+            Box::pin(async move { delegate(arguments?, cx).await })
         })
     }
+}
+
+async fn delegate(arguments: Arguments, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    let is_background = arguments.background;
+    let subagent_tasks = subagent_tasks(arguments)?;
+    if cx.stop.is_cancelled() {
+        return Err(ToolError::Stopped(
+            "stopped before anything was delegated".into(),
+        ));
+    }
+    let goals: Vec<String> = subagent_tasks
+        .iter()
+        .map(|subagent_task| subagent_task.goal.clone())
+        .collect();
+    let manner = if is_background {
+        Manner::Background
+    } else {
+        Manner::Foreground
+    };
+    let delegated = cx.delegates.delegate(subagent_tasks, manner).await;
+    let delegated = delegated.map_err(ToolError::Answer)?;
+    let kept = match &delegated {
+        Delegated::Dispatched(dispatched) => Some(json!(dispatched)),
+        Delegated::Done(_) => None,
+    };
+    let text = present(delegated, &goals, is_background);
+    Ok(ToolOutput {
+        state: kept,
+        ..ToolOutput::text(text)
+    })
 }
 
 fn subagent_tasks(arguments: Arguments) -> Result<Vec<SubagentTask>, ToolError> {
@@ -193,7 +203,7 @@ mod tests {
     use super::*;
 
     fn read(value: Value) -> Result<Vec<SubagentTask>, ToolError> {
-        subagent_tasks(arguments::parse(DELEGATE_TASK, value)?)
+        subagent_tasks(arguments::parse(DELEGATE_TASK, &value)?)
     }
 
     #[test]

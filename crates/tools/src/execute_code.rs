@@ -15,27 +15,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Parallel, SessionId, ShellCommand,
-    Terminal, TerminalError, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    CommandExit, CommandOutput, CommandPolicy, Consent, Effect, Exposure, Parallel, Plan,
+    PlanContext, Scripts, ShellCommand, Subagents, Surfaces, Terminal, TerminalError, Tool,
+    ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::policy::CommandLists;
-use crate::{ToolFence, ToolPorts, arguments};
+use crate::{BUILT_IN, BuiltIn, ToolFence, ToolPorts, arguments};
 use rpc::ToolRpc;
 
 const NAME: &str = "execute_code";
-
-/// The tools a script may call, as far as the session has them.
-const ALLOWED: &[&str] = &[
-    "patch",
-    "read_file",
-    "search_files",
-    "terminal",
-    "web_extract",
-    "write_file",
-];
 
 /// Longer programs belong in files.
 const CODE_BYTES_MAX: usize = 256 * 1024;
@@ -81,7 +71,21 @@ impl CodeSettings {
     }
 }
 
-pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: NAME,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("code_execution"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::None,
+    scripts: Scripts::No,
+    for_small_models: false,
+};
+
+fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(ExecuteCode {
         spec: spec(&ports.code),
         terminal: Arc::clone(&ports.terminal),
@@ -90,6 +94,13 @@ pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         output_bytes_max: ports.limits.output_bytes_max,
         fence: ports.fence.clone(),
     })
+}
+
+/// The built-in tools a script may call, as far as the session has them.
+fn callable() -> Vec<&'static str> {
+    let is_callable = |tool: &&BuiltIn| tool.exposure.scripts.withheld().is_some();
+    let tools = BUILT_IN.iter().filter(is_callable);
+    tools.map(|tool| tool.name).collect()
 }
 
 fn spec(settings: &CodeSettings) -> ToolSpec {
@@ -101,7 +112,7 @@ fn spec(settings: &CodeSettings) -> ToolSpec {
              have here; each returns its result as text (`read_file` without line numbers, `terminal` only the \
              output) and raises ToolError. Also there: json_parse(text), shell_quote(text), retry(fn, max_attempts=3, \
              delay=2). At most {} s and {} calls. For commands call `terminal` rather than subprocess.",
-            ALLOWED.join(", "),
+            callable().join(", "),
             settings.timeout.as_secs(),
             settings.calls_max,
         ),
@@ -119,7 +130,7 @@ struct ExecuteCode {
     spec: ToolSpec,
     terminal: Arc<dyn Terminal>,
     settings: CodeSettings,
-    commands: Arc<CommandLists>,
+    commands: Arc<dyn CommandPolicy>,
     output_bytes_max: usize,
     fence: ToolFence,
 }
@@ -134,25 +145,32 @@ impl Tool for ExecuteCode {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Effect
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
     }
 
-    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
-        Parallel::Never
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
+        let code = arguments::parse(NAME, arguments).and_then(|Arguments { code }| {
+            check(&code).map_err(ToolError::Answer)?;
+            Ok(code)
+        });
+        let consent = code
+            .as_ref()
+            .map_or(Consent::NotNeeded, |code| self.consent(code));
+        let changes = self.terminal.folder_here(cx.session, cx.cwd);
+        let plan = Plan::doing(Effect::Effect, Parallel::Never, move |cx| {
+            Box::pin(async move { self.execute(&code?, cx).await })
+        });
+        Plan {
+            consent,
+            changes: changes.into_iter().collect(),
+            ..plan
+        }
     }
+}
 
-    fn changes(&self, _arguments: &Value, session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
-        self.terminal
-            .folder_here(session, cwd)
-            .into_iter()
-            .collect()
-    }
-
-    fn consent(&self, arguments: &Value, _session: &SessionId, _cwd: &Path) -> Consent {
-        let Some(code) = arguments::text(arguments, "code") else {
-            return Consent::NotNeeded;
-        };
+impl ExecuteCode {
+    fn consent(&self, code: &str) -> Consent {
         match &self.fence {
             // Whatever the script is, it stays inside.
             ToolFence::Held(_) => Consent::NotNeeded,
@@ -166,19 +184,7 @@ impl Tool for ExecuteCode {
         }
     }
 
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.execute(arguments, cx))
-    }
-}
-
-impl ExecuteCode {
-    async fn execute(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let Arguments { code } = arguments::parse(NAME, arguments)?;
-        check(&code).map_err(ToolError::Answer)?;
+    async fn execute(&self, code: &str, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         if cx.stop.is_cancelled() {
             return Err(ToolError::Stopped(
                 "stopped before the script was started".to_owned(),
@@ -186,8 +192,8 @@ impl ExecuteCode {
         }
         let rpc = ToolRpc::open(cx.toolbox.clone(), self.settings.calls_max).await?;
         let output = match &self.settings.place {
-            CodePlace::Here { sockets } => self.run_here(&code, sockets, &rpc, cx).await?,
-            CodePlace::Elsewhere => self.run_elsewhere(&code, &rpc, cx).await,
+            CodePlace::Here { sockets } => self.run_here(code, sockets, &rpc, cx).await?,
+            CodePlace::Elsewhere => self.run_elsewhere(code, &rpc, cx).await,
         };
         match output {
             Ok(output) => self.present(&output, &rpc),

@@ -15,12 +15,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{CancellationToken, Fencing, Parallel, Pass, ToolContext};
+use hermes_os::paths::{self, Followed};
 
 use crate::blocking::unless_stopped;
 use crate::guard::{Guard, PinnedGuard, Write};
 use crate::ledger::Stamp;
 use crate::lines::{Page, PageText};
-use crate::{ToolFence, ToolPorts, paths};
+use crate::{ToolFence, ToolPorts};
 use here::Here;
 pub(crate) use remote_answer::RemoteAnswer;
 use there::{There, ThereSettings};
@@ -104,12 +105,6 @@ pub(crate) trait Files: Send + Sync {
 pub(crate) trait Staged {
     /// Replaces the target all at once.
     fn put(self: Box<Self>) -> io::Result<()>;
-}
-
-pub(crate) struct Followed {
-    pub(crate) target: PathBuf,
-    /// The path itself is a link, which a write follows but a removal must not.
-    pub(crate) is_link: bool,
 }
 
 /// What is at a path.

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::FenceArea;
 use hermes_core::fence::why_guarded;
+use hermes_core::sensitive::{LOGIN_FILES, START_FILES, inside_home, why_sensitive};
+use hermes_os::paths;
 
-use crate::policy::places::{inside_home, why_sensitive};
-use crate::{ToolPorts, paths};
+use crate::ToolPorts;
 
 /// How the names of examples of secret files end. They are free.
 const EXAMPLE_ENDINGS: &[&str] = &[".example", ".sample", ".template", ".dist"];
@@ -32,54 +33,6 @@ const HOME_SECRETS: &[&str] = &[
     ".npmrc",
     ".pgpass",
     ".pypirc",
-];
-
-/// What below a home lets somebody in, here or elsewhere. Not written; commands that write there are asked about.
-pub(crate) const LOGIN_FILES: &[&str] = &[
-    ".aws",
-    ".azure",
-    ".cargo/credentials.toml",
-    ".config/gcloud",
-    ".config/gh",
-    ".docker",
-    ".git-credentials",
-    ".gnupg",
-    ".kube",
-    ".netrc",
-    ".npmrc",
-    ".pgpass",
-    ".pypirc",
-    ".ssh",
-];
-
-/// What below a home runs when its owner logs in or opens a shell. Written when somebody agrees, like everything that
-/// [`why_sensitive`] knows.
-pub(crate) const START_FILES: &[&str] = &[
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".config/autostart",
-    ".config/environment.d",
-    ".config/fish",
-    ".config/systemd",
-    ".cshrc",
-    ".kshrc",
-    ".local/share/systemd",
-    ".login",
-    ".pam_environment",
-    ".profile",
-    ".tcshrc",
-    ".xinitrc",
-    ".xprofile",
-    ".xsession",
-    ".xsessionrc",
-    ".zlogin",
-    ".zlogout",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-    "Library/LaunchAgents",
 ];
 
 /// What the system boots from, what the kernel shows as files, and what decides who may log in and as whom.
@@ -387,7 +340,6 @@ mod tests {
     use hermes_core::Consent;
 
     use super::*;
-    use crate::policy;
 
     fn guard() -> PinnedGuard {
         let guard = Guard {
@@ -463,7 +415,7 @@ mod tests {
 
     /// What the other door says: a command that writes to the path.
     fn class_of_command(path: &str) -> &'static str {
-        match policy::consent_for(&format!("echo x > '{path}'")) {
+        match hermes_policy::consent_for(&format!("echo x > '{path}'")) {
             Consent::NotNeeded => "free",
             Consent::Needed(_) | Consent::Review(_) => "asked",
             Consent::Forbidden { .. } => "refused",

@@ -1,18 +1,20 @@
 //! The tools that are built in.
 //!
-//! Each tool is one file with its schema, description, effect class, parallel safety, limits and code; [`BUILT_IN`] is
-//! the one list of them, and `toolset` groups them by name. [`tool_search`] lets a model find tools that would be too
-//! many to list. File tools share `files` (those of this machine, or those where commands run), `paths` (what a path
-//! means), `guard` (which files are out of bounds), `edits` and `diff`
-//! (who agrees to a change, and what they see), `ledger` (what a session has read, who writes), `target`, `folder` and
-//! `atomic` (how a file is reached and replaced), `syntax` and `neighbours`; [`policy`] judges shell commands before they run, on what
-//! `shell` makes of them; `web` judges addresses, and fetches what they name.
+//! Each tool is one file with its schema, description, exposure, effect class, parallel safety, limits and code;
+//! [`BUILT_IN`] is the one list of them. `toolset` has the groups that their exposures name. [`tool_search`] lets a model
+//! find tools that would be too many to list. File tools share `files` (those of this machine, or those where commands
+//! run), `guard` (which files are out of bounds), `edits` and `diff` (who agrees to a change, and what they see), `ledger`
+//! (what a session has read, who writes), `target` (what a write would change), `syntax` and `neighbours`; `web` judges
+//! addresses, and fetches what they name.
+//!
+//! Knows neither where commands run nor what a command line would do: both are ports (`Terminal`, `CommandPolicy`). Who is
+//! asked for consent, and when a call runs, is the agent's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{Fencing, Processes, Terminal, Tool};
+use hermes_core::{CommandPolicy, Exposure, Fencing, Processes, Terminal, Tool};
 
 mod clarify;
 mod delegate_task;
@@ -30,20 +32,15 @@ mod write_file;
 mod toolset;
 
 mod arguments;
-mod atomic;
 mod blocking;
 mod diff;
 mod documents;
 mod edits;
 mod files;
-mod folder;
 mod guard;
 mod ledger;
 mod lines;
 mod neighbours;
-mod paths;
-pub mod policy;
-mod shell;
 mod syntax;
 mod target;
 mod typed;
@@ -53,32 +50,41 @@ pub use edits::EditReview;
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use files::FilePlace;
 pub use ledger::FileLedger;
-pub use policy::{AllowRule, CommandLists};
 pub use tool_search::{Catalogue, SearchLimits, finders, tool_search};
-pub use toolset::{TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
+pub use toolset::{Selection, TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
 pub use web::{Blocklist, Names, PrivateUrls, SystemNames, WebSettings};
 
-/// Makes one tool out of what the binary gives it.
-type Make = fn(&ToolPorts) -> Arc<dyn Tool>;
-
 /// Every built-in tool, in the order models see them.
-pub const BUILT_IN: &[(&str, Make)] = &[
-    ("clarify", clarify::make),
-    ("delegate_task", delegate_task::make),
-    ("execute_code", execute_code::make),
-    ("patch", patch::make),
-    ("process", process::make),
-    ("read_file", read_file::make),
-    ("search_files", search_files::make),
-    ("terminal", terminal::make),
-    ("todo", todo::make),
-    ("web_extract", web_extract::make),
-    ("write_file", write_file::make),
+pub const BUILT_IN: &[BuiltIn] = &[
+    clarify::TOOL,
+    delegate_task::TOOL,
+    execute_code::TOOL,
+    patch::TOOL,
+    process::TOOL,
+    read_file::TOOL,
+    search_files::TOOL,
+    terminal::TOOL,
+    todo::TOOL,
+    web_extract::TOOL,
+    write_file::TOOL,
 ];
+
+/// What the file of a tool declares.
+#[derive(Clone, Copy)]
+pub struct BuiltIn {
+    pub name: &'static str,
+    pub exposure: &'static Exposure,
+    make: fn(&ToolPorts) -> Arc<dyn Tool>,
+}
 
 /// Makes all built-in tools; [`select`] says which of them a session offers.
 pub fn built_in(ports: &ToolPorts) -> Vec<Arc<dyn Tool>> {
-    BUILT_IN.iter().map(|(_, make)| make(ports)).collect()
+    BUILT_IN.iter().map(|tool| (tool.make)(ports)).collect()
+}
+
+/// Makes the tool that reads web pages, for pages that a person refers to.
+pub fn page_reader(ports: &ToolPorts) -> Arc<dyn Tool> {
+    (web_extract::TOOL.make)(ports)
 }
 
 /// Says why tools do not read a file, if so: what it is.
@@ -102,8 +108,8 @@ pub struct ToolPorts {
     /// Settings of ours: tools change them when a person agrees.
     pub settings: Vec<PathBuf>,
     pub edit_review: EditReview,
-    /// Which commands the user refused or allowed for good.
-    pub commands: Arc<CommandLists>,
+    /// What command lines would do, and which the user refused or allowed for good.
+    pub commands: Arc<dyn CommandPolicy>,
     /// Where the files are that tools read and write.
     pub file_place: FilePlace,
     /// What holds commands and file tools on this machine.

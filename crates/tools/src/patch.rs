@@ -3,12 +3,13 @@
 //! `fuzzy` finds text that is not quoted to the letter, `v4a` reads patches, `hunks` applies them; all pure. `plan` works
 //! out every new content before `commit` writes any.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    Agreement, BoxFuture, CancellationToken, Consent, Effect, Parallel, Preview, PreviewContext,
-    SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Action, Agreement, BoxFuture, CancellationToken, Effect, Exposure, Parallel, Plan, PlanContext,
+    Preview, PreviewContext, Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError,
+    ToolGroup, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use crate::edits::{Before, Edit, Edits};
 use crate::files::{FileSystems, Files};
 use crate::ledger::FileLedger;
 use crate::target::Target;
-use crate::{ToolPorts, arguments, blocking, diff, edits};
+use crate::{BuiltIn, ToolPorts, arguments, blocking, diff, edits};
 
 mod answer;
 mod commit;
@@ -28,12 +29,26 @@ mod plan;
 pub mod v4a;
 
 use fuzzy::{Occurrences, Strategy};
-use plan::{Plan, Planned, Replacement};
+use plan::{PatchPlan, Planned, Replacement};
 use v4a::Change;
 
 const NAME: &str = "patch";
 
-pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: NAME,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("file"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::All,
+    scripts: Scripts::Yes,
+    for_small_models: true,
+};
+
+fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     let systems = FileSystems::new(ports);
     Arc::new(Patch {
         spec: spec(),
@@ -126,10 +141,9 @@ impl Request {
         })
     }
 
-    /// Reads a request for decisions that are made before the call is checked.
-    fn sketched(arguments: &Value) -> Option<Self> {
-        let arguments = arguments::parse(NAME, arguments.clone()).ok()?;
-        Self::new(arguments).ok()
+    fn read(arguments: &Value) -> Result<Self, ToolError> {
+        Self::new(arguments::parse(NAME, arguments)?)
+            .map_err(|error| ToolError::Answer(format!("nothing was changed: {error}")))
     }
 
     fn paths(&self) -> Vec<&str> {
@@ -145,34 +159,51 @@ impl Tool for Patch {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        // Replacing `a` by `aa` a second time makes `aaa`.
-        Effect::Effect
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
     }
 
-    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
-        let Some(request) = Request::sketched(arguments) else {
-            return Parallel::Never;
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
+        let request = match Request::read(arguments) {
+            Ok(request) => Arc::new(request),
+            // What cannot be read changes nothing, and says why when it runs.
+            Err(error) => {
+                return Plan::doing(Effect::Read, Parallel::Never, |_| {
+                    Box::pin(async { Err(error) })
+                });
+            }
         };
-        self.systems
-            .parallel(&request.paths(), cwd, Parallel::Writes)
+        let paths = request.paths();
+        let touched = self.systems.on_this_machine(&paths, cx.cwd);
+        let parallel = self.systems.parallel(&paths, cx.cwd, Parallel::Writes);
+        let call = PatchCall {
+            tool: Arc::clone(&self),
+            request: Arc::clone(&request),
+        };
+        Plan {
+            consent: self.edits.consent(&paths, cx.cwd),
+            changes: touched.clone(),
+            touched,
+            // Replacing `a` by `aa` a second time makes `aaa`.
+            ..Plan::new(Effect::Effect, parallel, call)
+        }
     }
+}
 
-    fn consent(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Consent {
-        // What cannot be read changes nothing, and says why when it runs.
-        let request = Request::sketched(arguments);
-        request.map_or(Consent::NotNeeded, |request| {
-            self.edits.consent(&request.paths(), cwd)
-        })
-    }
+/// One call, as its arguments were read.
+struct PatchCall {
+    tool: Arc<Patch>,
+    request: Arc<Request>,
+}
 
+impl Action for PatchCall {
     fn preview<'a>(
         &'a self,
-        arguments: &'a Value,
         cx: PreviewContext<'a>,
     ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
         Box::pin(async move {
-            let patching = self.patching(arguments.clone(), cx, Agreement::default())?;
+            let request = Arc::clone(&self.request);
+            let patching = self.tool.patching(request, cx, Agreement::default());
             match blocking::unless_stopped(cx.stop, move || patching.show()).await {
                 Some(shown) => shown.map(Some).map_err(ToolError::Answer),
                 None => Err(ToolError::Stopped("stopped before it was shown".to_owned())),
@@ -180,34 +211,23 @@ impl Tool for Patch {
         })
     }
 
-    fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
-        let request = Request::sketched(arguments);
-        request.map_or(Vec::new(), |request| {
-            self.systems.on_this_machine(&request.paths(), cwd)
-        })
-    }
-
-    fn changes(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
-        self.touched(arguments, cwd)
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.patch(arguments, cx))
+    fn run(self: Box<Self>, cx: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { self.tool.patch(self.request, cx).await })
     }
 }
 
 impl Patch {
-    async fn patch(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn patch(
+        &self,
+        request: Arc<Request>,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let place = PreviewContext {
             session: &cx.session,
             cwd: &cx.cwd,
             stop: &cx.stop,
         };
-        let patching = self.patching(arguments, place, cx.agreement.clone())?;
+        let patching = self.patching(request, place, cx.agreement.clone());
         let pass = self
             .systems
             .pass_to_write(&patching.request.paths(), &cx.cwd);
@@ -220,19 +240,14 @@ impl Patch {
             )),
         }
     }
-}
 
-impl Patch {
     fn patching(
         &self,
-        arguments: Value,
+        request: Arc<Request>,
         cx: PreviewContext<'_>,
         agreement: Agreement,
-    ) -> Result<Patching, ToolError> {
-        let arguments = arguments::parse(NAME, arguments)?;
-        let request = Request::new(arguments)
-            .map_err(|error| ToolError::Answer(format!("nothing was changed: {error}")))?;
-        Ok(Patching {
+    ) -> Patching {
+        Patching {
             request,
             systems: self.systems.clone(),
             edits: self.edits.clone(),
@@ -242,13 +257,13 @@ impl Patch {
             ledger: self.ledger.clone(),
             session: cx.session.clone(),
             stop: cx.stop.clone(),
-        })
+        }
     }
 }
 
 /// One call, on a thread that may wait for the disk.
 struct Patching {
-    request: Request,
+    request: Arc<Request>,
     systems: FileSystems,
     edits: Edits,
     agreement: Agreement,
@@ -309,14 +324,14 @@ impl Patching {
         refusal.filter(|_| target.exists())
     }
 
-    fn plan(&self, targets: &[(String, Target)]) -> Result<(Plan, String), String> {
+    fn plan(&self, targets: &[(String, Target)]) -> Result<(PatchPlan, String), String> {
         self.planned(targets)
             .map_err(|error| format!("nothing was changed: {error}"))
     }
 
-    fn planned(&self, targets: &[(String, Target)]) -> Result<(Plan, String), String> {
-        let mut plan = Plan::read(targets)?;
-        let summary = match &self.request {
+    fn planned(&self, targets: &[(String, Target)]) -> Result<(PatchPlan, String), String> {
+        let mut plan = PatchPlan::read(targets)?;
+        let summary = match self.request.as_ref() {
             Request::Replace {
                 old,
                 new,
@@ -342,7 +357,7 @@ impl Patching {
     }
 
     /// Returns the files that others changed since the session knew them.
-    fn stale<'a>(&self, plan: &'a Plan) -> Vec<&'a Planned> {
+    fn stale<'a>(&self, plan: &'a PatchPlan) -> Vec<&'a Planned> {
         let is_stale = |file: &&Planned| {
             let path = file.target.path();
             let before = file.before.as_ref();
@@ -353,7 +368,7 @@ impl Patching {
     }
 
     /// Remembers what the session now knows. What was stale remains so: the session saw only a part of it.
-    fn note(&self, plan: &Plan, stale: &[&Planned]) {
+    fn note(&self, plan: &PatchPlan, stale: &[&Planned]) {
         for file in plan.files.iter().filter(|file| file.is_changed()) {
             let path = file.target.path();
             if stale.iter().any(|stale| stale.target.path() == path) {
@@ -371,7 +386,7 @@ impl Patching {
 
 /// Applies every change; all that do not fit are told at once.
 fn apply_all(
-    plan: &mut Plan,
+    plan: &mut PatchPlan,
     changes: &[Change],
     targets: &[(String, Target)],
 ) -> Result<(), String> {
@@ -403,7 +418,7 @@ fn replaced(count: usize, strategy: Strategy) -> String {
 }
 
 /// Says what became of each file, and shows it.
-fn present(plan: &Plan, summary: &str, stale: &[&Planned]) -> String {
+fn present(plan: &PatchPlan, summary: &str, stale: &[&Planned]) -> String {
     let mut lines = Vec::new();
     let mut diffs = String::new();
     for file in plan.files.iter().filter(|file| file.is_changed()) {
@@ -435,7 +450,7 @@ fn present(plan: &Plan, summary: &str, stale: &[&Planned]) -> String {
 }
 
 /// Lists what a plan changes, for those who agree to it. A file that is moved is one change.
-fn changes(plan: &Plan) -> Vec<Edit<'_>> {
+fn changes(plan: &PatchPlan) -> Vec<Edit<'_>> {
     let changed = plan.files.iter().filter(|file| file.is_changed());
     let shown = changed.filter(|file| file.after.is_some() || !is_moved(plan, file));
     shown
@@ -456,7 +471,7 @@ fn changes(plan: &Plan) -> Vec<Edit<'_>> {
 }
 
 /// Whether a file is gone because another, which is told as moved, is what became of it.
-fn is_moved(plan: &Plan, file: &Planned) -> bool {
+fn is_moved(plan: &PatchPlan, file: &Planned) -> bool {
     let mut moved = plan.files.iter().filter(|file| file.before.is_none());
     moved.any(|to| {
         let origin = to.origin.as_ref();

@@ -1,19 +1,19 @@
 //! `process`: looks after what `terminal` started in the background.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::text::{shorten, tail};
 use hermes_core::{
-    BoxFuture, Consent, Effect, Need, Parallel, ProcessError, ProcessName, ProcessState,
-    ProcessStatus, Processes, SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    CommandPolicy, Consent, Effect, Exposure, Need, Parallel, Plan, PlanContext, ProcessError,
+    ProcessName, ProcessState, ProcessStatus, Processes, Scripts, SessionId, Subagents, Surfaces,
+    Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::typed::{TypedLines, is_interrupt};
-use crate::{CommandLists, ToolPorts, arguments};
+use crate::{BuiltIn, ToolPorts, arguments};
 
 const NAME: &str = "process";
 
@@ -32,7 +32,21 @@ const LOG_LINES: usize = 200;
 /// Characters of a command and of its output in a list.
 const LIST_CHARS: usize = 200;
 
-pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: NAME,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("terminal"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::All,
+    scripts: Scripts::No,
+    for_small_models: false,
+};
+
+fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(ProcessTool {
         spec: spec(ports.limits.command_timeout),
         processes: Arc::clone(&ports.processes),
@@ -74,7 +88,7 @@ struct ProcessTool {
     spec: ToolSpec,
     processes: Arc<dyn Processes>,
     wait_max: Duration,
-    commands: Arc<CommandLists>,
+    commands: Arc<dyn CommandPolicy>,
     typed: TypedLines,
 }
 
@@ -106,58 +120,63 @@ impl Tool for ProcessTool {
         &self.spec
     }
 
-    fn effect(&self, arguments: &Value) -> Effect {
-        match arguments::text(arguments, "action") {
-            Some("list" | "poll" | "log" | "wait") => Effect::Read,
-            Some("kill" | "close") => Effect::Idempotent,
-            _ => Effect::Effect,
-        }
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
     }
 
-    fn parallel(&self, arguments: &Value, _cwd: &Path) -> Parallel {
-        match self.effect(arguments) {
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
+        let arguments = arguments::parse(NAME, arguments);
+        let effect = arguments.as_ref().map_or(Effect::Read, Arguments::effect);
+        let parallel = match effect {
             Effect::Read => Parallel::Always,
             Effect::Idempotent | Effect::Effect => Parallel::Never,
-        }
+        };
+        let consent = match &arguments {
+            Ok(arguments) => self.consent(arguments, cx.session),
+            Err(_) => Consent::NotNeeded,
+        };
+        let plan = Plan::doing(effect, parallel, move |cx| {
+            Box::pin(async move { self.act(arguments?, cx).await })
+        });
+        Plan { consent, ..plan }
     }
+}
 
-    /// What is typed may be a command to a shell, so it is judged like one, with what was typed before it in the line.
-    fn consent(&self, arguments: &Value, session: &SessionId, _cwd: &Path) -> Consent {
-        let text = |name| arguments::text(arguments, name);
-        match (text("action"), text("data")) {
-            (Some("write" | "submit"), Some(data)) => {
-                let id = text("session_id").unwrap_or_default();
-                let process = ProcessName { session, id };
-                if is_interrupt(data) {
-                    return Consent::NotNeeded;
-                }
-                let line = self.typed.with(process, data);
-                let raw = self.typed.raw_with(process, data);
-                match self.commands.consent_for_typed(&line, &raw) {
-                    // The person is shown the whole line, not its last piece, and who would read it.
-                    Consent::Needed(need) => Consent::Needed(Need {
-                        what: Some(format!("typed into {id}: {line}")),
-                        ..need
-                    }),
-                    consent => consent,
-                }
-            }
-            _ => Consent::NotNeeded,
+impl Arguments {
+    fn effect(&self) -> Effect {
+        match self.action {
+            Action::List | Action::Poll | Action::Log | Action::Wait => Effect::Read,
+            Action::Kill | Action::Close => Effect::Idempotent,
+            Action::Write | Action::Submit => Effect::Effect,
         }
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.act(arguments, cx))
     }
 }
 
 impl ProcessTool {
-    async fn act(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = arguments::parse(NAME, arguments)?;
+    /// What is typed may be a command to a shell, so it is judged like one, with what was typed before it in the line.
+    fn consent(&self, arguments: &Arguments, session: &SessionId) -> Consent {
+        let (Action::Write | Action::Submit, Some(data)) = (arguments.action, &arguments.data)
+        else {
+            return Consent::NotNeeded;
+        };
+        if is_interrupt(data) {
+            return Consent::NotNeeded;
+        }
+        let id = arguments.session_id.as_deref().unwrap_or_default();
+        let process = ProcessName { session, id };
+        let line = self.typed.with(process, data);
+        let raw = self.typed.raw_with(process, data);
+        match self.commands.consent_for_typed(&line, &raw) {
+            // The person is shown the whole line, not its last piece, and who would read it.
+            Consent::Needed(need) => Consent::Needed(Need {
+                what: Some(format!("typed into {id}: {line}")),
+                ..need
+            }),
+            consent => consent,
+        }
+    }
+
+    async fn act(&self, arguments: Arguments, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let done = tokio::select! {
             biased;
             // `wait` hears of a stop itself, and says what it saw.

@@ -8,8 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::picture::{self, PICTURE_BYTES_MAX, Picture, PictureFormat, Unshowable};
 use hermes_core::{
-    BoxFuture, CancellationToken, Effect, Media, MediaSource, Parallel, Reader, SessionId, Tool,
-    ToolContext, ToolError, ToolOutput, ToolSpec,
+    CancellationToken, Effect, Exposure, Media, MediaSource, Parallel, Plan, PlanContext, Reader,
+    Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput,
+    ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ use crate::documents::{self, Extracted};
 use crate::files::{FileSystems, Files, Kind as FileKind, Meta, Source};
 use crate::ledger::FileLedger;
 use crate::lines::{Page, PageText, read_page};
-use crate::{ToolLimits, ToolPorts, arguments, neighbours};
+use crate::{BuiltIn, ToolLimits, ToolPorts, arguments, neighbours};
 
 const NAME: &str = "read_file";
 
@@ -77,7 +78,21 @@ const KINDS: &[Kind] = &[
 
 const UNKNOWN_KIND: Kind = kind(b"", "a binary file", "`file` and `xxd` tell more");
 
-pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: NAME,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("file"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::All,
+    scripts: Scripts::Yes,
+    for_small_models: true,
+};
+
+fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(ReadFile {
         spec: spec(&ports.limits),
         limits: ports.limits.clone(),
@@ -127,32 +142,25 @@ impl Tool for ReadFile {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Read
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
     }
 
-    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
         let path = arguments::text(arguments, "path");
-        self.systems.parallel(path.as_slice(), cwd, Parallel::Reads)
-    }
-
-    fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
-        let path = arguments::text(arguments, "path");
-        self.systems.on_this_machine(path.as_slice(), cwd)
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.read(arguments, cx))
+        let path = path.as_slice();
+        let parallel = self.systems.parallel(path, cx.cwd, Parallel::Reads);
+        let touched = self.systems.on_this_machine(path, cx.cwd);
+        let arguments = arguments::parse(NAME, arguments);
+        let plan = Plan::doing(Effect::Read, parallel, move |cx| {
+            Box::pin(async move { self.read(arguments?, cx).await })
+        });
+        Plan { touched, ..plan }
     }
 }
 
 impl ReadFile {
-    async fn read(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = arguments::parse(NAME, arguments)?;
+    async fn read(&self, arguments: Arguments, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let lines_max = self.limits.read_lines_max.max(1);
         let lines_default = match cx.reader {
             Reader::Model => LINES_DEFAULT,

@@ -4,13 +4,13 @@
 //! meant. Files that are not on this machine are searched `there`.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CancellationToken, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec,
+    CancellationToken, Effect, Exposure, Parallel, Plan, PlanContext, Scripts, Subagents, Surfaces,
+    Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::files::here::Here;
 use crate::files::there::There;
 use crate::files::{FileSystem, FileSystems, Files};
 use crate::guard::PinnedGuard;
-use crate::{ToolPorts, arguments, neighbours};
+use crate::{BuiltIn, ToolPorts, arguments, neighbours};
 
 mod content;
 mod extended;
@@ -49,7 +49,21 @@ const CONTEXT_MAX: usize = 20;
 /// After this time what was found so far is the answer.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: NAME,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("file"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::All,
+    scripts: Scripts::Yes,
+    for_small_models: true,
+};
+
+fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(SearchFiles {
         spec: spec(),
         chars_max: ports.limits.read_chars_max,
@@ -137,27 +151,26 @@ impl Tool for SearchFiles {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Read
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
     }
 
-    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
         let path = arguments::text(arguments, "path").unwrap_or(".");
-        self.systems.parallel(&[path], cwd, Parallel::Reads)
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.search(arguments, cx))
+        let parallel = self.systems.parallel(&[path], cx.cwd, Parallel::Reads);
+        let arguments = arguments::parse(NAME, arguments);
+        Plan::doing(Effect::Read, parallel, move |cx| {
+            Box::pin(async move { self.search(arguments?, cx).await })
+        })
     }
 }
 
 impl SearchFiles {
-    async fn search(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = arguments::parse(NAME, arguments)?;
+    async fn search(
+        &self,
+        arguments: Arguments,
+        cx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let path = arguments.path.as_deref().unwrap_or(".").to_owned();
         let system = self.systems.to_read(&path, cx);
         let mut searching = Searching {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::TerminalError;
+use hermes_os::paths::Followed;
 
-use crate::files::{Files, Followed, Kind, Meta, Staged};
+use crate::files::{Files, Kind, Meta, Staged};
 use crate::guard::{PinnedGuard, Write};
 use crate::ledger::Stamp;
 

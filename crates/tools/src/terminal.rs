@@ -4,21 +4,36 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Need, NotifyOn, Parallel, Pass,
-    Processes, Reader, SessionId, ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec,
+    Action, BeyondFence, BoxFuture, CommandExit, CommandOutput, CommandPlace, CommandPolicy,
+    Consent, Effect, Exposure, FenceSetting, JudgedCommand, Need, NotifyOn, Parallel, Pass, Plan,
+    PlanContext, Processes, Reader, Scripts, SessionId, ShellCommand, Subagents, Surfaces,
+    Terminal, Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
 };
+use hermes_os::paths;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::policy::needs::{self, Needs, Setting};
-use crate::policy::{self, CommandLists, LINE_BYTES_MAX, is_read_only};
-use crate::{ToolFence, ToolLimits, ToolPorts, arguments, paths};
+use crate::{BuiltIn, ToolFence, ToolLimits, ToolPorts, arguments};
 
 const NAME: &str = "terminal";
 
-pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: NAME,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("terminal"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::All,
+    scripts: Scripts::Without(&["background", "pty", "notify_on_complete", "watch_patterns"]),
+    for_small_models: true,
+};
+
+fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(TerminalTool {
         spec: spec(&ports.limits, &ports.fence),
         terminal: Arc::clone(&ports.terminal),
@@ -91,7 +106,7 @@ struct TerminalTool {
     home: Option<PathBuf>,
     /// Whether commands run on this machine, whose home and folder we know.
     is_here: bool,
-    commands: Arc<CommandLists>,
+    commands: Arc<dyn CommandPolicy>,
     fence: ToolFence,
 }
 
@@ -108,6 +123,9 @@ struct Arguments {
     notify_on_complete: bool,
     #[serde(default)]
     watch_patterns: Vec<String>,
+    /// `outside_fence`, which only models know that are told of it.
+    #[serde(skip)]
+    leaves_fence: bool,
 }
 
 impl Tool for TerminalTool {
@@ -115,119 +133,176 @@ impl Tool for TerminalTool {
         &self.spec
     }
 
-    fn effect(&self, arguments: &Value) -> Effect {
-        let runs_on = arguments["background"] == true;
-        if arguments::text(arguments, "command").is_some_and(is_read_only) && !runs_on {
-            Effect::Read
-        } else {
-            Effect::Effect
-        }
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
     }
 
-    fn parallel(&self, arguments: &Value, _cwd: &Path) -> Parallel {
-        match self.effect(arguments) {
-            // A command may look anywhere, so no file may change meanwhile.
-            Effect::Read => Parallel::Reads(vec![PathBuf::from("/")]),
-            Effect::Idempotent | Effect::Effect => Parallel::Never,
-        }
-    }
-
-    /// Where a line runs decides what `rm -rf *` is.
-    fn consent(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Consent {
-        let folder = self.folder_of(arguments, session, cwd);
-        let Some(line) = arguments::text(arguments, "command") else {
-            return Consent::NotNeeded;
-        };
-        let judged = self.commands.consent_in(folder.as_deref(), line);
-        match &self.fence {
-            ToolFence::Off => judged,
-            ToolFence::Missing(why) => asked_without_fence(judged, line, why),
-            ToolFence::Held(fencing) => {
-                let (area, folder) = (fencing.area(cwd), self.path_of(arguments, session, cwd));
-                let setting = Setting {
-                    area: &area,
-                    home: self.home.as_deref(),
-                    folder: &folder,
-                };
-                let mut needs = Needs::of(line, setting);
-                if arguments["outside_fence"] == true {
-                    needs.leave();
-                }
-                asked_to_leave(judged, line, needs, setting)
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
+        let read = match self.read(arguments) {
+            Ok(read) => read,
+            // What cannot run changes nothing, and says why.
+            Err(error) => {
+                return Plan::doing(Effect::Read, Parallel::Never, |_| {
+                    Box::pin(async { Err(error) })
+                });
             }
+        };
+        let place = Place::of(&self, &read, cx);
+        let judged = self.judge(&read, &place, cx.cwd);
+        let (effect, parallel) = if judged.is_read_only && !read.background {
+            // A command may look anywhere, so no file may change meanwhile.
+            (Effect::Read, Parallel::Reads(vec![PathBuf::from("/")]))
+        } else {
+            (Effect::Effect, Parallel::Never)
+        };
+        let touched = read.workdir.as_deref();
+        let touched = touched.map(|folder| paths::absolute(folder, cx.cwd, self.home.as_deref()));
+        let touched: Vec<PathBuf> = touched.into_iter().collect();
+        // Whatever is not known to change nothing may change what is around it. Other machines are out of reach.
+        let changed = place.here.filter(|_| effect != Effect::Read);
+        let changes = changed.map(|folder| touched.first().cloned().unwrap_or(folder));
+        let call = CommandCall {
+            tool: Arc::clone(&self),
+            arguments: read,
+            last_program: judged.last_program,
+            checked_out: judged.checked_out,
+        };
+        Plan {
+            consent: judged.consent,
+            touched,
+            changes: changes.into_iter().collect(),
+            ..Plan::new(effect, parallel, call)
         }
     }
 
-    fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
-        let workdir = arguments::text(arguments, "workdir");
-        workdir
-            .map(|workdir| paths::absolute(workdir, cwd, self.home.as_deref()))
-            .into_iter()
-            .collect()
+    fn close_session(&self, session: &SessionId) {
+        self.terminal.close_session(session);
     }
+}
 
-    /// Whatever is not known to change nothing may change what is around it. Other machines are out of reach.
-    fn changes(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
-        let folder = self.terminal.folder_here(session, cwd);
-        match self.effect(arguments) {
-            Effect::Read => Vec::new(),
-            Effect::Idempotent | Effect::Effect => folder
-                .map(|folder| self.touched(arguments, cwd).pop().unwrap_or(folder))
-                .into_iter()
-                .collect(),
+/// Where a command would run.
+struct Place {
+    /// The folder of the session's shell, where that is on this machine.
+    here: Option<PathBuf>,
+    /// The folder of this command, where that is known: the home as `~`.
+    shown: Option<String>,
+    /// The same as a path, if the command runs on this machine.
+    path: PathBuf,
+}
+
+impl Place {
+    fn of(tool: &TerminalTool, arguments: &Arguments, cx: PlanContext<'_>) -> Self {
+        let home = tool.home.as_deref();
+        let here = tool.terminal.folder_here(cx.session, cx.cwd);
+        let workdir = arguments.workdir.as_deref();
+        let folder = match workdir {
+            Some(workdir) => Some(paths::absolute(workdir, cx.cwd, home)),
+            None => here.clone(),
+        };
+        let shown = if tool.is_here {
+            folder.as_ref().map(|folder| {
+                let in_home = home.and_then(|home| folder.strip_prefix(home).ok());
+                let in_home = in_home.map(|inside| Path::new("~").join(inside));
+                let shown = in_home.as_ref().unwrap_or(folder);
+                shown.to_string_lossy().into_owned()
+            })
+        } else {
+            workdir.map(str::to_owned)
+        };
+        Self {
+            here,
+            shown,
+            path: folder.unwrap_or_else(|| cx.cwd.to_owned()),
         }
     }
+}
 
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run_command(arguments, cx))
+/// What was found out about a command before it runs.
+struct Judged {
+    consent: Consent,
+    is_read_only: bool,
+    last_program: Option<String>,
+    checked_out: Vec<PathBuf>,
+}
+
+/// One call: its arguments, and what the reading of its line found.
+struct CommandCall {
+    tool: Arc<TerminalTool>,
+    arguments: Arguments,
+    /// Whose exit code the line returns.
+    last_program: Option<String>,
+    /// What git may change beyond the fence by itself.
+    checked_out: Vec<PathBuf>,
+}
+
+impl Action for CommandCall {
+    fn run(self: Box<Self>, cx: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { self.tool.run_command(&self, cx).await })
     }
 }
 
 impl TerminalTool {
-    /// Returns the folder that a command would run in, where that is known: the home as `~`.
-    fn folder_of(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Option<String> {
-        let workdir = arguments::text(arguments, "workdir");
-        if !self.is_here {
-            return workdir.map(str::to_owned);
-        }
-        let home = self.home.as_deref();
-        let folder = match workdir {
-            Some(workdir) => paths::absolute(workdir, cwd, home),
-            None => self.terminal.folder_here(session, cwd)?,
-        };
-        let in_home = home.and_then(|home| folder.strip_prefix(home).ok());
-        let in_home = in_home.map(|inside| Path::new("~").join(inside));
-        Some(in_home.unwrap_or(folder).to_string_lossy().into_owned())
+    /// Reads the arguments of a command that could run.
+    fn read(&self, arguments: &Value) -> Result<Arguments, ToolError> {
+        let mut read: Arguments = arguments::parse(NAME, arguments)?;
+        read.leaves_fence = arguments["outside_fence"] == true;
+        let longest = self.limits.command_timeout_max;
+        check(&read, longest).map_err(ToolError::Answer)?;
+        Ok(read)
     }
 
-    /// The folder that a command on this machine would run in.
-    fn path_of(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> PathBuf {
-        let folder = match arguments::text(arguments, "workdir") {
-            Some(workdir) => Some(paths::absolute(workdir, cwd, self.home.as_deref())),
-            None => self.terminal.folder_here(session, cwd),
+    /// Where a line runs decides what `rm -rf *` is.
+    fn judge(&self, arguments: &Arguments, place: &Place, cwd: &Path) -> Judged {
+        let area = match &self.fence {
+            ToolFence::Held(fencing) => Some(fencing.area(cwd)),
+            ToolFence::Off | ToolFence::Missing(_) => None,
         };
-        folder.unwrap_or_else(|| cwd.to_owned())
-    }
-
-    /// What a command may do beyond the fence: what was agreed to, and what git checks out by itself.
-    fn pass(&self, arguments: &Arguments, cx: &ToolContext) -> Pass {
-        let mut pass = cx.agreement.pass.clone();
-        if let ToolFence::Held(fencing) = &self.fence {
-            let area = fencing.area(&cx.cwd);
-            let workdir = json!({"workdir": arguments.workdir});
-            let setting = Setting {
-                area: &area,
-                home: self.home.as_deref(),
-                folder: &self.path_of(&workdir, &cx.session, &cx.cwd),
-            };
-            let checked_out = needs::checked_out_by(&arguments.command, setting);
-            pass.writes.extend(checked_out);
+        let fence = area.as_ref().map(|area| FenceSetting {
+            area,
+            home: self.home.as_deref(),
+            folder: &place.path,
+        });
+        let shown = place.shown.as_deref();
+        let named = shown.filter(|folder| folder.starts_with('/'));
+        let named = named
+            .map(Path::new)
+            .or(area.as_ref().map(|_| place.path.as_path()));
+        let workdir = arguments.workdir.as_deref();
+        let beside = workdir.map_or_else(|| cwd.to_owned(), |workdir| cwd.join(workdir));
+        let JudgedCommand {
+            consent,
+            is_read_only,
+            is_allowed,
+            mut beyond,
+            last_program,
+        } = self.commands.judge(
+            &arguments.command,
+            CommandPlace {
+                folder: shown,
+                allowed_in: named.unwrap_or(&beside),
+                fence,
+            },
+        );
+        let checked_out = std::mem::take(&mut beyond.checked_out);
+        let mut consent = match &self.fence {
+            ToolFence::Off => consent,
+            ToolFence::Missing(why) => asked_without_fence(consent, is_read_only, why),
+            ToolFence::Held(_) => {
+                if arguments.leaves_fence {
+                    beyond.leave("runs outside the fence");
+                }
+                asked_to_leave(consent, beyond, &place.path)
+            }
+        };
+        if let Consent::Needed(need) = &mut consent {
+            need.is_allowed = is_allowed;
         }
-        pass
+        Judged {
+            consent,
+            is_read_only,
+            last_program,
+            checked_out,
+        }
     }
 
     /// Says that the fence may be why a command failed, and what to do.
@@ -254,19 +329,18 @@ impl TerminalTool {
 
     async fn run_command(
         &self,
-        arguments: Value,
+        call: &CommandCall,
         cx: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = arguments::parse(NAME, arguments)?;
-        let command = self.command(&arguments, cx).map_err(ToolError::Answer)?;
+        let command = self.command(call, cx);
         let (timeout, pass) = (command.timeout, command.pass.clone());
         if cx.stop.is_cancelled() {
             return Err(ToolError::Stopped(
                 "stopped before the command was started".to_owned(),
             ));
         }
-        if arguments.background {
-            return self.start(command, &arguments).await;
+        if call.arguments.background {
+            return self.start(command, &call.arguments).await;
         }
         match self.terminal.run(command).await {
             Ok(output) if cx.reader == Reader::Program && output.exit == CommandExit::Code(0) => {
@@ -277,7 +351,7 @@ impl TerminalTool {
                 if let Some(hint) = self.fence_hint(&output, &pass, &cx.cwd) {
                     output.text = format!("{}\n{hint}", output.text.trim_end());
                 }
-                present(&arguments.command, timeout, &output)
+                present(call.last_program.as_deref(), timeout, &output)
             }
             Err(error) => Err(ToolError::Answer(error.to_string())),
         }
@@ -301,34 +375,16 @@ impl TerminalTool {
         )))
     }
 
-    fn command(&self, arguments: &Arguments, cx: &ToolContext) -> Result<ShellCommand, String> {
-        let line = &arguments.command;
-        if line.trim().is_empty() {
-            return Err("`command` is empty; say what to run".to_owned());
-        }
-        if line.len() > LINE_BYTES_MAX {
-            return Err(format!(
-                "`command` has {} bytes, more than the {LINE_BYTES_MAX} allowed; write a script with `write_file` and run that",
-                line.len()
-            ));
-        }
-        if line.contains('\0') {
-            return Err("`command` contains a NUL character, which no shell accepts".to_owned());
-        }
-        let timeout = arguments
-            .timeout
-            .map(|seconds| Duration::from_secs(seconds.max(1)));
-        let longest = self.limits.command_timeout_max;
-        if timeout.is_some_and(|timeout| timeout > longest) {
-            return Err(format!(
-                "`timeout` is at most {} seconds; start longer work with `background: true`",
-                longest.as_secs()
-            ));
-        }
+    fn command(&self, call: &CommandCall, cx: &ToolContext) -> ShellCommand {
+        let arguments = &call.arguments;
         let workdir = arguments.workdir.as_deref();
-        Ok(ShellCommand {
+        let usual = self.limits.command_timeout;
+        // What was agreed to, and what git checks out by itself.
+        let mut pass = cx.agreement.pass.clone();
+        pass.writes.extend(call.checked_out.iter().cloned());
+        ShellCommand {
             session: cx.session.clone(),
-            line: line.clone(),
+            line: arguments.command.clone(),
             cwd: cx.cwd.clone(),
             workdir: workdir.map(|folder| {
                 if self.is_here {
@@ -339,13 +395,55 @@ impl TerminalTool {
             }),
             stdin: Vec::new(),
             pty: arguments.pty,
-            timeout: timeout.unwrap_or(self.limits.command_timeout.min(longest)),
+            timeout: arguments
+                .timeout()
+                .unwrap_or(usual.min(self.limits.command_timeout_max)),
             output_bytes_max: self.limits.output_bytes_max,
-            pass: self.pass(arguments, cx),
+            pass,
             mark: None,
             stop: cx.stop.clone(),
             progress: cx.progress.clone(),
-        })
+        }
+    }
+}
+
+impl Arguments {
+    fn timeout(&self) -> Option<Duration> {
+        let seconds = self.timeout?;
+        Some(Duration::from_secs(seconds.max(1)))
+    }
+}
+
+fn check(arguments: &Arguments, longest: Duration) -> Result<(), String> {
+    let line = &arguments.command;
+    if line.trim().is_empty() {
+        return Err("`command` is empty; say what to run".to_owned());
+    }
+    if line.len() > LINE_BYTES_MAX {
+        return Err(format!(
+            "`command` has {} bytes, more than the {LINE_BYTES_MAX} allowed; write a script with `write_file` and run that",
+            line.len()
+        ));
+    }
+    if line.contains('\0') {
+        return Err("`command` contains a NUL character, which no shell accepts".to_owned());
+    }
+    if arguments.timeout().is_some_and(|timeout| timeout > longest) {
+        return Err(format!(
+            "`timeout` is at most {} seconds; start longer work with `background: true`",
+            longest.as_secs()
+        ));
+    }
+    Ok(())
+}
+
+/// Where nothing fences commands in, whatever is not known to be harmless is asked about.
+fn asked_without_fence(judged: Consent, is_read_only: bool, why: &str) -> Consent {
+    match judged {
+        Consent::NotNeeded if !is_read_only => Consent::needed(format!(
+            "may change something, and no fence holds it ({why})"
+        )),
+        judged => judged,
     }
 }
 
@@ -362,43 +460,37 @@ const REFUSALS: &[&str] = &[
     "PermissionError",
 ];
 
-/// Where nothing fences commands in, whatever is not known to be harmless is asked about.
-fn asked_without_fence(judged: Consent, line: &str, why: &str) -> Consent {
-    match judged {
-        Consent::NotNeeded if !is_read_only(line) => Consent::needed(format!(
-            "may change something, and no fence holds it ({why})"
-        )),
-        judged => judged,
-    }
-}
-
 /// Leaving the fence is asked about together with what the line does.
-fn asked_to_leave(judged: Consent, line: &str, needs: Needs, setting: Setting<'_>) -> Consent {
+fn asked_to_leave(judged: Consent, beyond: BeyondFence, folder: &Path) -> Consent {
     let mut need = match judged {
         Consent::NotNeeded => Need::default(),
         Consent::Needed(need) => need,
         decided @ (Consent::Review(_) | Consent::Forbidden { .. }) => return decided,
     };
-    if needs.is_empty() && need.reason.is_empty() {
+    if beyond.is_empty() && need.reason.is_empty() {
         return Consent::NotNeeded;
     }
-    let reasons = [need.reason].into_iter().chain(needs.reasons);
+    let reasons = [need.reason].into_iter().chain(beyond.reasons);
     let reasons: Vec<String> = reasons.filter(|reason| !reason.is_empty()).collect();
     need.reason = reasons.join(", and ");
-    if need.patterns.is_empty() && !needs.pass.is_inside() {
-        need.patterns = needs::patterns(line, setting);
+    if need.patterns.is_empty() && !beyond.pass.is_inside() {
+        need.patterns = beyond.patterns;
     }
-    need.folder = need.folder.or_else(|| Some(setting.folder.to_owned()));
-    need.pass = needs.pass;
+    need.folder = need.folder.or_else(|| Some(folder.to_owned()));
+    need.pass = beyond.pass;
     Consent::Needed(need)
 }
 
-/// Puts what the command printed and how it ended into words.
-fn present(line: &str, timeout: Duration, output: &CommandOutput) -> Result<ToolOutput, ToolError> {
+/// Puts what the command printed and how it ended into words. `program` is the one whose exit code it is.
+fn present(
+    program: Option<&str>,
+    timeout: Duration,
+    output: &CommandOutput,
+) -> Result<ToolOutput, ToolError> {
     let seconds = output.elapsed.as_secs_f64();
     match output.exit {
         CommandExit::Code(code) => {
-            let meaning = Meaning::of(line, code);
+            let meaning = program.and_then(|program| Meaning::of(program, code));
             let explained = meaning.map_or(String::new(), |meaning| format!(": {}", meaning.text));
             let text = with_note(
                 output,
@@ -459,7 +551,7 @@ struct Meaning {
 }
 
 impl Meaning {
-    fn of(line: &str, code: i32) -> Option<Self> {
+    fn of(program: &str, code: i32) -> Option<Self> {
         let normal = |text| {
             Some(Self {
                 text,
@@ -472,7 +564,7 @@ impl Meaning {
                 is_normal: false,
             })
         };
-        match (policy::last_program(line)?.as_str(), code) {
+        match (program, code) {
             ("grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack", 1) => normal("nothing matched"),
             ("diff" | "cmp", 1) => normal("the files differ"),
             ("test" | "[" | "[[", 1) => normal("the condition is false"),
@@ -522,7 +614,19 @@ mod tests {
 
     /// Shows a result as `ok`, `answer` or `stopped` and its text.
     fn shown(line: &str, text: &str, exit: CommandExit) -> (&'static str, String) {
-        match present(line, Duration::from_secs(180), &output(text, exit)) {
+        let place = CommandPlace {
+            folder: None,
+            allowed_in: Path::new("/"),
+            fence: None,
+        };
+        let program = hermes_policy::CommandLists::default()
+            .judge(line, place)
+            .last_program;
+        match present(
+            program.as_deref(),
+            Duration::from_secs(180),
+            &output(text, exit),
+        ) {
             Ok(output) => ("ok", output.text),
             Err(ToolError::Answer(text)) => ("answer", text),
             Err(ToolError::Stopped(text)) => ("stopped", text),

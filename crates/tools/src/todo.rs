@@ -1,16 +1,16 @@
 //! `todo`: the model's own list of steps. The list lives in the conversation: each result holds all of it.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    BoxFuture, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Effect, Exposure, Parallel, Plan, PlanContext, Scripts, Subagents, Surfaces, Tool, ToolError,
+    ToolGroup, ToolOutput, ToolSpec,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{ToolPorts, arguments};
+use crate::{BuiltIn, ToolPorts, arguments};
 
 const NAME: &str = "todo";
 
@@ -20,7 +20,21 @@ const ITEMS_MAX: usize = 256;
 /// The list is in every later request, so one item may not be a document.
 const CONTENT_CHARS_MAX: usize = 4000;
 
-pub(crate) fn make(_ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: NAME,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("todo"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::All,
+    scripts: Scripts::No,
+    for_small_models: false,
+};
+
+fn make(_ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(Todo { spec: spec() })
 }
 
@@ -118,26 +132,20 @@ impl Tool for Todo {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        // The list is what the conversation says it is; nothing else changes.
-        Effect::Read
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
     }
 
-    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
-        // Two calls at once would start from the same list, and one would be lost.
-        Parallel::Never
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let arguments = arguments::parse(NAME, arguments)?;
-            let items = changed(kept_items(cx.state.as_ref()), arguments)?;
-            let state = json!({ "todos": items });
-            Ok(ToolOutput::text(present(items)).keeping(state))
+    fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
+        let arguments = arguments::parse(NAME, arguments);
+        // The list is what the conversation says it is; nothing else changes. Two calls at once would start from the same
+        // list, and one would be lost.
+        Plan::doing(Effect::Read, Parallel::Never, move |cx| {
+            Box::pin(async move {
+                let items = changed(kept_items(cx.state.as_ref()), arguments?)?;
+                let state = json!({ "todos": items });
+                Ok(ToolOutput::text(present(items)).keeping(state))
+            })
         })
     }
 }
@@ -248,7 +256,7 @@ mod tests {
 
     /// Calls the tool on what an earlier call returned and shows the items as `id:content:status`.
     fn call(previous: Option<&str>, arguments: Value) -> (String, Vec<String>) {
-        let arguments = arguments::parse(NAME, arguments).unwrap();
+        let arguments = arguments::parse(NAME, &arguments).unwrap();
         let kept = previous.map(|text| serde_json::from_str(text).unwrap());
         let text = present(changed(kept_items(kept.as_ref()), arguments).unwrap());
         let list: Value = serde_json::from_str(&text).unwrap();
@@ -323,7 +331,7 @@ mod tests {
         let todos: Vec<Value> = (0..300)
             .map(|n| item(&n.to_string(), "x", "pending"))
             .collect();
-        let arguments = arguments::parse(NAME, json!({"todos": todos})).unwrap();
+        let arguments = arguments::parse(NAME, &json!({"todos": todos})).unwrap();
         let error = changed(Vec::new(), arguments).unwrap_err();
         assert!(error.to_string().contains("300 items"), "{error}");
     }

@@ -1,6 +1,9 @@
-//! Names for groups of tools, as settings and `--toolsets` use them.
+//! Names for groups of tools, as settings and `--toolsets` use them. Which tools are in one they say themselves.
+
+use std::sync::Arc;
 
 use hermes_core::text::nearest;
+use hermes_core::{Exposure, Tool, ToolGroup};
 
 use crate::BUILT_IN;
 
@@ -10,7 +13,6 @@ pub struct Toolset {
     pub legacy_name: Option<&'static str>,
     /// What it is for, as lists show it.
     pub purpose: &'static str,
-    pub tools: &'static [&'static str],
     /// Toolsets that are part of it.
     pub includes: &'static [&'static str],
 }
@@ -21,56 +23,48 @@ pub const TOOLSETS: &[Toolset] = &[
         name: "clarify",
         legacy_name: None,
         purpose: "ask you what only you know",
-        tools: &["clarify"],
         includes: &[],
     },
     Toolset {
         name: "code_execution",
         legacy_name: None,
         purpose: "write scripts that call tools",
-        tools: &["execute_code"],
         includes: &[],
     },
     Toolset {
         name: "delegation",
         legacy_name: None,
         purpose: "give tasks to subagents",
-        tools: &["delegate_task"],
         includes: &[],
     },
     Toolset {
         name: "file",
         legacy_name: Some("file_tools"),
         purpose: "read, write, change and search files",
-        tools: &["patch", "read_file", "search_files", "write_file"],
         includes: &[],
     },
     Toolset {
         name: "terminal",
         legacy_name: Some("terminal_tools"),
         purpose: "run commands, also in the background",
-        tools: &["terminal", "process"],
         includes: &[],
     },
     Toolset {
         name: "todo",
         legacy_name: None,
         purpose: "keep a list of steps",
-        tools: &["todo"],
         includes: &[],
     },
     Toolset {
         name: "web",
         legacy_name: Some("web_tools"),
         purpose: "read web pages",
-        tools: &["web_extract"],
         includes: &[],
     },
     Toolset {
         name: "debugging",
         legacy_name: None,
         purpose: "look for a fault: commands, files and web pages",
-        tools: &[],
         includes: &["terminal", "file", "web"],
     },
 ];
@@ -114,32 +108,71 @@ pub struct UnknownToolset {
     pub near: Vec<&'static str>,
 }
 
-/// Returns the tools of the named toolsets, each once, in the order of [`BUILT_IN`].
-pub fn select(names: &[String]) -> Result<Vec<&'static str>, UnknownToolset> {
-    let mut chosen: Vec<&str> = Vec::new();
-    for name in names {
-        chosen.extend(members(name)?);
+/// Toolsets that are switched on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection(Vec<&'static str>);
+
+impl Selection {
+    /// The selected ones of these tools that are offered on a surface, in their order.
+    pub fn of(&self, tools: &[Arc<dyn Tool>], surface: &str) -> Vec<Arc<dyn Tool>> {
+        let is_offered = |tool: &&Arc<dyn Tool>| {
+            let exposure = tool.exposure();
+            self.has_tool(exposure) && exposure.is_on(surface)
+        };
+        tools.iter().filter(is_offered).cloned().collect()
     }
-    let all = BUILT_IN.iter().map(|(tool, _)| *tool);
-    Ok(all.filter(|tool| chosen.contains(tool)).collect())
+
+    /// Returns whether all of a toolset is selected.
+    pub fn has(&self, toolset: &Toolset) -> bool {
+        toolset.parts().all(|part| self.0.contains(&part))
+    }
+
+    pub fn remove(&mut self, others: &Self) {
+        self.0.retain(|name| !others.0.contains(name));
+    }
+
+    fn has_tool(&self, exposure: &Exposure) -> bool {
+        matches!(exposure.group, ToolGroup::Toolset(name) if self.0.contains(&name))
+    }
 }
 
-fn members(name: &str) -> Result<Vec<&'static str>, UnknownToolset> {
-    if EVERYTHING.contains(&name) {
-        return Ok(BUILT_IN.iter().map(|(tool, _)| *tool).collect());
+impl Toolset {
+    /// The built-in tools that say they are in it, in the order of [`BUILT_IN`].
+    pub fn tools(&self) -> Vec<&'static str> {
+        let selection = Selection(self.parts().collect());
+        let tools = BUILT_IN
+            .iter()
+            .filter(|tool| selection.has_tool(tool.exposure));
+        tools.map(|tool| tool.name).collect()
     }
-    let toolset = TOOLSETS
-        .iter()
-        .find(|toolset| toolset.name == name || toolset.legacy_name == Some(name))
-        .ok_or_else(|| UnknownToolset {
-            name: name.to_owned(),
-            near: nearest(name, known_names()),
-        })?;
-    let mut tools = toolset.tools.to_vec();
-    for included in toolset.includes {
-        tools.extend(members(included)?);
+
+    /// The names of those that it is made of: its own, unless it is made of others.
+    fn parts(&self) -> impl Iterator<Item = &'static str> {
+        let own = self.includes.is_empty().then_some(self.name);
+        own.into_iter().chain(self.includes.iter().copied())
     }
-    Ok(tools)
+}
+
+/// Selects the named toolsets.
+pub fn select(names: &[String]) -> Result<Selection, UnknownToolset> {
+    let mut selected = Vec::new();
+    for name in names {
+        if EVERYTHING.contains(&name.as_str()) {
+            selected.extend(TOOLSETS.iter().flat_map(Toolset::parts));
+            continue;
+        }
+        let toolset = TOOLSETS
+            .iter()
+            .find(|toolset| toolset.name == name || toolset.legacy_name == Some(name))
+            .ok_or_else(|| UnknownToolset {
+                name: name.to_owned(),
+                near: nearest(name, known_names()),
+            })?;
+        selected.extend(toolset.parts());
+    }
+    selected.sort_unstable();
+    selected.dedup();
+    Ok(Selection(selected))
 }
 
 /// Whether a toolset is known, but has no tools here.
@@ -165,15 +198,21 @@ mod tests {
 
     fn selected(names: &[&str]) -> Vec<&'static str> {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        select(&names).unwrap()
+        let selection = select(&names).unwrap();
+        let tools = BUILT_IN
+            .iter()
+            .filter(|tool| selection.has_tool(tool.exposure));
+        tools.map(|tool| tool.name).collect()
     }
 
     #[test]
-    fn every_tool_of_a_toolset_exists() {
+    fn every_tool_is_in_a_toolset_that_exists_and_none_is_empty() {
+        for tool in BUILT_IN {
+            let is_known = |toolset: &Toolset| toolset.tools().contains(&tool.name);
+            assert!(TOOLSETS.iter().any(is_known), "{}", tool.name);
+        }
         for toolset in TOOLSETS {
-            for tool in toolset.tools {
-                assert!(BUILT_IN.iter().any(|(name, _)| name == tool), "{tool}");
-            }
+            assert!(!toolset.tools().is_empty(), "{}", toolset.name);
         }
     }
 

@@ -1,12 +1,12 @@
 //! `write_file`: creates a file or replaces its whole content.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, Consent, Effect, Parallel, Preview, PreviewContext, SessionId, Tool, ToolContext,
-    ToolError, ToolOutput, ToolSpec,
+    Action, BoxFuture, Effect, Exposure, Parallel, Plan, PlanContext, Preview, PreviewContext,
+    Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput,
+    ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::edits::{Before, Edit, Edits};
 use crate::files::FileSystems;
 use crate::ledger::FileLedger;
 use crate::target::{Existing, Target};
-use crate::{ToolPorts, arguments, blocking, diff, edits, syntax};
+use crate::{BuiltIn, ToolPorts, arguments, blocking, diff, edits, syntax};
 
 const NAME: &str = "write_file";
 
@@ -27,7 +27,21 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// Content with this share of lines like `12|text` is our own display of a file, not a file.
 const DISPLAY_PERCENT_MIN: usize = 60;
 
-pub(crate) fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
+pub(crate) const TOOL: BuiltIn = BuiltIn {
+    name: NAME,
+    exposure: &EXPOSURE,
+    make,
+};
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset("file"),
+    surfaces: Surfaces::Every,
+    subagents: Subagents::All,
+    scripts: Scripts::Yes,
+    for_small_models: true,
+};
+
+fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     let systems = FileSystems::new(ports);
     Arc::new(WriteFile {
         spec: spec(),
@@ -62,7 +76,7 @@ struct WriteFile {
     ledger: FileLedger,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Arguments {
     path: String,
     content: String,
@@ -73,44 +87,50 @@ impl Tool for WriteFile {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Idempotent
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
     }
 
-    fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel {
+    fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
         let path = arguments::text(arguments, "path");
-        self.systems
-            .parallel(path.as_slice(), cwd, Parallel::Writes)
+        let path = path.as_slice();
+        let consent = self.edits.consent(path, cx.cwd);
+        let parallel = self.systems.parallel(path, cx.cwd, Parallel::Writes);
+        let touched = self.systems.on_this_machine(path, cx.cwd);
+        let call = WriteCall {
+            arguments: arguments::parse(NAME, arguments),
+            tool: self,
+        };
+        Plan {
+            consent,
+            changes: touched.clone(),
+            touched,
+            ..Plan::new(Effect::Idempotent, parallel, call)
+        }
     }
+}
 
-    fn consent(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Consent {
-        let path = arguments::text(arguments, "path");
-        self.edits.consent(path.as_slice(), cwd)
-    }
+/// One call, as its arguments were read.
+struct WriteCall {
+    tool: Arc<WriteFile>,
+    arguments: Result<Arguments, ToolError>,
+}
 
+impl Action for WriteCall {
     fn preview<'a>(
         &'a self,
-        arguments: &'a Value,
         cx: PreviewContext<'a>,
     ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
-        Box::pin(self.show(arguments.clone(), cx))
+        Box::pin(async move {
+            match &self.arguments {
+                Ok(arguments) => self.tool.show(arguments.clone(), cx).await,
+                Err(error) => Err(ToolError::Answer(error.to_string())),
+            }
+        })
     }
 
-    fn touched(&self, arguments: &Value, cwd: &Path) -> Vec<PathBuf> {
-        let path = arguments::text(arguments, "path");
-        self.systems.on_this_machine(path.as_slice(), cwd)
-    }
-
-    fn changes(&self, arguments: &Value, _session: &SessionId, cwd: &Path) -> Vec<PathBuf> {
-        self.touched(arguments, cwd)
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.write(arguments, cx))
+    fn run(self: Box<Self>, cx: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { self.tool.write(self.arguments?, cx).await })
     }
 }
 
@@ -118,10 +138,10 @@ impl WriteFile {
     /// Works out what would be written, and writes nothing.
     async fn show(
         &self,
-        arguments: Value,
+        arguments: Arguments,
         cx: PreviewContext<'_>,
     ) -> Result<Option<Preview>, ToolError> {
-        let Arguments { path, content } = arguments::parse(NAME, arguments)?;
+        let Arguments { path, content } = arguments;
         let files = self.systems.to_write(cx.cwd, cx.stop);
         let (ledger, session, cwd) = (self.ledger.clone(), cx.session.clone(), cx.cwd.to_owned());
         let shown = blocking::unless_stopped(cx.stop, move || {
@@ -135,8 +155,8 @@ impl WriteFile {
         }
     }
 
-    async fn write(&self, arguments: Value, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let Arguments { path, content } = arguments::parse(NAME, arguments)?;
+    async fn write(&self, arguments: Arguments, cx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let Arguments { path, content } = arguments;
         let files = self.systems.to_write(&cx.cwd, &cx.stop);
         let (edits, ledger) = (self.edits.clone(), self.ledger.clone());
         let (session, stop) = (cx.session.clone(), cx.stop.clone());

@@ -207,7 +207,7 @@ impl FinishedCall {
             ResultStatus::OutcomeUnknown => ("?", theme::WARNING),
         };
         let mark = Span::styled(format!("{mark} "), style);
-        let todo = result::todo(&self.tool, &self.text);
+        let todo = result::todo(&self.text);
         let change = self.change.as_deref().or(result::change(&self.text));
         let change = change.filter(|_| self.status == ResultStatus::Ok);
         let brief = match (&todo, change) {

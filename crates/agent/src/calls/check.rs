@@ -5,46 +5,46 @@ use std::sync::Arc;
 use hermes_core::{Arguments, Tool, ToolCall, text};
 use serde_json::Value;
 
+use super::plan::Checked;
 use super::{coerce::coerce, schema};
 use crate::session::Ports;
 
-pub(super) enum Checked {
-    Runs {
-        tool: Arc<dyn Tool>,
-        arguments: Value,
-    },
-    Fails(String),
-}
-
-pub(super) fn check(call: &ToolCall, ports: &Ports) -> Checked {
+/// Returns what is wrong with a call in the error.
+pub(super) fn check(call: &ToolCall, ports: &Ports) -> Result<Checked, String> {
     let found = find(&call.name, &ports.tools).or_else(|| find(&call.name, &ports.unlisted));
     let Some(tool) = found else {
-        return Checked::Fails(unknown_tool(&call.name, &ports.tools));
+        return Err(unknown_tool(&call.name, &ports.tools));
     };
     let arguments = match &call.arguments {
         Arguments::Json(arguments) => arguments.clone(),
-        Arguments::Malformed(text) => return Checked::Fails(malformed(text)),
+        Arguments::Malformed(text) => return Err(malformed(text)),
     };
     if let Some(refusal) = ports.safety.refuse_label(&arguments) {
-        return Checked::Fails(refusal);
+        return Err(refusal);
     }
-    match fitted(tool.clone(), arguments) {
-        Checked::Runs { tool, arguments } => match tool.stands_for(&arguments) {
-            Some((real, arguments)) => fitted(real, arguments),
-            None => Checked::Runs { tool, arguments },
-        },
-        fails @ Checked::Fails(_) => fails,
-    }
+    let arguments = fitted(tool.as_ref(), arguments)?;
+    let (tool, arguments) = match tool.stands_for(&arguments) {
+        Some((real, arguments)) => {
+            let arguments = fitted(real.as_ref(), arguments)?;
+            (real, arguments)
+        }
+        None => (Arc::clone(tool), arguments),
+    };
+    Ok(Checked {
+        call: call.clone(),
+        tool,
+        arguments: Arc::new(arguments),
+    })
 }
 
-fn fitted(tool: Arc<dyn Tool>, arguments: Value) -> Checked {
+fn fitted(tool: &dyn Tool, arguments: Value) -> Result<Value, String> {
     let schema = &tool.spec().parameters;
     let arguments = coerce(arguments, schema);
     let problems = schema::problems(&arguments, schema);
     if problems.is_empty() {
-        return Checked::Runs { tool, arguments };
+        return Ok(arguments);
     }
-    Checked::Fails(format!(
+    Err(format!(
         "The arguments of `{}` do not fit: {}. Call it again.",
         tool.spec().name,
         problems.join("; ")

@@ -8,13 +8,13 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::{
-    Agreement, Arguments, BoxFuture, CallId, CancellationToken, InnerCall, Parallel, Reader,
-    StoreError, ToolCall, ToolContext, ToolError, ToolOutput, Toolbox, Use, wording,
+    Agreement, Arguments, BoxFuture, CallId, CancellationToken, InnerCall, OfferedTool, Parallel,
+    Reader, StoreError, ToolCall, ToolContext, ToolError, ToolOutput, Toolbox, Use, wording,
 };
 use tokio::sync::oneshot;
 
-use super::check::{self, Checked};
-use super::{Ready, keep, plan};
+use super::plan::Checked;
+use super::{Ready, check, keep, plan};
 use crate::approvals::Asker;
 use crate::consent::{Decision, decide};
 use crate::turn::TurnContext;
@@ -24,16 +24,17 @@ pub(super) struct InnerCalls<'a> {
     cx: &'a TurnContext<'a>,
     /// The context of the call that makes them.
     context: &'a ToolContext,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Waiting<Checked>>,
+    /// The first of those that waited, while it is prepared; never more than one.
+    preparing: FuturesUnordered<BoxFuture<'a, Waiting<Ready>>>,
     running: FuturesUnordered<BoxFuture<'a, CallId>>,
     /// What those that run allow beside them.
     rules: Vec<(CallId, Parallel)>,
     count: u64,
 }
 
-struct Waiting {
-    ready: Ready,
-    rule: Parallel,
+struct Waiting<T> {
+    call: T,
     result: oneshot::Sender<Result<ToolOutput, ToolError>>,
 }
 
@@ -43,6 +44,7 @@ impl<'a> InnerCalls<'a> {
             cx,
             context,
             waiting: VecDeque::new(),
+            preparing: FuturesUnordered::new(),
             running: FuturesUnordered::new(),
             rules: Vec::new(),
             count: 0,
@@ -52,29 +54,38 @@ impl<'a> InnerCalls<'a> {
     /// Takes what the call wants from its toolbox.
     pub(super) fn take(&mut self, wanted: Use) {
         match wanted {
-            Use::Look(specs) => {
-                let tools = self.cx.ports.tools.iter();
+            Use::Look(offered) => {
+                let tools = self.cx.ports.tools.iter().map(|tool| OfferedTool {
+                    spec: tool.spec().clone(),
+                    scripts: tool.exposure().scripts,
+                });
                 // Whoever asked may be gone; here and below nobody else wants to know.
-                let _ = specs.send(tools.map(|tool| tool.spec().clone()).collect());
+                let _ = offered.send(tools.collect());
             }
             Use::Call(call) => self.admit(call),
         }
-        self.start_what_may_run();
+        self.prepare_next();
     }
 
-    /// Waits for the next of them to end. `None` when none runs.
-    pub(super) async fn next_end(&mut self) -> Option<()> {
-        let ended = self.running.next().await?;
-        self.rules.retain(|(id, _)| *id != ended);
-        self.start_what_may_run();
+    /// Waits until one of them has ended or can begin. `None` when there is none.
+    pub(super) async fn next_step(&mut self) -> Option<()> {
+        tokio::select! {
+            Some(ended) = self.running.next() => {
+                self.rules.retain(|(id, _)| *id != ended);
+                self.prepare_next();
+            }
+            Some(prepared) = self.preparing.next() => self.start_or_put_back(prepared),
+            else => return None,
+        }
         Some(())
     }
 
     /// Stops those that are left when the call that made them ends, and gives them a moment to take their questions back.
     pub(super) async fn close(&mut self, grace: Duration) {
         self.waiting.clear();
+        self.preparing.clear();
         self.context.stop.cancel();
-        let ended = async { while self.next_end().await.is_some() {} };
+        let ended = async { while self.next_step().await.is_some() {} };
         // Those who need longer are dropped.
         let _ = tokio::time::timeout(grace, ended).await;
     }
@@ -87,47 +98,47 @@ impl<'a> InnerCalls<'a> {
             arguments: Arguments::Json(inner.arguments),
             signatures: Vec::new(),
         };
+        let result = inner.result;
         match check::check(&call, self.cx.ports) {
-            Checked::Fails(text) => drop(inner.result.send(Err(ToolError::Answer(text)))),
-            Checked::Runs { tool, arguments } => {
-                let rule = tool.parallel(&arguments, &self.context.cwd);
-                let effect = tool.effect(&arguments);
-                let ready = Ready {
-                    call,
-                    tool,
-                    arguments,
-                    effect,
-                    agreement: Agreement::default(),
-                };
-                self.waiting.push_back(Waiting {
-                    ready,
-                    rule,
-                    result: inner.result,
-                });
-            }
+            Err(text) => drop(result.send(Err(ToolError::Answer(text)))),
+            Ok(call) => self.waiting.push_back(Waiting { call, result }),
         }
     }
 
-    fn start_what_may_run(&mut self) {
-        while let Some(first) = self.waiting.front() {
-            let beside = self.rules.iter().map(|(_, rule)| rule);
-            if !plan::may_join(beside, &first.rule) {
-                return;
-            }
-            if let Some(first) = self.waiting.pop_front() {
-                self.start(first);
-            }
+    /// Prepares the call that comes next, if it may run beside those that run, as far as that can be told before.
+    fn prepare_next(&mut self) {
+        let rules = self.rules.iter().map(|(_, rule)| rule);
+        if !self.preparing.is_empty() || !plan::may_be_joined(rules) {
+            return;
+        }
+        if let Some(Waiting { call, result }) = self.waiting.pop_front() {
+            let (cx, stop) = (self.cx, &self.context.stop);
+            self.preparing.push(Box::pin(async move {
+                let call = plan::prepare(cx, call, stop).await;
+                Waiting { call, result }
+            }));
         }
     }
 
-    fn start(&mut self, call: Waiting) {
+    /// Starts a call, or has it wait for those that run. It is prepared anew then: they may change what its plan is made of.
+    fn start_or_put_back(&mut self, prepared: Waiting<Ready>) {
         let Waiting {
-            ready,
-            rule,
+            call: ready,
             result,
-        } = call;
+        } = prepared;
+        let rules = self.rules.iter().map(|(_, rule)| rule);
+        if !plan::may_join(rules, &ready.plan.parallel) {
+            let call = ready.unprepared();
+            self.waiting.push_front(Waiting { call, result });
+            return;
+        }
+        self.start(ready, result);
+        self.prepare_next();
+    }
+
+    fn start(&mut self, ready: Ready, result: oneshot::Sender<Result<ToolOutput, ToolError>>) {
         let id = ready.call.id.clone();
-        self.rules.push((id.clone(), rule));
+        self.rules.push((id.clone(), ready.plan.parallel.clone()));
         let context = ToolContext {
             call: id.clone(),
             stop: self.context.stop.child_token(),
@@ -138,7 +149,7 @@ impl<'a> InnerCalls<'a> {
         };
         let (cx, maker) = (self.cx, &self.context.call);
         self.running.push(Box::pin(async move {
-            let _ = result.send(run(cx, &ready, maker, &context).await);
+            let _ = result.send(run(cx, ready, maker, context).await);
             id
         }));
     }
@@ -147,18 +158,18 @@ impl<'a> InnerCalls<'a> {
 /// Runs a call that the call `maker` has made.
 async fn run(
     cx: &TurnContext<'_>,
-    ready: &Ready,
+    ready: Ready,
     maker: &CallId,
-    context: &ToolContext,
+    context: ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let name = &ready.call.name;
     let shown = wording::brief(&ready.arguments);
     context.progress.show(format!("{name} {shown}"));
     let context = ToolContext {
-        agreement: may_run(cx, ready, maker, &context.stop).await?,
-        ..context.clone()
+        agreement: may_run(cx, &ready, maker, &context.stop).await?,
+        ..context
     };
-    let work = AssertUnwindSafe(ready.tool.run(ready.arguments.clone(), &context)).catch_unwind();
+    let work = AssertUnwindSafe(ready.plan.action.run(&context)).catch_unwind();
     work.await.unwrap_or_else(|_| {
         let text = format!("`{name}` crashed; this is a bug in it.");
         Err(ToolError::Answer(text))
@@ -179,7 +190,7 @@ async fn may_run(
         is_inner: true,
         stop,
     };
-    let decision = decide(cx, ready.tool.as_ref(), &ready.arguments, asker).await;
+    let decision = decide(cx, ready, asker).await;
     let agreement = match decision.map_err(lost)? {
         Decision::Run(agreement) => agreement,
         Decision::NotRun(why) => return Err(ToolError::Answer(why)),

@@ -51,8 +51,8 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
     let (session, cwd) = (cx.recorder.session(), &cx.settings.cwd);
     let mut changes: BTreeMap<PathBuf, Change> = BTreeMap::new();
     for ready in calls {
-        for path in ready.tool.changes(&ready.arguments, session, cwd) {
-            let Some(project) = checkpoints.project(&path, cwd) else {
+        for path in &ready.plan.changes {
+            let Some(project) = checkpoints.project(path, cwd) else {
                 continue;
             };
             let change = changes.entry(project).or_insert_with(|| Change {
@@ -60,7 +60,7 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
                 reason: reason(ready),
                 paths: Vec::new(),
             });
-            change.paths.push(path);
+            change.paths.push(path.clone());
         }
     }
     for (project, change) in changes {

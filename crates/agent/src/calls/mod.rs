@@ -1,4 +1,4 @@
-//! Answers the calls of one reply: checks them, runs them in ordered segments, records each result.
+//! Answers the calls of one reply: checks them, prepares each once, runs them in ordered segments, records each result.
 
 mod check;
 mod coerce;
@@ -9,14 +9,15 @@ mod plan;
 mod run;
 mod schema;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    Agreement, Arguments, CallId, Effect, Entry, Event, ResultStatus, StoreError, Tool, ToolCall,
-    ToolResult,
+    Agreement, Arguments, CallId, Effect, Entry, Event, Plan, ResultStatus, StoreError, Tool,
+    ToolCall, ToolResult,
 };
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ use crate::repeat::RepeatGuard;
 use crate::spill::{TurnBudget, fit};
 use crate::steering;
 use crate::turn::TurnContext;
-use check::Checked;
+use plan::{Checked, Queue};
 use run::Ran;
 
 pub(crate) use keep::Kept;
@@ -39,14 +40,29 @@ pub(crate) enum Answered {
     Stuck { reason: String },
 }
 
-/// A call that passed its checks.
-struct Ready {
-    call: ToolCall,
-    tool: Arc<dyn Tool>,
-    arguments: Value,
-    effect: Effect,
+/// A call that passed its checks and was prepared.
+pub(crate) struct Ready {
+    pub(crate) call: ToolCall,
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) arguments: Arc<Value>,
+    pub(crate) plan: Plan,
     /// What was agreed to, once it was decided that the call runs.
     agreement: Agreement,
+}
+
+impl Ready {
+    /// The name of the tool that is really meant.
+    pub(crate) fn tool_name(&self) -> &str {
+        &self.tool.spec().name
+    }
+
+    fn unprepared(self) -> Checked {
+        Checked {
+            call: self.call,
+            tool: self.tool,
+            arguments: self.arguments,
+        }
+    }
 }
 
 /// Gives every call its one result and puts them into the history.
@@ -62,22 +78,25 @@ pub(crate) async fn answer_all(
     budget: &mut TurnBudget,
 ) -> Result<Answered, StoreError> {
     let mut results = Vec::with_capacity(calls.len());
-    let mut ready = Vec::new();
+    let mut checked = Vec::new();
     for (position, call) in calls.iter().enumerate() {
         match check_one(cx, call, &calls[..position], lost) {
-            Ok(call) => ready.push(call),
+            Ok(call) => checked.push(call),
             Err(result) => results.push(result),
         }
     }
-    let any_call_runs = !ready.is_empty();
+    let any_call_runs = !checked.is_empty();
     for refused in &results {
         tell_refusal(cx, &calls, refused);
         cx.recorder.add(finished(cx, refused.clone()));
     }
 
-    for segment in plan::segments(ready, |call| {
-        call.tool.parallel(&call.arguments, &cx.settings.cwd)
-    }) {
+    let mut queue = Queue::of(checked);
+    loop {
+        let segment = queue.next_segment(cx).await;
+        if segment.is_empty() {
+            break;
+        }
         run_segment(cx, history, segment, repeats, budget, &mut results).await?;
     }
 
@@ -99,7 +118,7 @@ fn check_one(
     call: &ToolCall,
     earlier: &[ToolCall],
     lost: &[(CallId, Effect)],
-) -> Result<Ready, ToolResult> {
+) -> Result<Checked, ToolResult> {
     if let Some((_, effect)) = lost.iter().find(|(id, _)| *id == call.id)
         && !effect.may_repeat()
     {
@@ -117,22 +136,10 @@ fn check_one(
         );
         return Err(ToolResult::new(call, ResultStatus::NotRun, text));
     }
-    match check::check(call, cx.ports) {
-        Checked::Runs { tool, arguments } => {
-            let effect = tool.effect(&arguments);
-            Ok(Ready {
-                call: call.clone(),
-                tool,
-                arguments,
-                effect,
-                agreement: Agreement::default(),
-            })
-        }
-        Checked::Fails(text) => {
-            let text = hermes_core::text::shorten(&text, REFUSAL_CHARS_MAX);
-            Err(ToolResult::new(call, ResultStatus::Failed, text))
-        }
-    }
+    check::check(call, cx.ports).map_err(|problem| {
+        let text = hermes_core::text::shorten(&problem, REFUSAL_CHARS_MAX);
+        ToolResult::new(call, ResultStatus::Failed, text)
+    })
 }
 
 /// Enough to say what is wrong with a call; the model knows what it wrote.
@@ -168,18 +175,19 @@ async fn run_segment(
         cx.recorder.add(Entry::CallIntended {
             turn: cx.turn.clone(),
             call: ready.call.id.clone(),
-            tool: ready.tool.spec().name.clone(),
-            effect: ready.effect,
-            arguments: ready.arguments.clone(),
+            tool: ready.tool_name().to_owned(),
+            effect: ready.plan.effect,
+            arguments: ready.arguments.as_ref().clone(),
         });
     }
     cx.recorder.commit().await?;
 
     let mut running: FuturesUnordered<_> = allowed
-        .iter()
+        .into_iter()
         .map(|ready| {
             let place = history.place_of(&ready.call.id);
-            run::run(cx, ready, place, history.state_of(&ready.tool.spec().name))
+            let state = history.state_of(ready.tool_name());
+            run::run(cx, ready, place, state)
         })
         .collect();
     loop {
@@ -195,40 +203,48 @@ async fn run_segment(
             return Ok(());
         };
         let Ran {
-            ready,
+            call,
+            tool,
+            touched,
             mut result,
             kept,
             elapsed_ms,
         } = ran;
-        let warning = repeats.note(&ready.call, &result);
-        finish_text(cx, ready, &mut result, budget).await;
+        let warning = repeats.note(&call, &result);
+        finish_text(cx, touched, &mut result, budget).await;
         if let Some(warning) = warning {
             result.text.push_str(&format!("\n\n{warning}"));
         }
-        tell_finished(cx, &ready.tool.spec().name, &result, elapsed_ms);
+        let tool = &tool.spec().name;
+        tell_finished(cx, tool, &result, elapsed_ms);
         cx.recorder.add(finished(cx, result.clone()));
         results.push(result);
         if let Some(state) = kept {
-            keep_state(cx, history, ready, state);
+            keep_state(cx, history, &call.id, tool, state);
         }
     }
 }
 
 /// Keeps what a tool wants to find at its next call, in the same commit as the result.
-fn keep_state(cx: &TurnContext<'_>, history: &mut History, ready: &Ready, state: Value) {
-    let tool = ready.tool.spec().name.clone();
+fn keep_state(
+    cx: &TurnContext<'_>,
+    history: &mut History,
+    call: &CallId,
+    tool: &str,
+    state: Value,
+) {
     let state = if tool == DELEGATE_TASK {
         // Delegations run side by side, so that each knows only its own.
-        delegation::with_dispatched(history.states(), &ready.call.id, state)
+        delegation::with_dispatched(history.states(), call, state)
     } else {
         state
     };
     cx.recorder.add(Entry::ToolKept {
         turn: cx.turn.clone(),
-        tool: tool.clone(),
+        tool: tool.to_owned(),
         state: state.clone(),
     });
-    history.keep(tool, state);
+    history.keep(tool.to_owned(), state);
 }
 
 /// Decides whether a call runs: not after an interrupt, and not without consent.
@@ -238,15 +254,15 @@ async fn decision(cx: &TurnContext<'_>, ready: &Ready) -> Result<Decision, Store
     }
     cx.tell(Event::CallStarted {
         call: ready.call.id.clone(),
-        tool: ready.tool.spec().name.clone(),
-        arguments: ready.arguments.clone(),
+        tool: ready.tool_name().to_owned(),
+        arguments: ready.arguments.as_ref().clone(),
     });
     let asker = Asker {
         call: &ready.call.id,
         is_inner: false,
         stop: &cx.stop,
     };
-    decide(cx, ready.tool.as_ref(), &ready.arguments, asker).await
+    decide(cx, ready, asker).await
 }
 
 const NOT_RUN_INTERRUPTED: &str = "Not run: the user interrupted before this started.";
@@ -254,7 +270,7 @@ const NOT_RUN_INTERRUPTED: &str = "Not run: the user interrupted before this sta
 /// Gives a call its result without running it.
 fn refuse(cx: &TurnContext<'_>, ready: &Ready, why: String, results: &mut Vec<ToolResult>) {
     let result = ToolResult::new(&ready.call, ResultStatus::NotRun, why);
-    tell_finished(cx, &ready.tool.spec().name, &result, 0);
+    tell_finished(cx, ready.tool_name(), &result, 0);
     cx.recorder.add(finished(cx, result.clone()));
     results.push(result);
 }
@@ -262,7 +278,7 @@ fn refuse(cx: &TurnContext<'_>, ready: &Ready, why: String, results: &mut Vec<To
 /// Brings a result into the form the model will see: without keys, fitted, with context files and the user's words beside it.
 async fn finish_text(
     cx: &TurnContext<'_>,
-    ready: &Ready,
+    touched: Vec<PathBuf>,
     result: &mut ToolResult,
     budget: &mut TurnBudget,
 ) {
@@ -275,9 +291,8 @@ async fn finish_text(
         .results_folder
         .join(cx.recorder.session().as_str());
     let text = std::mem::take(&mut result.text);
-    result.text = fit(text, chars_max, folder, &ready.call.id).await;
+    result.text = fit(text, chars_max, folder, &result.call).await;
     budget.spend(result.text.len());
-    let touched = ready.tool.touched(&ready.arguments, &cx.settings.cwd);
     if let Some(context) = cx.nested.beside(touched).await {
         result.text.push_str(&context);
     }

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    BoxFuture, CancellationToken, Event, FollowFrom, Followed, LoadedSession, NumberedEvent,
-    Prefix, SessionId, StoreError, SubagentReport, SubagentRole, SubagentStatus, SubagentTask,
-    Tool, ToolSpec,
+    BoxFuture, CancellationToken, Event, Exposure, FollowFrom, Followed, LoadedSession,
+    NumberedEvent, Prefix, SessionId, StoreError, SubagentReport, SubagentRole, SubagentStatus,
+    SubagentTask, Subagents, Tool, ToolGroup, ToolSpec,
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -19,18 +18,6 @@ use crate::prompt;
 use crate::session::{AgentSettings, Opened, Ports, Session, SessionStart};
 use crate::spill;
 
-/// What no subagent gets: it talks to nobody, remembers nothing for its parent, and starts nothing that outlives it.
-const NOT_FOR_SUBAGENTS: &[&str] = &[
-    "clarify",
-    "cronjob",
-    "execute_code",
-    "memory",
-    "send_message",
-];
-/// What the names of tools begin with that MCP servers offer.
-const MCP_PREFIX: &str = "mcp__";
-/// The tools that find those, where they are too many to list.
-const MCP_FINDERS: &[&str] = &["tool_call", "tool_describe", "tool_search"];
 /// Longer than any process lives: a task without a limit.
 const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -126,12 +113,12 @@ impl Subagent {
         };
         match (known, &self.task) {
             (Ok(loaded), _) => {
-                let tools = self.tools(|tool| is_offered(&loaded.prefix.tools, tool));
+                let tools = self.tools(|tool| is_offered(&loaded.prefix.tools, &tool.spec().name));
                 let resume = SessionStart::Resume(self.id.clone());
                 Ok(Begun::Running(self.open(tools, resume).await?))
             }
             (Err(StoreError::NotFound { .. }), Some(task)) => {
-                let tools = self.tools(|tool| self.may_have(tool, task.role));
+                let tools = self.tools(|tool| self.may_have(tool.exposure(), task.role));
                 let specs: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
                 let start = SessionStart::Subagent {
                     id: self.id.clone(),
@@ -167,23 +154,29 @@ impl Subagent {
         Session::open(ports, self.settings.clone(), start).await
     }
 
-    fn tools(&self, may_have: impl Fn(&str) -> bool) -> Vec<Arc<dyn Tool>> {
+    fn tools(&self, may_have: impl Fn(&dyn Tool) -> bool) -> Vec<Arc<dyn Tool>> {
         let all = self.ports.tools.iter();
-        all.filter(|tool| may_have(&tool.spec().name))
+        all.filter(|tool| may_have(tool.as_ref()))
             .cloned()
             .collect()
     }
 
-    fn may_have(&self, tool: &str, role: SubagentRole) -> bool {
+    fn may_have(&self, exposure: &Exposure, role: SubagentRole) -> bool {
         let delegation = &self.settings.delegation;
-        if tool == DELEGATE_TASK {
-            return role == SubagentRole::Orchestrator
-                && delegation.may_orchestrate
-                && delegation.depth < delegation.depth_max;
-        }
-        let is_of_server = tool.starts_with(MCP_PREFIX) || MCP_FINDERS.contains(&tool);
-        let is_inherited = delegation.inherits_mcp_tools || !is_of_server;
-        is_inherited && !NOT_FOR_SUBAGENTS.contains(&tool)
+        let is_inherited = match exposure.group {
+            ToolGroup::Toolset(_) => true,
+            ToolGroup::Server(_) | ToolGroup::Finder => delegation.inherits_mcp_tools,
+        };
+        let is_for_it = match exposure.subagents {
+            Subagents::None => false,
+            Subagents::All => true,
+            Subagents::Orchestrators => {
+                role == SubagentRole::Orchestrator
+                    && delegation.may_orchestrate
+                    && delegation.depth < delegation.depth_max
+            }
+        };
+        is_inherited && is_for_it
     }
 
     /// Passes on what the session tells until it rests. Returns why it was stopped, if it was.

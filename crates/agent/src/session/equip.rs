@@ -175,11 +175,7 @@ fn names_in(message: &Message) -> Vec<String> {
 fn servers_of(tools: &[Arc<dyn Tool>]) -> Vec<String> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for tool in tools {
-        let name = tool.spec().name.as_str();
-        let server = name
-            .strip_prefix("mcp__")
-            .and_then(|rest| rest.split_once("__"))
-            .map_or(name, |(server, _)| server);
+        let server = tool.exposure().server().unwrap_or(&tool.spec().name);
         match counts.iter_mut().find(|(known, _)| *known == server) {
             Some((_, count)) => *count += 1,
             None => counts.push((server, 1)),

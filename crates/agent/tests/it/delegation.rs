@@ -1,15 +1,16 @@
 //! Subagents: sessions of their own, linked to the call that sent them, found again after a crash.
 
-use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{AgentSettings, ConsentPolicy, DelegationSettings};
 use hermes_core::delegation::{DELEGATE_TASK, SUBAGENT_SOURCE};
 use hermes_core::{
-    AnswerSource, Approvals as _, BoxFuture, Clock as _, Consent, Delegated, Effect, Elicitation,
-    Event, Manner, Message, Notice, Parallel, Response, ResultStatus, Role, SessionId, Settled,
-    Settlement, Store as _, SubagentReport, SubagentRole, SubagentStatus, SubagentTask, Tool,
-    ToolContext, ToolError, ToolOutput, ToolSpec, TurnEnd, Verdict,
+    AnswerSource, Approvals as _, Clock as _, Consent, Delegated, Effect, Elicitation, Event,
+    Exposure, Manner, Message, Notice, Parallel, Plan, PlanContext, Response, ResultStatus, Role,
+    Scripts, SessionId, Settled, Settlement, Store as _, SubagentReport, SubagentRole,
+    SubagentStatus, SubagentTask, Subagents, Surfaces, Tool, ToolError, ToolGroup, ToolOutput,
+    ToolSpec, TurnEnd, Verdict,
 };
 use hermes_testkit::{Behaviour, Step, TestTool, World};
 use serde_json::{Value, json};
@@ -38,19 +39,18 @@ impl Tool for Delegate {
         &self.0
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Idempotent
+    fn exposure(&self) -> &Exposure {
+        static EXPOSURE: Exposure = Exposure {
+            group: ToolGroup::Toolset("delegation"),
+            surfaces: Surfaces::Every,
+            subagents: Subagents::Orchestrators,
+            scripts: Scripts::No,
+            for_small_models: false,
+        };
+        &EXPOSURE
     }
 
-    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
-        Parallel::Always
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn prepare(self: Arc<Self>, arguments: &Value, _: PlanContext<'_>) -> Plan {
         let role = match arguments["role"].as_str() {
             Some("orchestrator") => SubagentRole::Orchestrator,
             _ => SubagentRole::Leaf,
@@ -67,14 +67,16 @@ impl Tool for Delegate {
         } else {
             Manner::Foreground
         };
-        Box::pin(async move {
-            let delegated = cx.delegates.delegate(tasks, manner).await;
-            Ok(match delegated.map_err(ToolError::Answer)? {
-                Delegated::Done(reports) => ToolOutput::text(json!(reports).to_string()),
-                Delegated::Dispatched(dispatched) => {
-                    let dispatched = json!(dispatched);
-                    ToolOutput::text(dispatched.to_string()).keeping(dispatched)
-                }
+        Plan::doing(Effect::Idempotent, Parallel::Always, move |cx| {
+            Box::pin(async move {
+                let delegated = cx.delegates.delegate(tasks, manner).await;
+                Ok(match delegated.map_err(ToolError::Answer)? {
+                    Delegated::Done(reports) => ToolOutput::text(json!(reports).to_string()),
+                    Delegated::Dispatched(dispatched) => {
+                        let dispatched = json!(dispatched);
+                        ToolOutput::text(dispatched.to_string()).keeping(dispatched)
+                    }
+                })
             })
         })
     }
@@ -132,7 +134,10 @@ async fn last_end(world: &World, session: &SessionId) -> Option<TurnEnd> {
 #[tokio::test]
 async fn subagents_work_in_linked_sessions_and_their_last_words_come_back() {
     let world = delegating(&json!({ "goals": ["left", "right"] }))
-        .tool(TestTool::new("clarify"))
+        .tool(TestTool::new("private").exposure(Exposure {
+            subagents: Subagents::None,
+            ..Exposure::of_finder()
+        }))
         .tool(TestTool::new("look"))
         .subagents([Step::text("found"), Step::text("found")]);
     let mut running = go(&world).await;
@@ -148,7 +153,11 @@ async fn subagents_work_in_linked_sessions_and_their_last_words_come_back() {
         assert_eq!(child.record.source, SUBAGENT_SOURCE);
         assert_eq!(child.record.parent.as_ref(), Some(running.session.id()));
         let tools: Vec<_> = child.prefix.tools.iter().map(|tool| &tool.name).collect();
-        assert_eq!(tools, ["look"], "neither clarify nor delegate_task");
+        assert_eq!(
+            tools,
+            ["look"],
+            "neither what is for none nor what is for orchestrators"
+        );
     }
     let spent = |event: &&Event| matches!(event, Event::CallSpent { .. });
     assert_eq!(running.events.iter().filter(spent).count(), 2);

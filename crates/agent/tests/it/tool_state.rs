@@ -1,9 +1,9 @@
 //! What a tool keeps is there at its next call, whatever became of its results.
 
-use std::path::Path;
+use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, Consent, Effect, Op, Parallel, Store as _, Tool, ToolContext, ToolError, ToolOutput,
+    Effect, Exposure, Op, Parallel, Plan, PlanContext, Store as _, Tool, ToolGroup, ToolOutput,
     ToolSpec,
 };
 use hermes_testkit::{Step, World};
@@ -23,29 +23,21 @@ impl Tool for Collect {
         &self.spec
     }
 
-    fn effect(&self, _: &Value) -> Effect {
-        Effect::Read
+    fn exposure(&self) -> &Exposure {
+        static EXPOSURE: Exposure = Exposure::everywhere_but_in_scripts(ToolGroup::Toolset("test"));
+        &EXPOSURE
     }
 
-    fn parallel(&self, _: &Value, _: &Path) -> Parallel {
-        Parallel::Never
-    }
-
-    fn consent(&self, _: &Value, _: &hermes_core::SessionId, _: &Path) -> Consent {
-        Consent::NotNeeded
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let mut list = cx.state.clone().unwrap_or_else(|| json!([]));
-        Box::pin(async move {
-            if let Some(list) = list.as_array_mut() {
-                list.push(arguments["text"].clone());
-            }
-            Ok(ToolOutput::text("x\n".repeat(1_000_000)).keeping(list))
+    fn prepare(self: Arc<Self>, arguments: &Value, _: PlanContext<'_>) -> Plan {
+        let text = arguments["text"].clone();
+        Plan::doing(Effect::Read, Parallel::Never, move |cx| {
+            let mut list = cx.state.clone().unwrap_or_else(|| json!([]));
+            Box::pin(async move {
+                if let Some(list) = list.as_array_mut() {
+                    list.push(text);
+                }
+                Ok(ToolOutput::text("x\n".repeat(1_000_000)).keeping(list))
+            })
         })
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{CommandExit, Progress, Secret, Terminal};
+use hermes_core::{CommandExit, Progress, Secret, Terminal, call_channel};
 use hermes_exec::{Background, Modal, ModalSettings, ProcessFolder};
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::{forwarded, processes, terminal};
@@ -215,12 +215,12 @@ async fn a_lost_connection_is_taken_up_where_it_broke() {
     let (server, folder) = cloud();
     let modal = Modal::new(settings(&server, folder.path()));
     said(&modal, "mkfifo go").await;
-    let (watcher, mut lines) = tokio::sync::mpsc::channel(10);
+    let (sender, mut messages) = call_channel();
     let mut told = command("echo one; read -r word <go; echo $word; cat; exit 7");
     told.stdin = b"input\n".to_vec();
-    told.progress = Progress::to(watcher);
+    told.progress = Progress::to(&sender);
     let cut = async {
-        assert_eq!(lines.recv().await.as_deref(), Some("one"));
+        assert_eq!(messages.shown().await.as_deref(), Some("one"));
         server.cut_connections();
         let go = server.home().join("go");
         tokio::task::block_in_place(|| std::fs::write(go, "two\n")).unwrap();

@@ -69,7 +69,7 @@ fn table(base: &Base, chosen: &Toolsets) -> Table<4> {
             toolset.name.to_owned(),
             state(chosen.has(toolset)),
             toolset.purpose.to_owned(),
-            toolset.tools.join(", "),
+            toolset.tools().join(", "),
         ]);
     }
     for server in mcp::settings(base).0 {
@@ -89,7 +89,7 @@ fn to_json(base: &Base, chosen: &Toolsets) -> Value {
             "name": toolset.name,
             "enabled": chosen.has(toolset),
             "purpose": toolset.purpose,
-            "tools": toolset.tools,
+            "tools": toolset.tools(),
         })
     });
     let servers = mcp::settings(base).0.into_iter().map(|server| {

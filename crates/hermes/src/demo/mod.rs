@@ -375,7 +375,7 @@ impl Stage {
             protected: Vec::new(),
             settings: Vec::new(),
             edit_review: EditReview::default(),
-            commands: Arc::default(),
+            commands: Arc::new(hermes_policy::CommandLists::default()),
             file_place: FilePlace::here(),
             fence: ToolFence::Off,
             files: FileLedger::default(),
@@ -422,6 +422,7 @@ impl Stage {
             shell: "bash".into(),
             cwd: self.home.clone(),
             git_branch: None,
+            ..EnvironmentFacts::default()
         };
         let inputs = PromptInputs {
             environment,

@@ -35,7 +35,10 @@ pub enum Patience {
 impl Patience {
     fn with(self, server: &Unseen) -> Duration {
         match self {
-            Self::OfAPerson { unless_it_starts } if server.state == ServerState::Connecting => {
+            // One that is connected is about to list what it has.
+            Self::OfAPerson { unless_it_starts }
+                if matches!(server.state, ServerState::Connecting | ServerState::Ready) =>
+            {
                 unless_it_starts.max(FIRST_START_WAIT)
             }
             Self::OfAPerson { unless_it_starts } => unless_it_starts,
@@ -104,6 +107,10 @@ impl McpToolSource {
             Patience::OfAPerson { .. } => {
                 format!("MCP server `{name}` is not there yet ({why}); its tools come when it does")
             }
+            Patience::OfAScript if server.is_paused() => format!(
+                "MCP server `{name}` does not start ({why}), and is tried again in {} s only; going on without its tools",
+                server.next_attempt.unwrap_or_default().as_secs()
+            ),
             Patience::OfAScript => format!(
                 "MCP server `{name}` was not there within {} s ({why}); going on without its tools",
                 server.connect_timeout.as_secs()

@@ -7,15 +7,20 @@ mod whole;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_agent::{
     AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
     SessionStart,
 };
-use hermes_core::{Event, FollowFrom, ModeSwitch, Prefix, ResultStatus, Terminal};
+use hermes_core::{
+    CommandPlace, CommandPolicy, Consent, Event, Exposure, FollowFrom, JudgedCommand, ModeSwitch,
+    Prefix, ResultStatus, Scripts, Terminal, Tool, ToolGroup,
+};
 use hermes_exec::{Background, Local, ProcessFolder};
-use hermes_testkit::{Step, World};
+use hermes_policy::CommandLists;
+use hermes_testkit::{Step, TestTool, World};
 use hermes_tools::{
     CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts, WebSettings,
 };
@@ -37,6 +42,9 @@ struct Stage {
     folder: tempfile::TempDir,
     terminal: Arc<dyn Terminal>,
     settings: CodeSettings,
+    commands: Arc<dyn CommandPolicy>,
+    /// Tools beside those that are built in.
+    more_tools: Vec<Arc<dyn Tool>>,
 }
 
 /// What the call came to.
@@ -61,6 +69,8 @@ impl Stage {
             folder,
             terminal: Arc::new(terminal),
             settings,
+            commands: Arc::new(CommandLists::default()),
+            more_tools: Vec::new(),
         }
     }
 
@@ -98,6 +108,11 @@ impl Stage {
     /// Runs a script, and interrupts it when `is_enough`.
     async fn run_until(&self, code: &str, is_enough: impl Fn(&Event) -> bool) -> Ended {
         let call = Step::call("c1", "execute_code", &json!({ "code": code }));
+        self.call_until(call, is_enough).await
+    }
+
+    /// Makes a call, and interrupts it when `is_enough`.
+    async fn call_until(&self, call: Step, is_enough: impl Fn(&Event) -> bool) -> Ended {
         let world = World::new([call, Step::text("done")]);
         let Opened { session, task, .. } = self.open(&world).await;
         let mut events = session.follow(FollowFrom::Turn);
@@ -133,7 +148,7 @@ impl Stage {
             self.path(".records"),
             world.clock.clone(),
         );
-        let tools = hermes_tools::built_in(&ToolPorts {
+        let mut tools = hermes_tools::built_in(&ToolPorts {
             terminal: Arc::clone(&self.terminal),
             processes: Arc::new(processes),
             limits: ToolLimits::default(),
@@ -149,9 +164,10 @@ impl Stage {
                 CodePlace::Elsewhere => FilePlace::where_commands_run(vec![self.path(".results")]),
             },
             files: FileLedger::default(),
-            commands: Arc::default(),
+            commands: Arc::clone(&self.commands),
             web: WebSettings::new(self.path(".web")),
         });
+        tools.extend(self.more_tools.iter().cloned());
         let prefix = Prefix {
             system: "You are under test.".into(),
             tools: tools.iter().map(|tool| tool.spec().clone()).collect(),
@@ -221,6 +237,72 @@ async fn a_script_uses_tools_and_the_model_sees_what_it_prints() {
         "{text}"
     );
     assert_eq!(stage.read("a.txt"), "uno\nsecret-of-a\n");
+}
+
+#[tokio::test]
+async fn a_tool_that_says_so_can_be_called_from_scripts() {
+    let exposed = |name: &str, scripts| {
+        let exposure = Exposure {
+            scripts,
+            ..Exposure::everywhere_but_in_scripts(ToolGroup::Toolset("test"))
+        };
+        Arc::new(TestTool::new(name).exposure(exposure)) as Arc<dyn Tool>
+    };
+    let mut stage = Stage::new();
+    stage.more_tools = vec![
+        exposed("echo", Scripts::Without(&["count"])),
+        exposed("quiet", Scripts::No),
+    ];
+    let text = stage
+        .prints(
+            "import hermes_tools\n\
+             print(hermes_tools.echo(text='said'), hasattr(hermes_tools, 'quiet'))\n\
+             try:\n    hermes_tools.echo(count=1)\nexcept TypeError:\n    print('withheld')\n",
+        )
+        .await;
+    assert!(text.starts_with("said False\nwithheld\n"), "{text}");
+}
+
+/// Judges as usual, and counts the lines that it reads.
+#[derive(Default)]
+struct Counting {
+    lists: CommandLists,
+    lines: AtomicUsize,
+}
+
+impl CommandPolicy for Counting {
+    fn judge(&self, line: &str, place: CommandPlace<'_>) -> JudgedCommand {
+        self.lines.fetch_add(1, Ordering::Relaxed);
+        self.lists.judge(line, place)
+    }
+
+    fn consent_for_typed(&self, line: &str, raw: &str) -> Consent {
+        self.lists.consent_for_typed(line, raw)
+    }
+
+    fn consent_for_script(&self, code: &str) -> Consent {
+        self.lists.consent_for_script(code)
+    }
+}
+
+#[tokio::test]
+async fn the_line_of_a_command_is_read_once() {
+    let counting = Arc::new(Counting::default());
+    let mut stage = Stage::new();
+    stage.commands = Arc::clone(&counting) as Arc<dyn CommandPolicy>;
+    let call = Step::call(
+        "c1",
+        "terminal",
+        &json!({"command": "mkdir a && ls | grep a"}),
+    );
+    let ended = stage.call_until(call, |_| false).await;
+    assert_eq!(ended.status, ResultStatus::Ok, "{ended:?}");
+    assert_eq!(counting.lines.load(Ordering::Relaxed), 1);
+    let text = stage
+        .prints("from hermes_tools import terminal\nterminal('mkdir b')\nprint(terminal('ls'))")
+        .await;
+    assert!(text.starts_with("a\nb\n"), "{text}");
+    assert_eq!(counting.lines.load(Ordering::Relaxed), 3);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use hermes_exec::{
     Background, FenceKind, FencePlaces, FenceSupport, Fences, Local, Network, ProcessFolder,
 };
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::tool::context;
+use hermes_testkit::contract::tool::{context, plan};
 use hermes_tools::{
     CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, ToolFence, ToolLimits, ToolPorts,
     WebSettings, built_in,
@@ -102,7 +102,7 @@ impl Home {
             protected: Vec::new(),
             settings: vec![self.path(".hermes/config.yaml")],
             edit_review: EditReview::default(),
-            commands: Arc::default(),
+            commands: Arc::new(hermes_policy::CommandLists::default()),
             fence,
             file_place: FilePlace::here(),
             files: FileLedger::default(),
@@ -111,7 +111,7 @@ impl Home {
     }
 
     fn consent(&self, tools: &[Arc<dyn Tool>], name: &str, arguments: &Value) -> Consent {
-        tool(tools, name).consent(arguments, &"session".into(), &self.path("project"))
+        plan(tool(tools, name), arguments, &self.path("project")).consent
     }
 
     async fn run(
@@ -164,9 +164,8 @@ fn environment() -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]
 }
 
-fn tool<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {
-    let tool = tools.iter().find(|tool| tool.spec().name == name);
-    tool.unwrap().as_ref()
+fn tool<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a Arc<dyn Tool> {
+    tools.iter().find(|tool| tool.spec().name == name).unwrap()
 }
 
 /// Calls that write outside the project, or to what is guarded in it.

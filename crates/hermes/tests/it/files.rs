@@ -40,7 +40,7 @@ fn tools(terminal: &Arc<dyn Terminal>, here: &Path) -> Vec<Arc<dyn Tool>> {
         protected: Vec::new(),
         settings: Vec::new(),
         edit_review: EditReview::default(),
-        commands: Arc::default(),
+        commands: Arc::new(hermes_policy::CommandLists::default()),
         fence: hermes_tools::ToolFence::Off,
         file_place: FilePlace::where_commands_run(vec![here.join("results")]),
         files: FileLedger::default(),

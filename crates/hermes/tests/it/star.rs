@@ -1,13 +1,20 @@
-//! The shape of the workspace: everything depends on `hermes-core`, nothing else on anything else, only the binary wires.
+//! The shape of the workspace: everything depends on `hermes-core`, and where it touches the machine on `hermes-os`; nothing
+//! else on anything else, only the binary wires.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
 const CORE: &str = "hermes-core";
+/// What the core must not touch: the machine.
+const OS: &str = "hermes-os";
 const BINARY: &str = "hermes";
 const TESTKIT: &str = "hermes-testkit";
+
+/// Whose tests stand on the real part behind a port, rather than on one that only agrees with itself.
+const TESTED_WITH: &[(&str, &str)] = &[("hermes-tools", "hermes-policy")];
 
 #[test]
 fn the_crates_form_a_star_around_the_core() {
@@ -17,22 +24,60 @@ fn the_crates_form_a_star_around_the_core() {
         .iter()
         .map(|package| text(package, "name"))
         .collect();
-    assert_eq!(names.len(), 13, "{names:?}");
+    assert_eq!(names.len(), 15, "{names:?}");
     let mut wrong = Vec::new();
     for package in packages
         .iter()
         .filter(|package| text(package, "name") != BINARY)
     {
+        let name = text(package, "name");
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let target = text(dependency, "name");
             let is_ours = names.contains(target);
-            let is_allowed = target == CORE || (target == TESTKIT && dependency["kind"] == "dev");
-            if is_ours && !is_allowed {
-                wrong.push(format!("{} -> {target}", text(package, "name")));
+            let is_inner = name == CORE || name == OS;
+            let is_hub = !is_inner && (target == CORE || target == OS);
+            let is_for_tests = dependency["kind"] == "dev"
+                && (target == TESTKIT || TESTED_WITH.contains(&(name, target)));
+            if is_ours && !is_hub && !is_for_tests {
+                wrong.push(format!("{name} -> {target}"));
             }
         }
     }
     assert!(wrong.is_empty(), "arrows that break the star: {wrong:?}");
+}
+
+/// Printing is for the binary; a test that skips itself may be heard.
+#[test]
+fn no_library_prints() {
+    let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    for entry in crates.read_dir().expect("crates") {
+        let folder = entry.expect("a crate").path();
+        if folder.ends_with("hermes") || folder.ends_with("testkit") {
+            continue;
+        }
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let name = folder.display();
+        assert!(
+            manifest.contains("[lints]\nworkspace = true"),
+            "{name} is not under the lints of the workspace"
+        );
+        let mut folders = vec![folder.join("src")];
+        while let Some(folder) = folders.pop() {
+            for entry in folder.read_dir().expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|ending| ending == "rs") {
+                    let text = std::fs::read_to_string(&path).expect("a source");
+                    assert!(
+                        !text.contains("clippy::print_std"),
+                        "{} switches the lint off that keeps libraries from printing",
+                        path.display()
+                    );
+                }
+            }
+        }
+    }
 }
 
 /// What must not enter the tree, not even as an option that nobody takes: TLS is rustls with ring, so that a build needs

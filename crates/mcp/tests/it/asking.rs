@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Media, MediaSource, Part, PendingElicitation, Person, Response, ToolContext, ToolError, Wanted,
+    CallMessages, Media, MediaSource, Part, Person, Response, ToolContext, ToolError, Wanted,
 };
 use hermes_mcp::Models;
 use hermes_testkit::mcp::{Era, FaultyMcp, Options, Settings, StdioMcp};
 use hermes_testkit::{PIXEL_BASE64, ScriptedModel, Step};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
 
 use crate::client::{Client, context, eventually};
 use crate::stdio::section_with;
@@ -72,7 +71,7 @@ fn merged(mut section: Value, more: &Value) -> Value {
 }
 
 /// A call behind which a person sits.
-fn attended() -> (ToolContext, mpsc::Receiver<PendingElicitation>) {
+fn attended() -> (ToolContext, CallMessages) {
     let (person, elicitations) = Person::reachable();
     let mut cx = context();
     cx.person = person;
@@ -112,7 +111,7 @@ async fn a_form_is_filled_in_by_whoever_made_the_call() {
     for (name, peer) in peers(json!({}), None).await {
         let (cx, mut elicitations) = attended();
         let answer = async {
-            let asked = elicitations.recv().await.unwrap();
+            let asked = elicitations.elicitation().await.unwrap();
             assert_eq!(asked.request.asker, "MCP server `test`");
             assert_eq!(asked.request.message, "Who are you?");
             assert_eq!(asked.request.timeout, Duration::from_secs(300));
@@ -143,7 +142,7 @@ async fn no_and_silence_are_told_apart() {
         ] {
             let (cx, mut elicitations) = attended();
             let answer = async {
-                let asked = elicitations.recv().await.unwrap();
+                let asked = elicitations.elicitation().await.unwrap();
                 asked.response.send(response).unwrap();
             };
             let (result, ()) = tokio::join!(run(&peer.client, &cx, "ask", form()), answer);
@@ -219,7 +218,7 @@ async fn a_call_is_not_out_of_time_while_its_person_thinks() {
     for (name, peer) in peers(json!({ "timeout": 0.5 }), None).await {
         let (cx, mut elicitations) = attended();
         let answer = async {
-            let asked = elicitations.recv().await.unwrap();
+            let asked = elicitations.elicitation().await.unwrap();
             tokio::time::sleep(Duration::from_millis(1200)).await;
             asked
                 .response
@@ -237,7 +236,7 @@ async fn a_stopped_call_takes_its_question_back() {
     let client = Client::of(&server, json!({})).await;
     let (cx, mut elicitations) = attended();
     let stop = async {
-        let mut asked = elicitations.recv().await.unwrap();
+        let mut asked = elicitations.elicitation().await.unwrap();
         cx.stop.cancel();
         asked.response.closed().await;
     };
@@ -257,7 +256,7 @@ async fn an_address_is_opened_by_the_person_and_by_nobody_else() {
     for (name, peer) in peers(json!({}), None).await {
         let (cx, mut elicitations) = attended();
         let answer = async {
-            let asked = elicitations.recv().await.unwrap();
+            let asked = elicitations.elicitation().await.unwrap();
             let url = "https://example.org/in".to_owned();
             assert_eq!(asked.request.wanted, Wanted::Visit { url }, "{name}");
             let values = Map::new();
@@ -274,7 +273,7 @@ async fn a_visit_that_the_server_saw_needs_no_word_from_the_person() {
     let client = Client::of(&server, json!({})).await;
     let (cx, mut elicitations) = attended();
     let complete = async {
-        let mut asked = elicitations.recv().await.unwrap();
+        let mut asked = elicitations.elicitation().await.unwrap();
         let note = json!({ "elicitationId": "e1" });
         let tell = || server.notify("notifications/elicitation/complete", &note) > 0;
         eventually("a listener", tell).await;
@@ -290,7 +289,7 @@ async fn a_call_that_needs_a_visit_first_is_made_again_after_it() {
         let (cx, mut elicitations) = attended();
         let arguments = json!({ "url": "https://example.org/a" });
         let answer = async {
-            let asked = elicitations.recv().await.unwrap();
+            let asked = elicitations.elicitation().await.unwrap();
             asked.response.send(accepted(json!({}))).unwrap();
         };
         let (result, ()) = tokio::join!(run(&peer.client, &cx, "visit", arguments), answer);

@@ -2,13 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-use hermes_core::{Effect, Parallel, Progress, ToolError};
+use std::path::Path;
+use std::sync::Arc;
+
+use hermes_core::{Effect, Parallel, Plan, Progress, Tool, ToolError, call_channel};
 use hermes_mcp::ServerState;
+use hermes_testkit::contract::tool;
 use hermes_testkit::mcp::{Fault, FaultyMcp, Rule};
 use serde_json::json;
-use tokio::sync::mpsc;
 
 use crate::client::{Client, context, eventually};
+
+fn plan(tool: &Arc<dyn Tool>) -> Plan {
+    tool::plan(tool, &json!({}), Path::new("/"))
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn four_slow_calls_take_as_long_as_one() {
@@ -70,10 +77,10 @@ async fn progress_is_shown_and_keeps_a_long_call_alive() {
     let server = FaultyMcp::start().await;
     let client = Client::of(&server, json!({ "timeout": 1 })).await;
     let (tool, mut cx) = (client.tool("slow").await, context());
-    let (watcher, mut shown) = mpsc::channel(100);
-    cx.progress = Progress::to(watcher);
+    let (sender, mut messages) = call_channel();
+    cx.progress = Progress::to(&sender);
     tool.run(json!({ "ms": 2500 }), &cx).await.unwrap();
-    assert!(shown.try_recv().is_ok());
+    assert!(messages.try_recv().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,11 +129,11 @@ async fn tools_say_what_they_may_do_and_are_chosen_by_the_user() {
     assert!(names.contains(&"mcp__test__add".to_owned()), "{names:?}");
     assert!(!names.contains(&"mcp__test__fail".to_owned()), "{names:?}");
     let add = client.tool("add").await;
-    assert_eq!(add.effect(&json!({})), Effect::Read);
-    assert_eq!(add.parallel(&json!({}), "/".as_ref()), Parallel::Always);
+    assert_eq!(plan(&add).effect, Effect::Read);
+    assert_eq!(plan(&add).parallel, Parallel::Always);
     let append = client.tool("append").await;
-    assert_eq!(append.effect(&json!({})), Effect::Effect);
-    assert_eq!(append.parallel(&json!({}), "/".as_ref()), Parallel::Always);
+    assert_eq!(plan(&append).effect, Effect::Effect);
+    assert_eq!(plan(&append).parallel, Parallel::Always);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,7 +141,7 @@ async fn a_server_that_wants_its_calls_one_by_one_says_so() {
     let server = FaultyMcp::start().await;
     let settings = json!({ "trust_annotations": true, "supports_parallel_tool_calls": false });
     let client = Client::of(&server, settings).await;
-    let parallel = async |tool| client.tool(tool).await.parallel(&json!({}), "/".as_ref());
+    let parallel = async |tool| plan(&client.tool(tool).await).parallel;
     assert_eq!(parallel("append").await, Parallel::Never);
     assert_eq!(parallel("add").await, Parallel::Always, "it only reads");
 }

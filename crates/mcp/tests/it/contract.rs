@@ -15,8 +15,8 @@ async fn every_tool_of_a_server_keeps_the_contract() {
     for tool in client.tools().await {
         let name = tool.spec().name.strip_prefix("mcp__test__").unwrap();
         match valid_call(name) {
-            Call::Ours(valid) => tool::check(&*tool, valid, Path::new("/")).await,
-            Call::Theirs(valid) => tool::check_foreign(&*tool, valid, Path::new("/")).await,
+            Call::Ours(valid) => tool::check(&tool, valid, Path::new("/")).await,
+            Call::Theirs(valid) => tool::check_foreign(&tool, valid, Path::new("/")).await,
             Call::AlwaysFails => {}
         }
     }

@@ -326,7 +326,7 @@ async fn append_for<V>(
     let call = append.run(json!({ "word": "word" }), &cx);
     let mut visits = 0;
     let browse = async {
-        while let Some(asked) = elicitations.recv().await {
+        while let Some(asked) = elicitations.elicitation().await {
             let Wanted::Visit { url } = asked.request.wanted else {
                 panic!("asked for something else");
             };

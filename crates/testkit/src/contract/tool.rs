@@ -1,11 +1,12 @@
 //! What every tool must do.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hermes_core::{
-    Agreement, CancellationToken, Delegated, Delegates, Person, Progress, Reader, Spending, Tool,
-    ToolContext, ToolError, ToolOutput, Toolbox,
+    CallMessage, Delegated, Delegates, Plan, PlanContext, Tool, ToolContext, ToolError, ToolOutput,
+    call_channel,
 };
 use serde_json::{Value, json};
 
@@ -22,16 +23,16 @@ const SPEC_BYTES_MAX: usize = 1500;
 const NAME_CHARS_MAX: usize = 64;
 
 /// Checks all of the contract. `valid` are arguments of a harmless call that can succeed in `cwd`.
-pub async fn check(tool: &dyn Tool, valid: Value, cwd: &Path) {
+pub async fn check(tool: &Arc<dyn Tool>, valid: Value, cwd: &Path) {
     its_spec_is_lean(tool);
     its_schema_is_documented(&tool.spec().name, &tool.spec().parameters);
     check_foreign(tool, valid, cwd).await;
 }
 
 /// Checks what a tool must do whose schema somebody else wrote.
-pub async fn check_foreign(tool: &dyn Tool, valid: Value, cwd: &Path) {
+pub async fn check_foreign(tool: &Arc<dyn Tool>, valid: Value, cwd: &Path) {
     its_spec_is_sound(tool);
-    decisions_survive_junk(tool, cwd);
+    plans_survive_junk(tool, cwd);
     junk_gets_an_answer(tool, cwd).await;
     a_stopped_call_returns_at_once(tool, valid.clone(), cwd).await;
     a_valid_call_succeeds_with_text(tool, valid, cwd).await;
@@ -39,23 +40,20 @@ pub async fn check_foreign(tool: &dyn Tool, valid: Value, cwd: &Path) {
 
 /// Makes the context of a call that nobody watches.
 pub fn context(cwd: &Path) -> ToolContext {
-    ToolContext {
-        session: "session".into(),
-        call: "call".into(),
-        cwd: cwd.to_owned(),
-        stop: CancellationToken::new(),
-        progress: Progress::default(),
-        person: Person::default(),
-        delegates: Delegates::default(),
-        spending: Spending::default(),
-        state: None,
-        toolbox: Toolbox::default(),
-        reader: Reader::default(),
-        agreement: Agreement::default(),
-    }
+    ToolContext::alone("session", "call", cwd)
 }
 
-fn its_spec_is_sound(tool: &dyn Tool) {
+/// Prepares a call of the session that [`context`] is of, and runs nothing.
+pub fn plan(tool: &Arc<dyn Tool>, arguments: &Value, cwd: &Path) -> Plan {
+    let session = "session".into();
+    let cx = PlanContext {
+        session: &session,
+        cwd,
+    };
+    Arc::clone(tool).prepare(arguments, cx)
+}
+
+fn its_spec_is_sound(tool: &Arc<dyn Tool>) {
     let spec = tool.spec();
     let name = &spec.name;
     let in_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -70,7 +68,7 @@ fn its_spec_is_sound(tool: &dyn Tool) {
     assert!(properties.is_object(), "{name}: no properties");
 }
 
-fn its_spec_is_lean(tool: &dyn Tool) {
+fn its_spec_is_lean(tool: &Arc<dyn Tool>) {
     let spec = tool.spec();
     let bytes = serde_json::to_string(spec).map_or(usize::MAX, |text| text.len());
     assert!(
@@ -105,7 +103,7 @@ fn its_schema_is_documented(at: &str, schema: &Value) {
 }
 
 /// Arguments no tool expects.
-fn junk(tool: &dyn Tool) -> Vec<Value> {
+fn junk(tool: &Arc<dyn Tool>) -> Vec<Value> {
     let wrong_types = [
         json!(null),
         json!(7),
@@ -131,16 +129,13 @@ fn junk(tool: &dyn Tool) -> Vec<Value> {
     whole.into_iter().chain(per_property).collect()
 }
 
-fn decisions_survive_junk(tool: &dyn Tool, cwd: &Path) {
+fn plans_survive_junk(tool: &Arc<dyn Tool>, cwd: &Path) {
     for arguments in junk(tool) {
-        tool.effect(&arguments);
-        tool.parallel(&arguments, cwd);
-        tool.consent(&arguments, &"contract".into(), cwd);
-        tool.touched(&arguments, cwd);
+        plan(tool, &arguments, cwd);
     }
 }
 
-async fn junk_gets_an_answer(tool: &dyn Tool, cwd: &Path) {
+async fn junk_gets_an_answer(tool: &Arc<dyn Tool>, cwd: &Path) {
     let name = &tool.spec().name;
     let required = tool.spec().parameters["required"].as_array();
     let needs_arguments = required.is_some_and(|required| !required.is_empty());
@@ -168,7 +163,7 @@ async fn junk_gets_an_answer(tool: &dyn Tool, cwd: &Path) {
     }
 }
 
-async fn a_stopped_call_returns_at_once(tool: &dyn Tool, valid: Value, cwd: &Path) {
+async fn a_stopped_call_returns_at_once(tool: &Arc<dyn Tool>, valid: Value, cwd: &Path) {
     let name = &tool.spec().name;
     let cx = context(cwd);
     cx.stop.cancel();
@@ -186,16 +181,18 @@ async fn a_stopped_call_returns_at_once(tool: &dyn Tool, valid: Value, cwd: &Pat
     }
 }
 
-async fn a_valid_call_succeeds_with_text(tool: &dyn Tool, valid: Value, cwd: &Path) {
+async fn a_valid_call_succeeds_with_text(tool: &Arc<dyn Tool>, valid: Value, cwd: &Path) {
     let name = &tool.spec().name;
-    let (delegates, mut delegations) = Delegates::reachable();
+    let (sender, mut messages) = call_channel();
     let cx = ToolContext {
-        delegates,
+        delegates: Delegates::to(&sender),
         ..context(cwd)
     };
     let nothing_to_do = async {
-        while let Some(delegation) = delegations.recv().await {
-            let _ = delegation.answer.send(Ok(Delegated::Done(Vec::new())));
+        while let Some(message) = messages.recv().await {
+            if let CallMessage::Delegated(delegation) = message {
+                let _ = delegation.answer.send(Ok(Delegated::Done(Vec::new())));
+            }
         }
     };
     let call = async {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use hermes_core::Tool;
 use hermes_testkit::contract::model::{Carries, model_contract};
 use hermes_testkit::contract::store::log_contract;
 use hermes_testkit::contract::tool;
@@ -20,7 +21,7 @@ async fn the_scripted_model_keeps_the_contract() {
 
 #[tokio::test]
 async fn the_test_tool_keeps_the_contract() {
-    let tool = TestTool::new("echo");
+    let tool: Arc<dyn Tool> = Arc::new(TestTool::new("echo"));
     tool::check(&tool, json!({"text": "hello"}), Path::new("/")).await;
 }
 

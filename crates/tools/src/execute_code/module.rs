@@ -33,8 +33,8 @@ pub(super) fn line(mark: &str, mode: CodeMode) -> String {
 }
 
 /// Writes the module: helpers, and a function for each tool.
-pub(super) fn text(tools: &[ToolSpec]) -> String {
-    let functions = tools.iter().map(function);
+pub(super) fn text<'a>(tools: impl Iterator<Item = &'a ToolSpec>) -> String {
+    let functions = tools.map(function);
     format!("{MODULE}{}", functions.collect::<String>())
 }
 

@@ -4,31 +4,41 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hermes_core::{ToolError, ToolSpec, Toolbox};
+use hermes_core::{OfferedTool, ToolError, ToolSpec, Toolbox};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-
-use super::ALLOWED;
 
 /// Longest call, with everything in it: a file of this size can still be written.
 pub(super) const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Parameters that a script does not get: what they start would outlive it, or talk to somebody else.
-const WITHHELD: &[(&str, &[&str])] = &[(
-    "terminal",
-    &["background", "pty", "notify_on_complete", "watch_patterns"],
-)];
-
 /// Answers the calls that one run of a script makes.
 pub(super) struct ToolRpc {
     toolbox: Toolbox,
-    tools: Vec<ToolSpec>,
+    tools: Vec<Callable>,
     /// Only the script and what it starts know it.
     token: String,
     /// Known to the shell that starts the script, to say what went wrong.
     mark: String,
     calls_max: usize,
     calls: AtomicUsize,
+}
+
+/// A tool that scripts may call.
+struct Callable {
+    /// Without the parameters that are withheld.
+    spec: ToolSpec,
+    withheld: &'static [&'static str],
+}
+
+impl Callable {
+    fn of(tool: OfferedTool) -> Option<Self> {
+        let OfferedTool { mut spec, scripts } = tool;
+        let withheld = scripts.withheld()?;
+        if let Some(properties) = spec.parameters["properties"].as_object_mut() {
+            properties.retain(|name, _| !withheld.contains(&name.as_str()));
+        }
+        Some(Self { spec, withheld })
+    }
 }
 
 #[derive(Deserialize)]
@@ -41,12 +51,10 @@ struct Call {
 impl ToolRpc {
     pub(super) async fn open(toolbox: Toolbox, calls_max: usize) -> Result<Self, ToolError> {
         let random = || random_hex().map_err(|error| ToolError::Answer(no_random(&error)));
-        let mut tools = toolbox.look().await;
-        tools.retain(|tool| ALLOWED.contains(&tool.name.as_str()));
-        tools.iter_mut().for_each(withhold);
+        let tools = toolbox.look().await;
         Ok(Self {
             toolbox,
-            tools,
+            tools: tools.into_iter().filter_map(Callable::of).collect(),
             token: random()?,
             mark: random()?,
             calls_max,
@@ -55,8 +63,8 @@ impl ToolRpc {
     }
 
     /// The tools as a script sees them.
-    pub(super) fn tools(&self) -> &[ToolSpec] {
-        &self.tools
+    pub(super) fn tools(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.iter().map(|tool| &tool.spec)
     }
 
     pub(super) fn token(&self) -> &str {
@@ -111,29 +119,17 @@ impl ToolRpc {
 
     /// The tool itself checks the arguments; here is only what a script may not do and a model may.
     fn check(&self, tool: &str, arguments: &Map<String, Value>) -> Result<(), String> {
-        let Some(spec) = self.tools.iter().find(|spec| spec.name == tool) else {
-            let names: Vec<&str> = self.tools.iter().map(|spec| spec.name.as_str()).collect();
+        let Some(callable) = self.tools.iter().find(|found| found.spec.name == tool) else {
+            let names: Vec<&str> = self.tools().map(|spec| spec.name.as_str()).collect();
             return Err(format!(
                 "a script cannot call `{tool}`; it can call: {}",
                 names.join(", ")
             ));
         };
-        let withheld = withheld_from(&spec.name).find(|name| arguments.contains_key(*name));
-        withheld.map_or(Ok(()), |name| {
-            Err(format!("`{name}` of `{tool}` is not for scripts"))
-        })
-    }
-}
-
-fn withheld_from(tool: &str) -> impl Iterator<Item = &'static str> {
-    let of_tool = WITHHELD.iter().filter(move |(name, _)| *name == tool);
-    of_tool.flat_map(|(_, names)| names.iter().copied())
-}
-
-fn withhold(spec: &mut ToolSpec) {
-    if let Some(properties) = spec.parameters["properties"].as_object_mut() {
-        for name in withheld_from(&spec.name) {
-            properties.shift_remove(name);
+        let mut withheld = callable.withheld.iter();
+        match withheld.find(|name| arguments.contains_key(**name)) {
+            Some(name) => Err(format!("`{name}` of `{tool}` is not for scripts")),
+            None => Ok(()),
         }
     }
 }

@@ -12,15 +12,13 @@ use std::time::Duration;
 use hermes_core::{
     CancellationToken, CommandExit, Pass, Progress, Random, SessionId, ShellCommand, Terminal,
 };
+use hermes_os::paths::{self, Followed};
 use tokio::runtime::Handle;
 
 use super::remote_answer::{RemoteAnswer, complaint};
-use super::{
-    Bytes, Entry, Files, Followed, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged,
-};
+use super::{Bytes, Entry, Files, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged};
 use crate::guard::{Guard, PinnedGuard};
 use crate::lines::{Page, PageText, read_page_after};
-use crate::paths;
 
 pub(crate) const BASE: &str = include_str!("base.sh");
 const SCRIPT: &str = include_str!("there.sh");

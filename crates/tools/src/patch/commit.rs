@@ -102,14 +102,14 @@ mod tests {
     use crate::files::Files;
     use crate::files::here::Here;
     use crate::guard::Guard;
-    use crate::patch::plan::Plan;
+    use crate::patch::plan::PatchPlan;
     use crate::target::Target;
 
     fn planned(path: &Path, after: Option<&str>) -> Planned {
         let name = path.display().to_string();
         let files: Arc<dyn Files> = Arc::new(Here::new(None, Guard::default()));
         let target = Target::find(&files, path, &Guard::default().pinned()).unwrap();
-        let mut plan = Plan::read(&[(name, target)]).unwrap();
+        let mut plan = PatchPlan::read(&[(name, target)]).unwrap();
         let mut file = plan.files.remove(0);
         file.after = after.map(|after| after.as_bytes().to_vec());
         file

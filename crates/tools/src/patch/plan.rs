@@ -53,12 +53,12 @@ pub(super) struct Replacement<'a> {
 
 /// All files of a patch in the order they are named, each once.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct PatchPlan {
     pub(super) files: Vec<Planned>,
     by_path: HashMap<PathBuf, usize>,
 }
 
-impl Plan {
+impl PatchPlan {
     /// Reads the files that are to change. An error is written for the model.
     pub(super) fn read(targets: &[(String, Target)]) -> Result<Self, String> {
         let mut plan = Self::default();

@@ -1,11 +1,8 @@
 //! `tool_describe`: the whole description and schema of a tool that a search found.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use hermes_core::{
-    BoxFuture, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
-};
+use hermes_core::{Effect, Exposure, Parallel, Plan, PlanContext, Tool, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -43,24 +40,19 @@ impl Tool for Describe {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Read
+    fn exposure(&self) -> &Exposure {
+        &super::EXPOSURE
     }
 
-    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
-        Parallel::Always
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        _cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let Arguments { name } = arguments::parse(NAME, arguments)?;
-            let tool = self.catalogue.find(&name);
-            let tool = tool.ok_or_else(|| self.catalogue.unknown(&name))?;
-            Ok(ToolOutput::text(json!(tool.spec()).to_string()))
+    fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
+        let arguments = arguments::parse(NAME, arguments);
+        Plan::doing(Effect::Read, Parallel::Always, move |_| {
+            Box::pin(async move {
+                let Arguments { name } = arguments?;
+                let tool = self.catalogue.find(&name);
+                let tool = tool.ok_or_else(|| self.catalogue.unknown(&name))?;
+                Ok(ToolOutput::text(json!(tool.spec()).to_string()))
+            })
         })
     }
 }

@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hermes_core::text::nearest;
-use hermes_core::{Tool, ToolError};
+use hermes_core::{Exposure, Tool, ToolError};
+
+static EXPOSURE: Exposure = Exposure::of_finder();
 
 /// `tools.tool_search`: how many matches a search returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +83,7 @@ impl Catalogue {
         let tools = self.tools();
         for tool in tools.iter() {
             *counts
-                .entry(server_of(&tool.spec().name).unwrap_or("other"))
+                .entry(tool.exposure().server().unwrap_or("other"))
                 .or_default() += 1;
         }
         let counts = counts
@@ -89,10 +91,4 @@ impl Catalogue {
             .map(|(source, count)| format!("{source} ({count})"));
         counts.collect::<Vec<_>>().join(", ")
     }
-}
-
-/// The MCP server a tool belongs to, by its name `mcp__server__tool`.
-fn server_of(tool: &str) -> Option<&str> {
-    let (server, _) = tool.strip_prefix("mcp__")?.split_once("__")?;
-    Some(server)
 }

@@ -1,16 +1,15 @@
 //! `tool_search`: finds tools by what they do.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    BoxFuture, Effect, Parallel, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Effect, Exposure, Parallel, Plan, PlanContext, Tool, ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Catalogue, SearchLimits, ranking, server_of};
+use super::{Catalogue, SearchLimits, ranking};
 use crate::arguments;
 
 pub(super) const NAME: &str = "tool_search";
@@ -69,19 +68,38 @@ struct Arguments {
 }
 
 impl Search {
+    fn search(&self, arguments: Arguments) -> Result<ToolOutput, ToolError> {
+        let Arguments { query, limit } = arguments;
+        let limit = limit.unwrap_or(self.limits.matches_usual);
+        let matches = self.matches(&query, limit.clamp(1, self.limits.matches_max));
+        let is_empty = matches.is_empty();
+        let mut found = json!({
+            "query": query,
+            "total_available": self.catalogue.tools().len(),
+            "matches": matches,
+        });
+        if is_empty {
+            found["hint"] = json!(NOTHING_FOUND);
+        }
+        Ok(ToolOutput::text(found.to_string()))
+    }
+
     fn matches(&self, query: &str, limit: usize) -> Vec<Value> {
         let tools = self.catalogue.tools();
         let specs: Vec<&ToolSpec> = tools.iter().map(|tool| tool.spec()).collect();
         let best = ranking::best(query, &specs, limit);
-        best.into_iter().map(shown).collect()
+        let named = |spec: &ToolSpec| tools.iter().find(|tool| tool.spec().name == spec.name);
+        let found = best.into_iter().filter_map(named);
+        found.map(|tool| shown(tool.as_ref())).collect()
     }
 }
 
-fn shown(spec: &ToolSpec) -> Value {
+fn shown(tool: &dyn Tool) -> Value {
+    let (spec, server) = (tool.spec(), tool.exposure().server());
     json!({
         "name": spec.name,
-        "source": if server_of(&spec.name).is_some() { "mcp" } else { "other" },
-        "source_name": server_of(&spec.name),
+        "source": if server.is_some() { "mcp" } else { "other" },
+        "source_name": server,
         "description": shorten(&spec.description, DESCRIPTION_CHARS_MAX),
     })
 }
@@ -91,33 +109,14 @@ impl Tool for Search {
         &self.spec
     }
 
-    fn effect(&self, _arguments: &Value) -> Effect {
-        Effect::Read
+    fn exposure(&self) -> &Exposure {
+        &super::EXPOSURE
     }
 
-    fn parallel(&self, _arguments: &Value, _cwd: &Path) -> Parallel {
-        Parallel::Always
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Value,
-        _cx: &'a ToolContext,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let Arguments { query, limit } = arguments::parse(NAME, arguments)?;
-            let limit = limit.unwrap_or(self.limits.matches_usual);
-            let matches = self.matches(&query, limit.clamp(1, self.limits.matches_max));
-            let is_empty = matches.is_empty();
-            let mut found = json!({
-                "query": query,
-                "total_available": self.catalogue.tools().len(),
-                "matches": matches,
-            });
-            if is_empty {
-                found["hint"] = json!(NOTHING_FOUND);
-            }
-            Ok(ToolOutput::text(found.to_string()))
+    fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
+        let arguments = arguments::parse(NAME, arguments);
+        Plan::doing(Effect::Read, Parallel::Always, move |_| {
+            Box::pin(async move { self.search(arguments?) })
         })
     }
 }

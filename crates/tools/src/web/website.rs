@@ -11,10 +11,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use hermes_core::wildcard;
 use reqwest::Url;
 
 use super::destination;
-use crate::policy::wildcard;
 
 /// Lists of a hundred thousand sites have about three.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;

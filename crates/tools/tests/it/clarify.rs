@@ -1,10 +1,9 @@
 use hermes_core::{
-    ElicitationRequest, FieldKind, PendingElicitation, Person, Response, ToolContext, ToolError,
+    CallMessages, ElicitationRequest, FieldKind, Person, Response, ToolContext, ToolError,
     ToolOutput, Wanted,
 };
 use hermes_testkit::contract::tool::context;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use crate::Place;
 
@@ -24,11 +23,8 @@ async fn asked(arguments: Value, response: Response) -> (ElicitationRequest, Val
     (ask, told(result))
 }
 
-async fn answer(
-    elicitations: &mut mpsc::Receiver<PendingElicitation>,
-    response: Response,
-) -> ElicitationRequest {
-    let asked = elicitations.recv().await.unwrap();
+async fn answer(elicitations: &mut CallMessages, response: Response) -> ElicitationRequest {
+    let asked = elicitations.elicitation().await.unwrap();
     asked.response.send(response).unwrap();
     asked.request
 }

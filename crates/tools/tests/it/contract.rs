@@ -10,10 +10,10 @@ use crate::Place;
 #[tokio::test]
 async fn every_tool_keeps_the_contract() {
     let site = Site::open(|_| Reaction::html("<p>hello</p>")).await;
-    for (name, _) in BUILT_IN {
+    for name in BUILT_IN.iter().map(|tool| tool.name) {
         let place = Place::new();
         place.write("a.txt", "hello\n");
-        let valid = match *name {
+        let valid = match name {
             "clarify" => json!({"question": "Which colour?"}),
             "delegate_task" => json!({"goal": "look around"}),
             "execute_code" => json!({"code": "print(1)"}),
@@ -27,7 +27,7 @@ async fn every_tool_keeps_the_contract() {
             "todo" => json!({"todos": [{"id": "1", "content": "x", "status": "pending"}]}),
             name => panic!("`{name}` has no example of a valid call here"),
         };
-        tool::check(&*place.tool(name), valid, place.root()).await;
+        tool::check(&place.tool(name), valid, place.root()).await;
     }
 }
 
@@ -35,7 +35,7 @@ async fn every_tool_keeps_the_contract() {
 fn the_list_names_each_tool_as_it_names_itself_in_order() {
     let place = Place::new();
     let tools = built_in(&place.ports());
-    let listed: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+    let listed: Vec<&str> = BUILT_IN.iter().map(|tool| tool.name).collect();
     let named: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
     assert_eq!(listed, named);
     assert!(named.is_sorted());

@@ -7,7 +7,7 @@ use hermes_core::{
     Agreement, CancellationToken, Consent, Preview, PreviewContext, Review, Tool, ToolContext,
     ToolError,
 };
-use hermes_testkit::contract::tool::context;
+use hermes_testkit::contract::tool::{context, plan};
 use hermes_tools::{EditReview, FilePlace, ToolPorts, built_in};
 use serde_json::{Value, json};
 
@@ -51,9 +51,7 @@ impl<'a> Call<'a> {
     }
 
     fn consent(&self) -> Consent {
-        let session = "session".into();
-        self.tool
-            .consent(&self.arguments, &session, self.place.root())
+        plan(&self.tool, &self.arguments, self.place.root()).consent
     }
 
     fn review(&self) -> Review {
@@ -69,7 +67,10 @@ impl<'a> Call<'a> {
             cwd: self.place.root(),
             stop: &CancellationToken::new(),
         };
-        let preview = self.tool.preview(&self.arguments, cx).await?;
+        let preview = plan(&self.tool, &self.arguments, self.place.root())
+            .action
+            .preview(cx)
+            .await?;
         Ok(preview.unwrap())
     }
 

@@ -149,16 +149,16 @@ async fn files_elsewhere_concern_neither_checkpoints_nor_context_files_of_this_m
     let write = write.unwrap();
     let arguments = json!({"path": "a.txt", "content": "x"});
     let root = place.root();
-    assert!(write.touched(&arguments, root).is_empty());
-    assert!(write.changes(&arguments, &"s".into(), root).is_empty());
-    assert_eq!(write.parallel(&arguments, root), Parallel::Never);
+    let plan = tool::plan(write, &arguments, root);
+    assert!(plan.touched.is_empty() && plan.changes.is_empty());
+    assert_eq!(plan.parallel, Parallel::Never);
     write
         .run(arguments.clone(), &tool::context(root))
         .await
         .unwrap();
     let known = root.canonicalize().unwrap().join("a.txt");
     assert_eq!(
-        write.parallel(&arguments, root),
+        tool::plan(write, &arguments, root).parallel,
         Parallel::Writes(vec![known])
     );
 }
@@ -191,7 +191,7 @@ async fn elsewhere_a_name_that_leads_to_what_is_asked_about_is_not_written_unask
     let consent = |path: &str| {
         let path = root.join(path);
         let arguments = json!({"path": path, "content": "new\n"});
-        let consent = write_file.consent(&arguments, &"session".into(), &root);
+        let consent = tool::plan(write_file, &arguments, &root).consent;
         (arguments, consent)
     };
     let (arguments, by_link) = consent("notes");

@@ -5,21 +5,17 @@
     reason = "a failed `unwrap` in a helper is a failed test"
 )]
 
-mod approvals;
 mod clarify;
 mod contract;
-mod disguises;
 mod edits;
+mod exposure;
 mod files;
 mod fuzzy;
-mod hostile;
 mod patch;
 mod process;
 mod read_file;
 mod reversal;
 mod search_files;
-mod shell_against_bash;
-mod shell_lines;
 mod terminal;
 mod tool_search;
 mod web_extract;
@@ -32,7 +28,7 @@ use hermes_core::{
     BoxFuture, CommandExit, CommandOutput, Processes, ShellCommand, Terminal, TerminalError, Tool,
     ToolError,
 };
-use hermes_testkit::contract::tool::context;
+use hermes_testkit::contract::tool::{context, plan};
 use hermes_tools::{
     CodePlace, CodeSettings, EditReview, FileLedger, FilePlace, PrivateUrls, ToolLimits, ToolPorts,
     WebSettings, built_in,
@@ -111,7 +107,7 @@ impl Place {
             protected: vec![self.path(".hermes/hermes.db")],
             settings: vec![self.path(".hermes/config.yaml")],
             edit_review: EditReview::default(),
-            commands: Arc::default(),
+            commands: Arc::new(hermes_policy::CommandLists::default()),
             fence: hermes_tools::ToolFence::Off,
             file_place: FilePlace::here(),
             files: self.files.clone(),

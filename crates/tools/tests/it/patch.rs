@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use hermes_core::{Effect, Parallel};
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::{Place, plan};
 
 const PATCH: &str = "patch";
 
@@ -265,9 +265,9 @@ fn patching_is_an_effect_on_the_paths_it_names() {
     let place = Place::new();
     let tool = place.tool(PATCH);
     let arguments = patch("*** Move File: a -> b/../c\n");
-    assert_eq!(tool.effect(&arguments), Effect::Effect);
+    assert_eq!(plan(&tool, &arguments, place.root()).effect, Effect::Effect);
     let expected = Parallel::Writes(vec![place.path("a"), place.path("c")]);
-    assert_eq!(tool.parallel(&arguments, place.root()), expected);
+    assert_eq!(plan(&tool, &arguments, place.root()).parallel, expected);
     let broken = patch("nothing");
-    assert_eq!(tool.parallel(&broken, place.root()), Parallel::Never);
+    assert_eq!(plan(&tool, &broken, place.root()).parallel, Parallel::Never);
 }

@@ -9,7 +9,7 @@ use hermes_core::{
 };
 use serde_json::json;
 
-use crate::{Place, context};
+use crate::{Place, context, plan};
 
 const PROCESS: &str = "process";
 
@@ -189,7 +189,7 @@ fn what_is_typed_is_judged_like_a_command() {
     let tool = place.tool(PROCESS);
     let consent = |data: &str| {
         let arguments = json!({"action": "submit", "data": data});
-        tool.consent(&arguments, &"s".into(), place.root())
+        plan(&tool, &arguments, place.root()).consent
     };
     assert_eq!(consent("ls"), Consent::NotNeeded);
     assert!(matches!(consent("rm -rf /"), Consent::Forbidden { .. }));
@@ -201,7 +201,7 @@ async fn a_line_typed_in_pieces_is_judged_as_a_whole() {
     let (tool, cx) = (place.tool(PROCESS), context(place.root()));
     let arguments =
         |action: &str, data: &str| json!({"action": action, "session_id": "proc_1", "data": data});
-    let consent = |data: &str| tool.consent(&arguments("submit", data), &cx.session, place.root());
+    let consent = |data: &str| plan(&tool, &arguments("submit", data), place.root()).consent;
     tool.run(arguments("write", "rm -r"), &cx).await.unwrap();
     assert!(matches!(consent("f /"), Consent::Forbidden { .. }));
     let Consent::Needed(need) = consent(" x") else {
@@ -226,6 +226,6 @@ async fn what_is_typed_to_nobody_does_not_push_out_a_line() {
         let made_up = arguments(&format!("proc_x{number}"), "x");
         tool.run(made_up, &cx).await.unwrap_err();
     }
-    let consent = tool.consent(&arguments("proc_1", "f /\n"), &cx.session, place.root());
+    let consent = plan(&tool, &arguments("proc_1", "f /\n"), place.root()).consent;
     assert!(matches!(consent, Consent::Forbidden { .. }), "{consent:?}");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hermes_core::{Effect, MediaSource, Parallel, Reader, ToolContext};
 use serde_json::json;
 
-use crate::{Place, context};
+use crate::{Place, context, plan};
 
 const READ: &str = "read_file";
 
@@ -217,9 +217,9 @@ fn reading_is_a_read_of_its_path() {
     let place = Place::new();
     let tool = place.tool(READ);
     let arguments = json!({"path": "src/../a.txt"});
-    assert_eq!(tool.effect(&arguments), Effect::Read);
+    assert_eq!(plan(&tool, &arguments, place.root()).effect, Effect::Read);
     let expected = Parallel::Reads(vec![place.path("a.txt")]);
-    assert_eq!(tool.parallel(&arguments, place.root()), expected);
+    assert_eq!(plan(&tool, &arguments, place.root()).parallel, expected);
 }
 
 #[tokio::test]

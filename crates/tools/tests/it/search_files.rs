@@ -6,7 +6,7 @@ use std::time::Duration;
 use hermes_core::{Effect, Parallel};
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::{Place, plan};
 
 const SEARCH: &str = "search_files";
 
@@ -207,7 +207,7 @@ fn searching_is_a_read_of_its_folder() {
     let place = Place::new();
     let tool = place.tool(SEARCH);
     let arguments = json!({"pattern": "x", "path": "src"});
-    assert_eq!(tool.effect(&arguments), Effect::Read);
+    assert_eq!(plan(&tool, &arguments, place.root()).effect, Effect::Read);
     let expected = Parallel::Reads(vec![place.path("src")]);
-    assert_eq!(tool.parallel(&arguments, place.root()), expected);
+    assert_eq!(plan(&tool, &arguments, place.root()).parallel, expected);
 }

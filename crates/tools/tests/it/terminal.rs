@@ -10,7 +10,7 @@ use hermes_core::{
 use hermes_tools::{ToolPorts, built_in};
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::{Place, plan};
 
 const TERMINAL: &str = "terminal";
 
@@ -68,28 +68,27 @@ fn only_commands_that_surely_change_nothing_are_reads() {
     let tool = place.tool(TERMINAL);
     let look = json!({"command": "git status | head"});
     let change = json!({"command": "git commit"});
-    assert_eq!(tool.effect(&look), Effect::Read);
+    assert_eq!(plan(&tool, &look, place.root()).effect, Effect::Read);
     assert_eq!(
-        tool.parallel(&look, place.root()),
+        plan(&tool, &look, place.root()).parallel,
         Parallel::Reads(vec!["/".into()])
     );
-    assert_eq!(tool.effect(&change), Effect::Effect);
-    assert_eq!(tool.parallel(&change, place.root()), Parallel::Never);
+    assert_eq!(plan(&tool, &change, place.root()).effect, Effect::Effect);
+    assert_eq!(plan(&tool, &change, place.root()).parallel, Parallel::Never);
 }
 
 #[test]
 fn consent_follows_the_command() {
     let place = Place::new();
     let tool = place.tool(TERMINAL);
-    let consent =
-        |command: &str| tool.consent(&json!({"command": command}), &"s".into(), place.root());
+    let consent = |command: &str| plan(&tool, &json!({"command": command}), place.root()).consent;
     assert_eq!(consent("ls"), Consent::NotNeeded);
     assert!(matches!(consent("rm -r x"), Consent::Needed(_)));
     assert!(matches!(consent("rm -rf /"), Consent::Forbidden { .. }));
     assert!(matches!(consent("rm -rf *"), Consent::Needed(_)));
     for workdir in ["/", "/usr/..", "/etc"] {
         let arguments = json!({"command": "rm -rf *", "workdir": workdir});
-        let consent = tool.consent(&arguments, &"s".into(), place.root());
+        let consent = plan(&tool, &arguments, place.root()).consent;
         assert!(matches!(consent, Consent::Forbidden { .. }), "{workdir}");
     }
 }
@@ -116,7 +115,7 @@ fn the_folder_a_shell_was_left_in_counts() {
     };
     let tools = built_in(&ports);
     let tool = tools.iter().find(|tool| tool.spec().name == TERMINAL);
-    let consent = |arguments: Value| tool.unwrap().consent(&arguments, &"s".into(), place.root());
+    let consent = |arguments: Value| plan(tool.unwrap(), &arguments, place.root()).consent;
     let here = consent(json!({"command": "rm -rf *"}));
     assert!(matches!(here, Consent::Forbidden { .. }), "{here:?}");
     let elsewhere = consent(json!({"command": "rm -rf *", "workdir": "build"}));

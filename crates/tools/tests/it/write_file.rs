@@ -7,7 +7,7 @@ use std::process::Command;
 use hermes_core::{Effect, Parallel};
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::{Place, plan};
 
 const WRITE: &str = "write_file";
 
@@ -184,9 +184,12 @@ fn writing_is_idempotent_and_claims_its_path() {
     let place = Place::new();
     let tool = place.tool(WRITE);
     let arguments = arguments("a.txt", "x");
-    assert_eq!(tool.effect(&arguments), Effect::Idempotent);
+    assert_eq!(
+        plan(&tool, &arguments, place.root()).effect,
+        Effect::Idempotent
+    );
     let expected = Parallel::Writes(vec![place.path("a.txt")]);
-    assert_eq!(tool.parallel(&arguments, place.root()), expected);
+    assert_eq!(plan(&tool, &arguments, place.root()).parallel, expected);
 }
 
 #[tokio::test]

@@ -56,9 +56,10 @@ struct Step {
     status: String,
 }
 
-/// The list that the `todo` tool returns; nothing if this is none.
-pub(super) fn todo(tool: &str, text: &str) -> Option<Todo> {
-    if tool != "todo" {
+/// The list of steps that a result is, whichever tool returned it; nothing if it is none.
+pub(super) fn todo(text: &str) -> Option<Todo> {
+    // Most results are told apart by their first characters.
+    if !text.starts_with("{\"todos\"") {
         return None;
     }
     // Words of the user may follow it.
@@ -141,7 +142,7 @@ mod tests {
             {"id": "1", "content": "read", "status": "completed"},
             {"id": "2", "content": "write", "status": "in_progress"},
             {"id": "3", "content": "test", "status": "pending"}]} and more"#;
-        let todo = todo("todo", list).unwrap();
+        let todo = todo(list).unwrap();
         assert_eq!(todo.done(), "1 of 3 done");
         assert_eq!(
             text(todo.rows(40)),

@@ -11,12 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Agreement, CallId, CancellationToken, Delegates, Field, PendingElicitation, Person, Progress,
-    Random, Reader, Response, SessionId, Spending, Tool, ToolContext, ToolError, Toolbox, Wanted,
+    CallMessages, Field, Person, Random, Response, Tool, ToolContext, ToolError, Wanted,
 };
 use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::Receiver;
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
@@ -146,12 +144,9 @@ async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Result<(), S
 }
 
 /// Runs a call for a person who presses Enter at whatever they are asked, and opens every address they are shown.
-async fn with_answers<T>(
-    call: impl Future<Output = T>,
-    mut elicitations: Receiver<PendingElicitation>,
-) -> T {
+async fn with_answers<T>(call: impl Future<Output = T>, mut elicitations: CallMessages) -> T {
     let answer = async {
-        while let Some(asked) = elicitations.recv().await {
+        while let Some(asked) = elicitations.elicitation().await {
             let fields = match asked.request.wanted {
                 Wanted::Form { fields } => fields,
                 Wanted::Visit { url } => {
@@ -235,18 +230,5 @@ fn arguments(schema: &Value) -> Value {
 }
 
 fn context_of(base: &Base, call: &str) -> ToolContext {
-    ToolContext {
-        session: SessionId::from("conformance"),
-        call: CallId::from(call),
-        cwd: base.home.logs(),
-        stop: CancellationToken::new(),
-        progress: Progress::default(),
-        person: Person::default(),
-        delegates: Delegates::default(),
-        spending: Spending::default(),
-        state: None,
-        toolbox: Toolbox::default(),
-        reader: Reader::default(),
-        agreement: Agreement::default(),
-    }
+    ToolContext::alone("conformance", call, &base.home.logs())
 }

@@ -1,7 +1,6 @@
 //! What goes in and what comes out.
 
-use hermes_core::{CommandExit, Progress};
-use tokio::sync::mpsc;
+use hermes_core::{CommandExit, Progress, call_channel};
 
 use super::Place;
 
@@ -117,12 +116,12 @@ async fn a_line_of_a_megabyte_runs(place: &Place<'_>) {
 }
 
 async fn lines_are_shown_live(place: &Place<'_>) {
-    let (tx, mut rx) = mpsc::channel(100);
+    let (sender, mut messages) = call_channel();
     let mut command = place.command("live", "echo one; sleep 60");
-    command.progress = Progress::to(tx);
+    command.progress = Progress::to(&sender);
     let stop = command.stop.clone();
     let watch = async {
-        let line = rx.recv().await;
+        let line = messages.shown().await;
         stop.cancel();
         line
     };
