@@ -45,7 +45,8 @@ pub(crate) async fn decide(
     asker: Asker<'_>,
 ) -> Result<Decision, StoreError> {
     let (session, cwd) = (cx.recorder.session(), &cx.settings.cwd);
-    if cx.settings.mode.now() == Mode::Plan && tool.effect(arguments) != Effect::Read {
+    let is_planning = cx.settings.mode.now() == Mode::Plan;
+    if is_planning && tool.effect_in(arguments, session, cwd) != Effect::Read {
         return Ok(Decision::NotRun(PLANNING.to_owned()));
     }
     let need = match tool.consent(arguments, session, cwd) {

@@ -61,7 +61,7 @@ pub use effect::Effect;
 pub use enquiry::{
     Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
 };
-pub use fence::{FenceArea, Fencing, Pass};
+pub use fence::{Checkout, FenceArea, Fencing, Pass};
 pub use hidden_keys::HiddenKeys;
 pub use id::{ApprovalId, CallId, EnquiryId, SessionId, TurnId};
 pub use login::LoginTokens;
@@ -88,7 +88,7 @@ pub use store::{
     NewSession, OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken,
     SpokenFrom, SpokenQuery, Store, StoreError, StoreStats, ToolStates, TranscriptLine, Used,
 };
-pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
+pub use terminal::{CommandExit, CommandOutput, Found, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     BoxFuture, Consent, Need, Parallel, Progress, Reader, Spending, Tool, ToolContext, ToolError,

@@ -32,6 +32,11 @@ pub trait Tool: Send + Sync {
     /// What this call may do; recorded before it runs.
     fn effect(&self, arguments: &Value) -> Effect;
 
+    /// The same where it depends on the session: a shell may have been taught that a harmless name means something else.
+    fn effect_in(&self, arguments: &Value, _session: &SessionId, _cwd: &Path) -> Effect {
+        self.effect(arguments)
+    }
+
     /// Which neighbours this call may run beside.
     fn parallel(&self, arguments: &Value, cwd: &Path) -> Parallel;
 

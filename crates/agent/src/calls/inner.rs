@@ -91,7 +91,8 @@ impl<'a> InnerCalls<'a> {
             Checked::Fails(text) => drop(inner.result.send(Err(ToolError::Answer(text)))),
             Checked::Runs { tool, arguments } => {
                 let rule = tool.parallel(&arguments, &self.context.cwd);
-                let effect = tool.effect(&arguments);
+                let session = self.cx.recorder.session();
+                let effect = tool.effect_in(&arguments, session, &self.context.cwd);
                 let ready = Ready {
                     call,
                     tool,

@@ -119,7 +119,7 @@ fn check_one(
     }
     match check::check(call, cx.ports) {
         Checked::Runs { tool, arguments } => {
-            let effect = tool.effect(&arguments);
+            let effect = tool.effect_in(&arguments, cx.recorder.session(), &cx.settings.cwd);
             Ok(Ready {
                 call: call.clone(),
                 tool,
