@@ -19,7 +19,7 @@ mod named;
 pub(crate) mod needs;
 pub(crate) mod places;
 mod questions;
-mod read_only;
+pub(crate) mod read_only;
 mod rules;
 mod runs;
 mod script;
@@ -183,6 +183,11 @@ impl<'a> Judge<'a> {
             if is_fork_bomb(name, body, self.budget)? {
                 return Ok(Verdict::forbid("starts copies of itself without end"));
             }
+            if calls_of_itself(name, body, self.budget)? > 1 {
+                return Ok(Verdict::ask(
+                    "calls itself more than once, so it may start copies of itself without end",
+                ));
+            }
         }
         Ok(Verdict::Free)
     }
@@ -249,6 +254,15 @@ impl<'a> Judge<'a> {
     }
 }
 
+fn calls_of_itself(name: &str, body: &str, budget: &Budget) -> Result<usize, TooComplex> {
+    let commands = shell::parse(body, budget)?;
+    let calls_itself = |command: &&Command| {
+        let calls = wrappers::unwrap(command, None);
+        calls.last().is_some_and(|call| call.path == name)
+    };
+    Ok(commands.iter().filter(calls_itself).count())
+}
+
 /// Returns whether a function pipes itself into itself: `f(){ f|f& };f`.
 fn is_fork_bomb(name: &str, body: &str, budget: &Budget) -> Result<bool, TooComplex> {
     let commands = shell::parse(body, budget)?;
@@ -259,6 +273,23 @@ fn is_fork_bomb(name: &str, body: &str, budget: &Budget) -> Result<bool, TooComp
     Ok(commands
         .windows(2)
         .any(|pair| pair[1].reads_pipe && pair.iter().all(calls_itself)))
+}
+
+/// Returns whether it depends on a program's words what it does.
+pub(crate) fn is_judged(program: &str) -> bool {
+    rules::is_known(program) || read_only::is_known(program)
+}
+
+/// Returns the programs that a line runs, when it is read exactly.
+pub(crate) fn programs_of(line: &str) -> Option<Vec<String>> {
+    let reading = exactly::judge(line).reading?;
+    Some(
+        reading
+            .runs
+            .iter()
+            .map(shell::exact::Run::program)
+            .collect(),
+    )
 }
 
 /// Returns the name of the program that runs last: the one whose exit code the line returns.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, Need, Parallel, Pass, Processes,
-    Reader, SessionId, ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
-    Wishes,
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, FenceArea, Found, Need, Parallel, Pass,
+    Processes, Reader, SessionId, ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput,
+    ToolSpec, Wishes,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -123,6 +123,29 @@ impl Tool for TerminalTool {
         }
     }
 
+    /// What surely changes nothing does so only when its programs are what they are called.
+    fn effect_in(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Effect {
+        let programs = || {
+            let line = arguments::text(arguments, "command")?;
+            policy::programs_of(line)
+        };
+        let area = || match &self.fence {
+            ToolFence::Held(fencing) | ToolFence::Missing { rules: fencing, .. } => {
+                fencing.area(cwd)
+            }
+            ToolFence::Off => FenceArea::default(),
+        };
+        match self.effect(arguments) {
+            Effect::Read
+                if programs()
+                    .is_some_and(|programs| self.are_themselves(&programs, session, &area())) =>
+            {
+                Effect::Read
+            }
+            _ => Effect::Effect,
+        }
+    }
+
     fn parallel(&self, arguments: &Value, _cwd: &Path) -> Parallel {
         match self.effect(arguments) {
             // A command may look anywhere, so no file may change meanwhile.
@@ -140,7 +163,36 @@ impl Tool for TerminalTool {
         let judged = self.commands.consent_in(folder.as_deref(), line);
         match &self.fence {
             ToolFence::Off => judged,
-            ToolFence::Missing(why) => asked_without_fence(judged, line, why),
+            ToolFence::Missing { why, rules } => {
+                let (area, folder) = (rules.area(cwd), self.path_of(arguments, session, cwd));
+                let setting = Setting {
+                    area: &area,
+                    home: self.home.as_deref(),
+                    folder: &folder,
+                };
+                let looks = needs::only_looks(line, setting);
+                let is_free = looks.is_some_and(|programs| {
+                    arguments["background"] != true
+                        && self.are_themselves(&programs, session, &area)
+                });
+                let mut patterns = needs::patterns(line, setting);
+                if policy::programs_of(line)
+                    .is_none_or(|programs| programs.iter().any(|name| policy::is_judged(name)))
+                {
+                    // With other words it destroys, or shows what it should not.
+                    patterns.truncate(1);
+                }
+                match judged {
+                    Consent::NotNeeded if !is_free => Consent::Needed(Need {
+                        patterns,
+                        folder: Some(folder.clone()),
+                        ..Need::because(format!(
+                            "may change something or show what is kept from commands, and no fence holds it ({why})"
+                        ))
+                    }),
+                    judged => judged,
+                }
+            }
             ToolFence::Held(fencing) => {
                 let (area, folder) = (fencing.area(cwd), self.path_of(arguments, session, cwd));
                 let setting = Setting {
@@ -187,6 +239,22 @@ impl Tool for TerminalTool {
 }
 
 impl TerminalTool {
+    /// Returns whether programs are those of the system: no function or alias of the session's shell has their name, and
+    /// they lie where no command writes.
+    fn are_themselves(&self, programs: &[String], session: &SessionId, area: &FenceArea) -> bool {
+        programs.iter().all(|program| {
+            let found = self.terminal.finds(session, program);
+            found.is_none_or(|found| match found {
+                Found::Shadowed => false,
+                Found::Nothing => true,
+                Found::File(path) => {
+                    let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+                    path.is_absolute() && ![path, target].iter().any(|path| area.may_write(path))
+                }
+            })
+        })
+    }
+
     /// Returns the folder that a command would run in, where that is known: the home as `~`.
     fn folder_of(&self, arguments: &Value, session: &SessionId, cwd: &Path) -> Option<String> {
         let workdir = arguments::text(arguments, "workdir");
@@ -223,8 +291,7 @@ impl TerminalTool {
                 home: self.home.as_deref(),
                 folder: &self.path_of(&workdir, &cx.session, &cx.cwd),
             };
-            let checked_out = needs::checked_out_by(&arguments.command, setting);
-            pass.writes.extend(checked_out);
+            pass.checkout = needs::checked_out_by(&arguments.command, setting);
         }
         pass
     }
@@ -354,17 +421,8 @@ const REFUSALS: &[&str] = &[
     "EPERM",
     "EROFS",
     "PermissionError",
+    "outside-the-fence",
 ];
-
-/// Where nothing fences commands in, whatever is not known to be harmless is asked about.
-fn asked_without_fence(judged: Consent, line: &str, why: &str) -> Consent {
-    match judged {
-        Consent::NotNeeded if !is_read_only(line) => Consent::needed(format!(
-            "may change something, and no fence holds it ({why})"
-        )),
-        judged => judged,
-    }
-}
 
 /// Leaving the fence is asked about together with what the line does.
 fn asked_to_leave(judged: Consent, line: &str, needs: Needs, setting: Setting<'_>) -> Consent {

@@ -5,13 +5,16 @@
 //! programs need what, `written` what a line writes, `git` where a remote is.
 
 mod git;
+mod looks;
 mod programs;
 mod written;
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::fence::{guarded_in, why_guarded};
-use hermes_core::{FenceArea, Pass};
+use hermes_core::fence::why_guarded;
+use hermes_core::{Checkout, FenceArea, Pass};
+
+pub(crate) use looks::only_looks;
 
 use super::{wildcard, wrappers};
 use crate::paths;
@@ -140,21 +143,21 @@ impl Needs {
     }
 }
 
-/// Returns the guarded files that a line may change because git does it, with what commits of the repository hold: they
-/// were made by somebody who was asked, or by the person. Only of a line that does nothing else.
-pub(crate) fn checked_out_by(line: &str, setting: Setting<'_>) -> Vec<PathBuf> {
+/// Says which guarded files a line may change because git does it, with what the repository or its remote hold. Only of a
+/// line that does nothing else.
+pub(crate) fn checked_out_by(line: &str, setting: Setting<'_>) -> Checkout {
     let Some(read) = read(line, setting) else {
-        return Vec::new();
+        return Checkout::Nothing;
     };
     let is_plain = read.redirected.is_empty() && read.substitutions == 0;
     let is_git = !read.programs.is_empty() && read.programs.iter().all(git::only_checks_out);
     if !is_plain || !is_git || line.contains(['=', '$', '`']) {
-        return Vec::new();
+        return Checkout::Nothing;
     }
-    let project = &setting.area.project;
-    let of_git = project.join(".git");
-    let guarded = guarded_in(project).map(|(path, _)| path);
-    guarded.filter(|path| !path.starts_with(&of_git)).collect()
+    match read.programs.iter().any(git::pulls) {
+        true => Checkout::Fetched,
+        false => Checkout::Known,
+    }
 }
 
 /// Patterns of such lines that a person may allow for longer, the narrowest first.

@@ -177,14 +177,18 @@ fn guarded_files_of_the_project_are_named() {
 #[test]
 fn git_may_check_out_what_it_has_and_nothing_else_may() {
     let place = Place::new();
-    let may = |line: &str| place.with(|setting| !checked_out_by(line, setting).is_empty());
-    for line in [
-        "git checkout main",
-        "git stash && git switch x",
-        "git pull",
-        "git reset --hard HEAD~1",
+    let may = |line: &str| place.with(|setting| checked_out_by(line, setting));
+    for (line, expected) in [
+        ("git checkout main", Checkout::Known),
+        ("git stash && git switch x", Checkout::Known),
+        ("git reset --hard HEAD~1", Checkout::Known),
+        ("git pull /tmp/evil main", Checkout::Known),
+        ("git pull --rebase", Checkout::Known),
+        ("git fetch && git merge origin/main", Checkout::Known),
+        ("git pull", Checkout::Fetched),
+        ("git pull origin main", Checkout::Fetched),
     ] {
-        assert!(may(line), "{line}");
+        assert_eq!(may(line), expected, "{line}");
     }
     for line in [
         "git checkout main; echo x > AGENTS.md",
@@ -196,15 +200,8 @@ fn git_may_check_out_what_it_has_and_nothing_else_may() {
         "ls",
         "",
     ] {
-        assert!(!may(line), "{line}");
+        assert_eq!(may(line), Checkout::Nothing, "{line}");
     }
-    let paths = place.with(|setting| checked_out_by("git pull", setting));
-    assert!(paths.contains(&place.path("project/AGENTS.md")));
-    assert!(
-        !paths
-            .iter()
-            .any(|path| path.starts_with(place.path("project/.git")))
-    );
 }
 
 #[test]
