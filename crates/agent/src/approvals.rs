@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    Approval, ApprovalAnswer, ApprovalCode, ApprovalId, CallId, CancellationToken, Door, Event,
-    Preview, Question, Said, Settled, Settlement, StoreError, Timestamp, Verdict,
+    AnswerSource, Approval, ApprovalAnswer, ApprovalCode, ApprovalId, ApprovalRequest, CallId,
+    CancellationToken, Event, Preview, Said, Settled, Settlement, StoreError, Timestamp, Verdict,
 };
 use tokio::sync::oneshot;
 
@@ -20,7 +20,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The questions of a session that wait for an answer, and what was allowed for the whole of it.
 #[derive(Default)]
-pub(crate) struct Questions {
+pub(crate) struct OpenApprovals {
     waiting: Mutex<HashMap<ApprovalId, Waiting>>,
     allowed: Mutex<HashSet<Allowed>>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Asker<'a> {
 }
 
 /// What a call would do, and why a person must agree.
-pub(crate) struct Wish<'a> {
+pub(crate) struct ConsentRequest<'a> {
     pub(crate) asker: Asker<'a>,
     pub(crate) tool: &'a str,
     /// As the person would write it.
@@ -79,7 +79,7 @@ pub(crate) struct Wish<'a> {
     pub(crate) choices: Vec<Verdict>,
 }
 
-impl Questions {
+impl OpenApprovals {
     /// Hands a person's answer to the call that waits for it, or says why it is not taken.
     pub(crate) fn answer(&self, id: &ApprovalId, answer: ApprovalAnswer) -> Result<(), String> {
         let mut waiting = lock(&self.waiting);
@@ -107,23 +107,23 @@ impl Questions {
         let id = approval.id.clone();
         let approval = approval.clone();
         lock(&self.waiting).insert(id.clone(), Waiting { approval, answer });
-        let questions = self;
-        (Listening { questions, id }, answered)
+        let approvals = self;
+        (Listening { approvals, id }, answered)
     }
 
     /// Returns whether the same, or a pattern of it, was allowed for the session in its folder.
-    pub(crate) fn is_allowed(&self, wish: &Wish<'_>) -> bool {
+    pub(crate) fn is_allowed(&self, request: &ConsentRequest<'_>) -> bool {
         let allowed = lock(&self.allowed);
-        let mut patterns = wish.patterns.iter();
-        let is_of_pattern = patterns.any(|pattern| allowed.contains(&wish.pattern_key(pattern)));
-        is_of_pattern || wish.keys().iter().all(|key| allowed.contains(key))
+        let mut patterns = request.patterns.iter();
+        let is_of_pattern = patterns.any(|pattern| allowed.contains(&request.pattern_key(pattern)));
+        is_of_pattern || request.keys().iter().all(|key| allowed.contains(key))
     }
 
     /// Takes note of what is allowed for the session: a pattern, if one was picked.
-    fn remember(&self, wish: &Wish<'_>, said: &Said) {
+    fn remember(&self, request: &ConsentRequest<'_>, said: &Said) {
         let keys = match &said.pattern {
-            Some(pattern) => vec![wish.pattern_key(pattern)],
-            None => wish.keys(),
+            Some(pattern) => vec![request.pattern_key(pattern)],
+            None => request.keys(),
         };
         lock(&self.allowed).extend(keys);
     }
@@ -139,17 +139,17 @@ impl Questions {
 
 /// Keeps a question answerable; nobody in this process can answer it afterwards.
 struct Listening<'a> {
-    questions: &'a Questions,
+    approvals: &'a OpenApprovals,
     id: ApprovalId,
 }
 
 impl Drop for Listening<'_> {
     fn drop(&mut self) {
-        lock(&self.questions.waiting).remove(&self.id);
+        lock(&self.approvals.waiting).remove(&self.id);
     }
 }
 
-impl Wish<'_> {
+impl ConsentRequest<'_> {
     fn pattern_key(&self, pattern: &str) -> Allowed {
         Allowed::Pattern {
             tool: self.tool.to_owned(),
@@ -161,13 +161,14 @@ impl Wish<'_> {
     /// What a yes for the session to exactly this allows; never empty.
     fn keys(&self) -> Vec<Allowed> {
         let covers = self.covers.iter().cloned();
-        match self.covers.is_empty() {
-            false => covers.map(Allowed::Covered).collect(),
-            true => vec![Allowed::Call {
+        if self.covers.is_empty() {
+            vec![Allowed::Call {
                 tool: self.tool.to_owned(),
                 what: self.what.clone(),
                 folder: self.folder.clone(),
-            }],
+            }]
+        } else {
+            covers.map(Allowed::Covered).collect()
         }
     }
 }
@@ -175,23 +176,23 @@ impl Wish<'_> {
 /// Asks, and returns what came of it. Silence is [`Settled::Expired`], an interrupt [`Settled::Withdrawn`].
 pub(crate) async fn ask_person(
     cx: &TurnContext<'_>,
-    wish: &Wish<'_>,
+    request: &ConsentRequest<'_>,
     timeout: Duration,
 ) -> Result<Settlement, StoreError> {
     // The call must be in the store before the question that belongs to it.
     cx.recorder.commit().await?;
-    let approval = match left_behind(cx, wish).await? {
+    let approval = match left_behind(cx, request).await? {
         Some(approval) => approval,
-        None => write_down(cx, wish, timeout).await?,
+        None => write_down(cx, request, timeout).await?,
     };
     let settlement = match approval.settled {
         Some(settlement) => settlement,
-        None => answer(cx, approval, wish.asker.stop).await?,
+        None => answer(cx, approval, request.asker.stop).await?,
     };
     if let Settled::Answered { verdict, .. } = settlement.how
         && matches!(verdict, Verdict::Session | Verdict::Always)
     {
-        cx.questions.remember(wish, &settlement.said);
+        cx.approvals.remember(request, &settlement.said);
     }
     Ok(settlement)
 }
@@ -199,9 +200,9 @@ pub(crate) async fn ask_person(
 /// Returns what a person said before a crash, for where nobody can be asked any more.
 pub(crate) async fn said_before(
     cx: &TurnContext<'_>,
-    wish: &Wish<'_>,
+    request: &ConsentRequest<'_>,
 ) -> Result<Option<Settlement>, StoreError> {
-    let approval = left_behind(cx, wish).await?;
+    let approval = left_behind(cx, request).await?;
     Ok(approval.and_then(|approval| approval.settled))
 }
 
@@ -211,21 +212,21 @@ pub(crate) async fn said_before(
 /// compared: of questions from before schema 4 the store has it as the model wrote it.
 async fn left_behind(
     cx: &TurnContext<'_>,
-    wish: &Wish<'_>,
+    request: &ConsentRequest<'_>,
 ) -> Result<Option<Approval>, StoreError> {
-    if wish.asker.is_inner {
+    if request.asker.is_inner {
         return Ok(None);
     }
     let (store, now) = (&cx.ports.store, cx.ports.clock.now());
     let session = cx.recorder.session();
-    let found = store.approval_of_call(session, wish.asker.call).await?;
+    let found = store.approval_of_call(session, request.asker.call).await?;
     Ok(found.filter(|approval| {
         let settled = approval.settled.as_ref();
         let is_answered =
             settled.is_some_and(|settlement| matches!(settlement.how, Settled::Answered { .. }));
-        let is_same = approval.what == wish.what
-            && approval.folder == wish.folder
-            && basis(&approval.preview) == basis(&wish.preview);
+        let is_same = approval.what == request.what
+            && approval.folder == request.folder
+            && basis(&approval.preview) == basis(&request.preview);
         is_same && (is_answered || approval.is_open(now))
     }))
 }
@@ -237,7 +238,7 @@ fn basis(preview: &Option<Preview>) -> Option<&str> {
 
 async fn write_down(
     cx: &TurnContext<'_>,
-    wish: &Wish<'_>,
+    request: &ConsentRequest<'_>,
     timeout: Duration,
 ) -> Result<Approval, StoreError> {
     let now = cx.ports.clock.now();
@@ -246,14 +247,14 @@ async fn write_down(
         id: ApprovalId::generate(&cx.ports.random),
         code: ApprovalCode::generate(),
         session: cx.recorder.session().clone(),
-        call: wish.asker.call.clone(),
-        tool: wish.tool.to_owned(),
-        what: wish.what.clone(),
-        folder: wish.folder.clone(),
-        reason: wish.reason.clone(),
-        patterns: wish.patterns.clone(),
-        preview: wish.preview.clone(),
-        choices: wish.choices.clone(),
+        call: request.asker.call.clone(),
+        tool: request.tool.to_owned(),
+        what: request.what.clone(),
+        folder: request.folder.clone(),
+        reason: request.reason.clone(),
+        patterns: request.patterns.clone(),
+        preview: request.preview.clone(),
+        choices: request.choices.clone(),
         created: now,
         expires: Timestamp::from_millis(now.as_millis().saturating_add(timeout_ms)),
         settled: None,
@@ -269,22 +270,23 @@ async fn answer(
     approval: Approval,
     stop: &CancellationToken,
 ) -> Result<Settlement, StoreError> {
-    let (_listening, said) = cx.questions.wait_for(&approval);
+    let (_listening, said) = cx.approvals.wait_for(&approval);
     let left_ms = approval.expires.as_millis() - cx.ports.clock.now().as_millis();
     let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
     let id = approval.id.clone();
-    cx.tell(Event::Asked(question(approval, left))).await;
+    cx.tell(Event::ApprovalRequested(question(approval, left)))
+        .await;
     let now = || cx.ports.clock.now();
     let settlement = tokio::select! {
         biased;
         () = stop.cancelled() => Settlement::new(now(), Settled::Withdrawn),
-        Ok(answer) = said => Settlement::answered(now(), answer, Door::Chat),
+        Ok(answer) = said => Settlement::answered(now(), answer, AnswerSource::Chat),
         settled = settled_elsewhere(cx, &id) => settled?,
         () = tokio::time::sleep(left) => Settlement::new(now(), Settled::Expired),
     };
     let settling = cx.ports.store.settle(&id, settlement).await?;
     let how = settling.settlement.how;
-    cx.tell(Event::QuestionClosed { approval: id, how }).await;
+    cx.tell(Event::ApprovalClosed { approval: id, how }).await;
     Ok(settling.settlement)
 }
 
@@ -304,8 +306,8 @@ async fn settled_elsewhere(
     }
 }
 
-fn question(approval: Approval, left: Duration) -> Question {
-    Question {
+fn question(approval: Approval, left: Duration) -> ApprovalRequest {
+    ApprovalRequest {
         approval: approval.id,
         code: approval.code,
         call: approval.call,
@@ -330,16 +332,16 @@ mod tests {
 
     #[test]
     fn only_what_has_a_name_is_covered() {
-        let questions = Questions::default();
+        let approvals = OpenApprovals::default();
         let names = |names: &[&str]| {
             names
                 .iter()
                 .map(|name| (*name).to_owned())
                 .collect::<Vec<_>>()
         };
-        lock(&questions.allowed).insert(Allowed::Covered("a".to_owned()));
-        assert!(questions.is_covered(&names(&["a"])));
-        assert!(!questions.is_covered(&names(&["a", "b"])));
-        assert!(!questions.is_covered(&[]), "whoever names nothing is asked");
+        lock(&approvals.allowed).insert(Allowed::Covered("a".to_owned()));
+        assert!(approvals.is_covered(&names(&["a"])));
+        assert!(!approvals.is_covered(&names(&["a", "b"])));
+        assert!(!approvals.is_covered(&[]), "whoever names nothing is asked");
     }
 }

@@ -10,7 +10,7 @@ use hermes_core::{
 };
 use serde_json::Value;
 
-use crate::approvals::{Asker, Wish, ask_person, said_before};
+use crate::approvals::{Asker, ConsentRequest, ask_person, said_before};
 use crate::reviewer::Opinion;
 use crate::safety;
 use crate::turn::TurnContext;
@@ -68,13 +68,13 @@ pub(crate) async fn decide(
     if cx.settings.consent == ConsentPolicy::Allow {
         return Ok(Decision::Run(agreement));
     }
-    let Some(wish) = wish(cx, tool, arguments, asker, need).await else {
+    let Some(request) = consent_request(cx, tool, arguments, asker, need).await else {
         return Ok(Decision::Run(agreement));
     };
-    if cx.questions.is_allowed(&wish) {
+    if cx.approvals.is_allowed(&request) {
         return Ok(Decision::Run(agreement));
     }
-    let refused = consult(cx, wish, Judges::ModelFirst).await?;
+    let refused = consult(cx, request, Judges::ModelFirst).await?;
     Ok(refused.map_or_else(|| Decision::Run(agreement), Decision::NotRun))
 }
 
@@ -91,7 +91,7 @@ async fn decide_change(
         covers: review.covers.clone(),
         ..Agreement::default()
     };
-    if cx.settings.consent == ConsentPolicy::Allow || cx.questions.is_covered(&review.covers) {
+    if cx.settings.consent == ConsentPolicy::Allow || cx.approvals.is_covered(&review.covers) {
         return Ok(Decision::Run(agreement));
     }
     let place = PreviewContext {
@@ -106,11 +106,12 @@ async fn decide_change(
     };
     agreement.basis = preview.as_ref().map(|preview| preview.basis.clone());
     let is_shown = preview.as_ref().is_some_and(|preview| preview.is_whole);
-    let judges = match review.is_for_person || !is_shown {
-        true => Judges::PersonOnly,
-        false => Judges::ModelFirst,
+    let judges = if review.is_for_person || !is_shown {
+        Judges::PersonOnly
+    } else {
+        Judges::ModelFirst
     };
-    let wish = Wish {
+    let request = ConsentRequest {
         asker,
         tool: &tool.spec().name,
         what: review.what,
@@ -121,7 +122,7 @@ async fn decide_change(
         reason: review.reason,
         choices: vec![Verdict::Once, Verdict::Session, Verdict::Deny],
     };
-    let refused = consult(cx, wish, judges).await?;
+    let refused = consult(cx, request, judges).await?;
     Ok(refused.map_or_else(|| Decision::Run(agreement), Decision::NotRun))
 }
 
@@ -133,65 +134,66 @@ enum Judges {
     PersonOnly,
 }
 
-/// Puts a wish to those who decide. Returns why it is not granted, in words for the model.
+/// Puts a request to those who decide. Returns why it is not granted, in words for the model.
 async fn consult(
     cx: &TurnContext<'_>,
-    mut wish: Wish<'_>,
+    mut request: ConsentRequest<'_>,
     judges: Judges,
 ) -> Result<Option<String>, StoreError> {
     let opinion = match judges {
-        Judges::ModelFirst => safety::reviewed(cx, &wish).await,
+        Judges::ModelFirst => safety::reviewed(cx, &request).await,
         Judges::PersonOnly => Opinion::Unsure,
     };
     match opinion {
         Opinion::Safe => return Ok(None),
         Opinion::Dangerous => {
-            wish.reason
+            request
+                .reason
                 .push_str(", and the model that was asked advises against it");
-            wish.choices = vec![Verdict::Once, Verdict::Deny];
-            wish.patterns.clear();
+            request.choices = vec![Verdict::Once, Verdict::Deny];
+            request.patterns.clear();
         }
         Opinion::Unsure => {}
     }
     let ConsentPolicy::Ask { timeout } = cx.settings.consent else {
-        return match said_before(cx, &wish).await? {
+        return match said_before(cx, &request).await? {
             Some(settlement) => Ok(why_not(&settlement)),
-            None => Ok(Some(refuse_unattended(cx, &wish).await)),
+            None => Ok(Some(refuse_unattended(cx, &request).await)),
         };
     };
-    let settlement = ask_person(cx, &wish, timeout).await?;
+    let settlement = ask_person(cx, &request, timeout).await?;
     if let Settled::Answered {
         verdict: Verdict::Always,
         ..
     } = settlement.how
     {
-        safety::allow_for_good(cx, &wish, settlement.said.pattern.as_deref()).await;
+        safety::allow_for_good(cx, &request, settlement.said.pattern.as_deref()).await;
     }
     Ok(why_not(&settlement))
 }
 
 /// Refuses what nobody is here to allow. The user is told too: only they can change that.
-async fn refuse_unattended(cx: &TurnContext<'_>, wish: &Wish<'_>) -> String {
+async fn refuse_unattended(cx: &TurnContext<'_>, request: &ConsentRequest<'_>) -> String {
     let notice = Notice::NotAllowed {
-        tool: wish.tool.to_owned(),
-        reason: wish.reason.clone(),
+        tool: request.tool.to_owned(),
+        reason: request.reason.clone(),
     };
     cx.tell(Event::Notice { notice }).await;
     format!(
         "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run. (They can let such \
          calls run without a person, with `--yolo` or `approvals.headless: allow`; you cannot.)",
-        wish.reason
+        request.reason
     )
 }
 
 /// Returns what a person must agree to, if anything: what the tool says, and what the scanner found.
-async fn wish<'a>(
+async fn consent_request<'a>(
     cx: &TurnContext<'_>,
     tool: &'a dyn Tool,
     arguments: &Value,
     asker: Asker<'a>,
     need: Option<Need>,
-) -> Option<Wish<'a>> {
+) -> Option<ConsentRequest<'a>> {
     let command = command(arguments);
     let folder = folder(arguments, need.as_ref(), &cx.settings.cwd);
     let need = need.filter(|_| !safety::is_listed(cx, command, folder.as_deref()));
@@ -213,7 +215,7 @@ async fn wish<'a>(
     };
     let reasons = [reason, found.clone().unwrap_or_default()];
     let reasons = reasons.into_iter().filter(|reason| !reason.is_empty());
-    Some(Wish {
+    Some(ConsentRequest {
         asker,
         tool: &tool.spec().name,
         what: what.unwrap_or_else(|| describe(arguments)),

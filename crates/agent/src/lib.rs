@@ -7,12 +7,11 @@ mod session;
 mod turn;
 
 mod approvals;
-mod ask;
 mod calls;
 mod circles;
 mod consent;
 mod delegation;
-mod enquiries;
+mod elicitations;
 mod history;
 mod nested;
 mod record;
@@ -23,7 +22,8 @@ mod safety;
 mod salvage;
 mod spill;
 mod steering;
-mod supply;
+mod step;
+mod tool_source;
 
 pub mod prompt;
 
@@ -32,4 +32,4 @@ pub use delegation::DelegationSettings;
 pub use reviewer::Reviewer;
 pub use safety::Safety;
 pub use session::{AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart};
-pub use supply::{Equipment, Supply};
+pub use tool_source::{SessionTools, ToolSource};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use hermes_core::reference::ATTACHED;
 use hermes_core::{References, text};
 
-use find::{Place, Reference, What, find};
+use find::{FileLines, Reference, What, find};
 
 /// Bytes of one referenced thing. More of a file belongs to `read_file`, page by page.
 const BYTES_MAX: usize = 100_000;
@@ -180,7 +180,7 @@ fn resolved(name: &str, cwd: &Path, sources: &Sources) -> Result<PathBuf, String
     refused.map_or(Ok(resolved), Err)
 }
 
-fn read_file(place: &Place, path: &Path, bytes_max: usize) -> Result<String, String> {
+fn read_file(place: &FileLines, path: &Path, bytes_max: usize) -> Result<String, String> {
     let name = &place.path;
     if path.is_dir() {
         return Err("it is a folder; use `@folder:`".into());
@@ -216,9 +216,10 @@ fn read_file(place: &Place, path: &Path, bytes_max: usize) -> Result<String, Str
 
 fn shown(text: &str, bytes_max: usize, rest: &str) -> String {
     let shown = text::head(text, bytes_max);
-    match shown.len() < text.len() {
-        true => format!("{shown}\n[… cut; {rest}]"),
-        false => shown.to_owned(),
+    if shown.len() < text.len() {
+        format!("{shown}\n[… cut; {rest}]")
+    } else {
+        shown.to_owned()
     }
 }
 

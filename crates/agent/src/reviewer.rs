@@ -86,7 +86,7 @@ impl Reviewer {
     /// Returns the whole answer, or nothing when it broke off or is no text.
     async fn answer(&self, request: ModelRequest<'_>) -> Option<(String, Finished)> {
         let mut text = String::new();
-        let mut stream = self.model.ask(request);
+        let mut stream = self.model.stream(request);
         while let Some(delta) = stream.next().await {
             match delta.ok()? {
                 Delta::Text(more) => text.push_str(&more),

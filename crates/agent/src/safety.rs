@@ -8,7 +8,7 @@ use hermes_core::redact::redact;
 use hermes_core::{AllowList, Event, HiddenKeys, Preview, Scanner};
 use serde_json::Value;
 
-use crate::approvals::Wish;
+use crate::approvals::ConsentRequest;
 use crate::reviewer::{Opinion, Reviewer, Subject};
 use crate::turn::TurnContext;
 
@@ -87,26 +87,26 @@ pub(crate) fn without_keys(cx: &TurnContext<'_>, preview: Preview) -> Preview {
     }
 }
 
-/// Returns what the reviewing model thinks of a wish. Without one, a person must decide.
-pub(crate) async fn reviewed(cx: &TurnContext<'_>, wish: &Wish<'_>) -> Opinion {
+/// Returns what the reviewing model thinks of a request. Without one, a person must decide.
+pub(crate) async fn reviewed(cx: &TurnContext<'_>, request: &ConsentRequest<'_>) -> Opinion {
     let Some(reviewer) = &cx.ports.safety.reviewer else {
         return Opinion::Unsure;
     };
     let session = cx.recorder.session();
-    let subject = match &wish.preview {
-        Some(preview) => Subject::Change(format!("{}\n{}", wish.what, preview.diff)),
+    let subject = match &request.preview {
+        Some(preview) => Subject::Change(format!("{}\n{}", request.what, preview.diff)),
         None => Subject::Command {
-            text: &wish.what,
-            folder: wish.folder.as_deref(),
+            text: &request.what,
+            folder: request.folder.as_deref(),
         },
     };
     let (opinion, spent) = tokio::select! {
-        answer = reviewer.opinion(session, &cx.turn, &subject, &wish.reason) => answer,
-        () = wish.asker.stop.cancelled() => (Opinion::Unsure, None),
+        answer = reviewer.opinion(session, &cx.turn, &subject, &request.reason) => answer,
+        () = request.asker.stop.cancelled() => (Opinion::Unsure, None),
     };
     if let Some(spent) = spent {
         cx.tell(Event::CallSpent {
-            call: wish.asker.call.clone(),
+            call: request.asker.call.clone(),
             usage: spent.usage,
             cost: spent.cost,
             model: spent.model,
@@ -117,11 +117,15 @@ pub(crate) async fn reviewed(cx: &TurnContext<'_>, wish: &Wish<'_>) -> Opinion {
 }
 
 /// Keeps what a person allowed for good. The command runs now in any case; what could not be saved is asked again.
-pub(crate) async fn allow_for_good(cx: &TurnContext<'_>, wish: &Wish<'_>, pattern: Option<&str>) {
-    let (Some(list), Some(folder)) = (&cx.ports.safety.allow_list, &wish.folder) else {
+pub(crate) async fn allow_for_good(
+    cx: &TurnContext<'_>,
+    request: &ConsentRequest<'_>,
+    pattern: Option<&str>,
+) {
+    let (Some(list), Some(folder)) = (&cx.ports.safety.allow_list, &request.folder) else {
         return;
     };
-    if let Err(reason) = list.allow(&wish.what, pattern, folder).await {
+    if let Err(reason) = list.allow(&request.what, pattern, folder).await {
         let notice = hermes_core::Notice::NotTaken { reason };
         cx.tell(Event::Notice { notice }).await;
     }

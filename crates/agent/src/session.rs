@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, EnquiryId, Event, Message,
+    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, Event, Message,
     ModeSwitch, Model, Op, Prefix, Random, References, Response, SessionId, SessionRecord, Store,
     StoreError, Tool, UserMessage,
 };
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use crate::consent::ConsentPolicy;
 use crate::delegation::DelegationSettings;
 use crate::safety::Safety;
-use crate::supply::Supply;
+use crate::tool_source::ToolSource;
 use task::SessionTask;
 
 /// Ops that wait while a session is busy with one. More means nobody reads the answers.
@@ -39,7 +39,7 @@ pub struct Ports {
     /// What it can call besides.
     pub unlisted: Vec<Arc<dyn Tool>>,
     /// Where more tools come from while the session runs, if they do.
-    pub supply: Option<Arc<dyn Supply>>,
+    pub tool_source: Option<Arc<dyn ToolSource>>,
     /// Where projects are kept before a turn changes them, when they are.
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Who answers subagents, if not the session's own model.
@@ -99,7 +99,7 @@ pub enum SessionStart {
         title: Option<String>,
     },
     /// A session that works for another one. Its name says for which call of it.
-    Errand {
+    Subagent {
         id: SessionId,
         parent: SessionId,
         prefix: Prefix,
@@ -123,7 +123,7 @@ pub struct Resumed {
     pub has_open_turn: bool,
 }
 
-/// A door to a session. The session ends when the last door is closed and its work is done.
+/// A handle to a session. The session ends when the last handle is dropped and its work is done.
 #[derive(Clone)]
 pub struct Session {
     id: SessionId,
@@ -149,8 +149,8 @@ impl Session {
                 task.begin_new(source, title, prefix);
                 None
             }
-            SessionStart::Errand { id, parent, prefix } => {
-                task.begin_errand(id, parent, prefix);
+            SessionStart::Subagent { id, parent, prefix } => {
+                task.begin_subagent(id, parent, prefix);
                 None
             }
             SessionStart::Resume(id) => Some(task.resume(id).await?),
@@ -192,7 +192,11 @@ impl Session {
         self.send(Op::Answer { approval, answer }).await
     }
 
-    pub async fn respond(&self, enquiry: EnquiryId, response: Response) -> bool {
-        self.send(Op::Respond { enquiry, response }).await
+    pub async fn respond(&self, elicitation: ElicitationId, response: Response) -> bool {
+        self.send(Op::Respond {
+            elicitation,
+            response,
+        })
+        .await
     }
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use hermes_core::{CancellationToken, Effect, Event, StoreError, TurnEnd, TurnId};
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::approvals::Questions;
-use crate::ask::{Asked, ask, last_words};
+use crate::approvals::OpenApprovals;
 use crate::calls::{self, Answered, Kept};
 use crate::delegation::Launch;
-use crate::enquiries::Enquiries;
+use crate::elicitations::Elicitations;
 use crate::history::History;
 use crate::nested::NestedContext;
 use crate::record::Recorder;
@@ -17,6 +16,7 @@ use crate::repeat::RepeatGuard;
 use crate::session::{AgentSettings, Ports};
 use crate::spill::TurnBudget;
 use crate::steering::Steering;
+use crate::step::{ReplyOutcome, last_words, request_reply};
 
 /// What a turn needs and does not own.
 pub(crate) struct TurnContext<'a> {
@@ -27,8 +27,8 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) stop: CancellationToken,
     pub(crate) events: &'a mpsc::Sender<Event>,
     pub(crate) steering: &'a Steering,
-    pub(crate) questions: &'a Questions,
-    pub(crate) enquiries: &'a Enquiries,
+    pub(crate) approvals: &'a OpenApprovals,
+    pub(crate) elicitations: &'a Elicitations,
     pub(crate) nested: &'a NestedContext,
     pub(crate) kept: &'a Kept,
     /// Room for subagents.
@@ -57,11 +57,11 @@ pub(crate) async fn run_turn(
     for _ in start.steps_used..cx.settings.limits.steps_max {
         // After a crash the last reply may be there already, with calls that have no result.
         if history.awaits_reply() {
-            match ask(cx, history).await? {
-                Asked::Replied => {}
-                Asked::Stopped => return Ok(TurnEnd::Interrupted),
-                Asked::Silent { reason } => return Ok(TurnEnd::Stuck { reason }),
-                Asked::Failed(error) => return Ok(TurnEnd::Failed { error }),
+            match request_reply(cx, history).await? {
+                ReplyOutcome::Replied => {}
+                ReplyOutcome::Stopped => return Ok(TurnEnd::Interrupted),
+                ReplyOutcome::Silent { reason } => return Ok(TurnEnd::Stuck { reason }),
+                ReplyOutcome::Failed(error) => return Ok(TurnEnd::Failed { error }),
             }
         }
         let calls = history.unanswered_calls();

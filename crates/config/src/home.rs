@@ -131,12 +131,11 @@ fn ways_to_a_profile(
     if !existing.is_empty() {
         ways.push("name one that exists".to_owned());
     }
-    ways.push(match is_profile_name(name) {
-        true => {
-            let folder = root.join(profile::PROFILES).join(name);
-            format!("create the folder `{}`", folder.display())
-        }
-        false => NAME_RULE.to_owned(),
+    ways.push(if is_profile_name(name) {
+        let folder = root.join(profile::PROFILES).join(name);
+        format!("create the folder `{}`", folder.display())
+    } else {
+        NAME_RULE.to_owned()
     });
     match chosen_by {
         ChosenBy::Flag => {}

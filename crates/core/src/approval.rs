@@ -107,7 +107,7 @@ impl Settlement {
         }
     }
 
-    pub fn answered(at: Timestamp, answer: ApprovalAnswer, by: Door) -> Self {
+    pub fn answered(at: Timestamp, answer: ApprovalAnswer, by: AnswerSource) -> Self {
         let ApprovalAnswer {
             verdict,
             pattern,
@@ -127,7 +127,7 @@ impl Settlement {
 pub enum Settled {
     Answered {
         verdict: Verdict,
-        by: Door,
+        by: AnswerSource,
     },
     /// Nobody answered in time.
     Expired,
@@ -138,7 +138,7 @@ pub enum Settled {
 /// Where an answer came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Door {
+pub enum AnswerSource {
     /// The conversation that asked.
     Chat,
     /// `hermes approvals`.

@@ -118,7 +118,7 @@ pub enum Surface {
 
 /// What a line that a person sent means.
 #[derive(Debug)]
-pub enum Line<'a> {
+pub enum ParsedLine<'a> {
     /// For the model.
     Words(&'a str),
     Command {
@@ -143,25 +143,25 @@ pub enum Line<'a> {
 /// Reads a line. Only a first word with a single slash, at its start, is a command: paths are words.
 ///
 /// The names of commands go before those of skills, so that no skill takes one away.
-pub fn read<'a>(line: &'a str, surface: Surface, skills: &'a SkillNames) -> Line<'a> {
+pub fn read<'a>(line: &'a str, surface: Surface, skills: &'a SkillNames) -> ParsedLine<'a> {
     let line = line.trim();
     let first = line.split_whitespace().next().unwrap_or_default();
     let Some(name) = slashed(first) else {
-        return Line::Words(line);
+        return ParsedLine::Words(line);
     };
     let arguments = line[first.len()..].trim();
     match find(&name.to_lowercase(), surface, skills) {
-        Found::Command(command) => Line::Command { command, arguments },
-        Found::Skill(skill) => Line::Skills {
+        Found::Command(command) => ParsedLine::Command { command, arguments },
+        Found::Skill(skill) => ParsedLine::Skills {
             names: with_others(skill, arguments, skills),
             words: line,
         },
-        Found::Several(names) => Line::Ambiguous { name, names },
+        Found::Several(names) => ParsedLine::Ambiguous { name, names },
         Found::None => {
             let skills = skills.iter().map(|(name, _)| name);
             let all: Vec<&str> = names(surface).chain(skills).collect();
             let near = nearest(&name.to_lowercase(), all);
-            Line::Unknown { name, near }
+            ParsedLine::Unknown { name, near }
         }
     }
 }
@@ -248,12 +248,13 @@ fn begun<'a>(name: &str, named: impl Iterator<Item = (&'a str, Found<'a>)>) -> F
         [(shortest, _), (next, _), ..] => shortest.len() < next.len(),
         _ => true,
     };
-    match is_clear {
-        true => fitting
+    if is_clear {
+        fitting
             .into_iter()
             .next()
-            .map_or(Found::None, |(_, one)| one),
-        false => Found::Several(fitting.into_iter().map(|(full, _)| full).collect()),
+            .map_or(Found::None, |(_, one)| one)
+    } else {
+        Found::Several(fitting.into_iter().map(|(full, _)| full).collect())
     }
 }
 
@@ -386,14 +387,14 @@ mod tests {
 
     use super::*;
 
-    fn line(text: &str) -> Line<'_> {
+    fn line(text: &str) -> ParsedLine<'_> {
         static NONE: SkillNames = SkillNames::NONE;
         read(text, Surface::Terminal, &NONE)
     }
 
     fn verb(text: &str) -> Option<(Verb, &str)> {
         match line(text) {
-            Line::Command { command, arguments } => Some((command.verb, arguments)),
+            ParsedLine::Command { command, arguments } => Some((command.verb, arguments)),
             _ => None,
         }
     }
@@ -409,7 +410,7 @@ mod tests {
 
     #[test]
     fn the_beginning_of_names_of_one_length_is_not_guessed() {
-        let Line::Ambiguous { names, .. } = line("/t") else {
+        let ParsedLine::Ambiguous { names, .. } = line("/t") else {
             panic!("/t was guessed");
         };
         assert_eq!(names, ["title", "tools", "toolsets"]);
@@ -418,13 +419,13 @@ mod tests {
     #[test]
     fn paths_and_words_are_words() {
         for words in ["/etc/hosts has what?", "hello /new", "", "/", "//"] {
-            assert!(matches!(line(words), Line::Words(said) if said == words));
+            assert!(matches!(line(words), ParsedLine::Words(said) if said == words));
         }
     }
 
     #[test]
     fn an_unknown_name_gets_the_nearest_one() {
-        let Line::Unknown { name, near } = line("/hlep me") else {
+        let ParsedLine::Unknown { name, near } = line("/hlep me") else {
             panic!("/hlep is known");
         };
         assert_eq!((name, near), ("hlep", vec!["help"]));
@@ -434,8 +435,8 @@ mod tests {
     fn a_chat_has_no_commands_of_the_terminal() {
         let none = SkillNames::default();
         let in_chat = |line| read(line, Surface::Chat, &none);
-        assert!(matches!(in_chat("/quit"), Line::Unknown { .. }));
-        assert!(matches!(in_chat("/new"), Line::Command { .. }));
+        assert!(matches!(in_chat("/quit"), ParsedLine::Unknown { .. }));
+        assert!(matches!(in_chat("/new"), ParsedLine::Command { .. }));
     }
 
     #[test]
@@ -446,7 +447,7 @@ mod tests {
         assert!(COMMANDS.iter().all(|command| verbs.insert(command.verb)));
     }
 
-    fn with_skills<'a>(line: &'a str, skills: &'a SkillNames) -> Line<'a> {
+    fn with_skills<'a>(line: &'a str, skills: &'a SkillNames) -> ParsedLine<'a> {
         read(line, Surface::Terminal, skills)
     }
 
@@ -465,7 +466,7 @@ mod tests {
     fn skills_in(line: &str) -> Vec<String> {
         let skills = skills();
         match with_skills(line, &skills) {
-            Line::Skills { names, words } => {
+            ParsedLine::Skills { names, words } => {
                 assert_eq!(words, line.trim());
                 names.into_iter().map(str::to_owned).collect()
             }
@@ -487,7 +488,10 @@ mod tests {
         let skills = skills();
         for line in ["/model x", "/mod x", "/re"] {
             let read = with_skills(line, &skills);
-            assert!(!matches!(read, Line::Skills { .. }), "{line}: {read:?}");
+            assert!(
+                !matches!(read, ParsedLine::Skills { .. }),
+                "{line}: {read:?}"
+            );
         }
         assert_eq!(skills_in("/modest"), ["modest"]);
     }
@@ -501,7 +505,7 @@ mod tests {
         let many: Vec<String> = (0..9).map(|n| format!("s{n}")).collect();
         let skills = SkillNames::new(many.iter().map(|name| (name.clone(), String::new())));
         let line = format!("/{}", many.join(" /"));
-        let Line::Skills { names, .. } = with_skills(&line, &skills) else {
+        let ParsedLine::Skills { names, .. } = with_skills(&line, &skills) else {
             panic!("{line}");
         };
         assert_eq!(names.len(), SKILLS_MAX);
@@ -510,7 +514,7 @@ mod tests {
     #[test]
     fn skills_are_among_the_nearest_names() {
         let skills = skills();
-        let Line::Unknown { near, .. } = with_skills("/reveiw", &skills) else {
+        let ParsedLine::Unknown { near, .. } = with_skills("/reveiw", &skills) else {
             panic!("/reveiw is known");
         };
         assert_eq!(near, ["review"]);

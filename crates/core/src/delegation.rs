@@ -1,6 +1,6 @@
 //! Delegation: what a running call has subagents do for it.
 //!
-//! A tool hands [`Errand`]s over through the [`Delegates`] in its context. The loop gives each a session of its own,
+//! A tool hands [`SubagentTask`]s over through the [`Delegates`] in its context. The loop gives each a session of its own,
 //! linked to the caller's, and answers with what became of them. The names of those sessions follow from the call, so
 //! that a call which runs again after a crash finds what its subagents have done instead of doing it twice.
 
@@ -19,16 +19,16 @@ const WAITING_MAX: usize = 4;
 
 /// One task for one subagent, which knows nothing but this.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Errand {
+pub struct SubagentTask {
     pub goal: String,
     /// What the subagent needs to know; may be empty.
     pub context: String,
-    pub role: ErrandRole,
+    pub role: SubagentRole,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ErrandRole {
+pub enum SubagentRole {
     /// Does the work itself.
     #[default]
     Leaf,
@@ -45,14 +45,14 @@ pub enum Manner {
     Background,
 }
 
-/// Where a call hands its errands over, if subagents can be had.
+/// Where a call hands its tasks over, if subagents can be had.
 #[derive(Debug, Clone, Default)]
 pub struct Delegates(Option<mpsc::Sender<Delegation>>);
 
-/// Errands on their way to the loop.
+/// Tasks on their way to the loop.
 #[derive(Debug)]
 pub struct Delegation {
-    pub errands: Vec<Errand>,
+    pub tasks: Vec<SubagentTask>,
     pub manner: Manner,
     pub answer: oneshot::Sender<Result<Delegated, String>>,
 }
@@ -60,8 +60,8 @@ pub struct Delegation {
 /// What came of a delegation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delegated {
-    /// All have come to rest; the reports stand in the order of the errands.
-    Done(Vec<ErrandReport>),
+    /// All have come to rest; the reports stand in the order of the tasks.
+    Done(Vec<SubagentReport>),
     Dispatched(Dispatched),
 }
 
@@ -73,12 +73,12 @@ pub struct Dispatched {
     pub sessions: Vec<SessionId>,
 }
 
-/// What became of one errand.
+/// What became of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ErrandReport {
-    /// From 0, in the order of the errands.
+pub struct SubagentReport {
+    /// From 0, in the order of the tasks.
     pub task_index: usize,
-    pub status: ErrandStatus,
+    pub status: SubagentStatus,
     /// The subagent's last words.
     pub summary: String,
     /// What went wrong, if it did not complete.
@@ -88,13 +88,13 @@ pub struct ErrandReport {
     pub model: String,
     pub api_calls: u64,
     pub duration_seconds: f64,
-    pub tokens: ErrandTokens,
+    pub tokens: SubagentTokens,
     pub tool_trace: Vec<TracedCall>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ErrandStatus {
+pub enum SubagentStatus {
     Completed,
     /// It came to an end, but not to the one it was sent for.
     Failed,
@@ -105,7 +105,7 @@ pub enum ErrandStatus {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrandTokens {
+pub struct SubagentTokens {
     pub input: u64,
     pub output: u64,
 }
@@ -126,13 +126,13 @@ impl Delegates {
         (Self(Some(sender)), delegations)
     }
 
-    /// Hands errands over, and waits for what comes of them. The error is written for the model.
+    /// Hands tasks over, and waits for what comes of them. The error is written for the model.
     ///
     /// When the call is stopped, so are its subagents, and their reports say so. Dropping the future leaves subagents
     /// in the foreground without a chance to close their sessions properly; they are taken up or closed later.
     pub async fn delegate(
         &self,
-        errands: Vec<Errand>,
+        tasks: Vec<SubagentTask>,
         manner: Manner,
     ) -> Result<Delegated, String> {
         let Some(delegates) = &self.0 else {
@@ -140,7 +140,7 @@ impl Delegates {
         };
         let (answer, answered) = oneshot::channel();
         let delegation = Delegation {
-            errands,
+            tasks,
             manner,
             answer,
         };

@@ -72,10 +72,11 @@ impl HiddenKeys {
         let (letters, lower) = (bare(text), text.to_ascii_lowercase());
         self.own.iter().any(|key| {
             let bare = bare(key.expose());
-            match bare.len() >= OWN_CHARS_MIN {
-                true => letters.contains(&bare),
+            if bare.len() >= OWN_CHARS_MIN {
+                letters.contains(&bare)
+            } else {
                 // So few letters are in other texts too.
-                false => lower.contains(&key.expose().to_ascii_lowercase()),
+                lower.contains(&key.expose().to_ascii_lowercase())
             }
         })
     }

@@ -62,8 +62,8 @@ text_id! {
     TurnId
 }
 text_id! {
-    /// One enquiry of a running call; unique within a session as long as its process runs.
-    EnquiryId
+    /// One elicitation of a running call; unique within a session as long as its process runs.
+    ElicitationId
 }
 text_id! {
     /// One question for a person's consent. Short, because people type it.

@@ -1,14 +1,14 @@
-//! An enquiry asked field by field, in lines: whatever surface shows them and reads the answers.
+//! An elicitation asked field by field, in lines: whatever surface shows them and reads the answers.
 
-use crate::enquiry::{Enquiry, Field, FieldKind, FieldOption, Response, Wanted};
-use crate::id::EnquiryId;
+use crate::elicitation::{Elicitation, Field, FieldKind, FieldOption, Response, Wanted};
+use crate::id::ElicitationId;
 use crate::text::escaped;
 use serde_json::{Map, Value};
 
-/// An enquiry that is being answered.
+/// An elicitation that is being answered.
 #[derive(Debug)]
 pub struct Interview {
-    enquiry: Enquiry,
+    elicitation: Elicitation,
     values: Map<String, Value>,
     /// How many fields are done.
     done: usize,
@@ -25,30 +25,30 @@ pub enum Heard {
 }
 
 impl Interview {
-    pub fn new(enquiry: Enquiry) -> Self {
+    pub fn new(elicitation: Elicitation) -> Self {
         Self {
-            enquiry,
+            elicitation,
             values: Map::new(),
             done: 0,
         }
     }
 
-    pub fn id(&self) -> &EnquiryId {
-        &self.enquiry.id
+    pub fn id(&self) -> &ElicitationId {
+        &self.elicitation.id
     }
 
-    pub fn enquiry(&self) -> &Enquiry {
-        &self.enquiry
+    pub fn elicitation(&self) -> &Elicitation {
+        &self.elicitation
     }
 
     /// Says who asks what. What cannot be seen is spelt out, so that nothing can hide.
     pub fn introduction(&self) -> Vec<String> {
-        let asker = escaped(&self.enquiry.asker);
+        let asker = escaped(&self.elicitation.asker);
         let mut lines = vec![format!(
             "  {asker} asks: {}",
-            escaped(&self.enquiry.message)
+            escaped(&self.elicitation.message)
         )];
-        match &self.enquiry.wanted {
+        match &self.elicitation.wanted {
             Wanted::Visit { url } => {
                 lines.push(format!("  it wants you to open {}", escaped(url)));
                 if !url.starts_with("https://") {
@@ -102,7 +102,7 @@ impl Interview {
     }
 
     fn field(&self) -> Option<&Field> {
-        match &self.enquiry.wanted {
+        match &self.elicitation.wanted {
             Wanted::Form { fields } => fields.get(self.done),
             Wanted::Visit { .. } => None,
         }
@@ -179,7 +179,7 @@ mod tests {
     use serde_json::json;
 
     fn interview(wanted: Value) -> Interview {
-        Interview::new(Enquiry {
+        Interview::new(Elicitation {
             id: "q1".into(),
             call: "c".into(),
             tool: "t".into(),

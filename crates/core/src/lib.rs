@@ -10,7 +10,7 @@ pub mod session;
 pub mod approval;
 pub mod approval_code;
 pub mod delegation;
-pub mod enquiry;
+pub mod elicitation;
 pub mod id;
 pub mod interview;
 pub mod login;
@@ -48,22 +48,23 @@ pub mod text;
 pub mod wording;
 
 pub use approval::{
-    Approval, ApprovalAnswer, Approvals, Door, Said, Settled, Settlement, Settling, Verdict,
+    AnswerSource, Approval, ApprovalAnswer, Approvals, Said, Settled, Settlement, Settling, Verdict,
 };
 pub use approval_code::ApprovalCode;
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
 pub use delegation::{
-    Delegated, Delegates, Delegation, Dispatched, Errand, ErrandReport, ErrandRole, ErrandStatus,
-    ErrandTokens, Manner, TracedCall,
+    Delegated, Delegates, Delegation, Dispatched, Manner, SubagentReport, SubagentRole,
+    SubagentStatus, SubagentTask, SubagentTokens, TracedCall,
 };
 pub use effect::Effect;
-pub use enquiry::{
-    Ask, Asked, Enquiry, Field, FieldKind, FieldOption, Person, Response, TextFormat, Wanted,
+pub use elicitation::{
+    Elicitation, ElicitationRequest, Field, FieldKind, FieldOption, PendingElicitation, Person,
+    Response, TextFormat, Wanted,
 };
 pub use fence::{Checkout, FenceArea, Fencing, Pass};
 pub use hidden_keys::HiddenKeys;
-pub use id::{ApprovalId, CallId, EnquiryId, SessionId, TurnId};
+pub use id::{ApprovalId, CallId, ElicitationId, SessionId, TurnId};
 pub use login::LoginTokens;
 pub use message::{
     Arguments, Media, MediaSource, Message, Origin, Part, Reasoning, ResultStatus, Role, ToolCall,
@@ -75,14 +76,14 @@ pub use model::{
     ModelName, ModelNotice, ModelRequest, Usage,
 };
 pub use offers::{KnownOffer, KnownOffers};
-pub use process::{ProcessError, ProcessName, ProcessState, ProcessStatus, Processes, Wishes};
+pub use process::{NotifyOn, ProcessError, ProcessName, ProcessState, ProcessStatus, Processes};
 pub use random::Random;
 pub use reference::{Changes, References};
 pub use reply::{Reply, ReplyBuilder};
 pub use review::{Agreement, Preview, PreviewContext, Review};
 pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
-pub use session::{Event, Notice, Op, Question, TurnEnd, UserMessage};
+pub use session::{ApprovalRequest, Event, Notice, Op, TurnEnd, UserMessage};
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,
     NewSession, OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken,

@@ -22,7 +22,7 @@ pub trait Model: Send + Sync {
     /// Tokens that fit into one request and its answer, as far as that is known.
     fn context_window(&self) -> Option<u64>;
 
-    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>>;
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

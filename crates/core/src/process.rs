@@ -19,7 +19,7 @@ pub trait Processes: Send + Sync {
     fn start(
         &self,
         command: ShellCommand,
-        wishes: Wishes,
+        notify_on: NotifyOn,
     ) -> BoxFuture<'_, Result<ProcessStatus, ProcessError>>;
 
     fn list<'a>(
@@ -74,7 +74,7 @@ pub struct ProcessName<'a> {
 
 /// What the session wants to hear of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct NotifyOn {
     pub tell_end: bool,
     /// Words to look for in each line it prints.
     pub watch_for: Vec<String>,

@@ -1,4 +1,4 @@
-//! What goes into a session and what comes out: the only interface every door has.
+//! What goes into a session and what comes out: the only interface every surface has.
 
 use std::path::PathBuf;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::approval::{ApprovalAnswer, Settled, Verdict};
 use crate::approval_code::ApprovalCode;
-use crate::enquiry::{Enquiry, Response};
-use crate::id::{ApprovalId, CallId, EnquiryId, TurnId};
+use crate::elicitation::{Elicitation, Response};
+use crate::id::{ApprovalId, CallId, ElicitationId, TurnId};
 use crate::message::{Message, Origin, Part, ResultStatus, Role};
 use crate::model::{Cost, ModelError, ModelName, ModelNotice, Usage};
 
@@ -25,9 +25,9 @@ pub enum Op {
         approval: ApprovalId,
         answer: ApprovalAnswer,
     },
-    /// Answers an enquiry. One that does not fit is not taken; the enquiry stays open.
+    /// Answers an elicitation. One that does not fit is not taken; the elicitation stays open.
     Respond {
-        enquiry: EnquiryId,
+        elicitation: ElicitationId,
         response: Response,
     },
     /// Takes the last turns back. Not while one runs.
@@ -107,7 +107,7 @@ pub enum Event {
     /// What a subagent of a running call is doing. Each line replaces the one before it of the same subagent.
     SubagentProgress {
         call: CallId,
-        /// From 1, in the order of the errands.
+        /// From 1, in the order of the tasks.
         subagent: usize,
         text: String,
     },
@@ -128,18 +128,18 @@ pub enum Event {
         cost: Cost,
         model: ModelName,
     },
-    Asked(Question),
+    ApprovalRequested(ApprovalRequest),
     /// A question that was told is over: answered, by whatever surface or process, or out of time.
-    QuestionClosed {
+    ApprovalClosed {
         approval: ApprovalId,
         #[serde(flatten)]
         how: Settled,
     },
     /// A running call wants to know something from a person.
-    Enquired(Enquiry),
+    ElicitationRequested(Elicitation),
     /// Answered, by whatever surface, or out of time.
-    EnquiryClosed {
-        enquiry: EnquiryId,
+    ElicitationClosed {
+        elicitation: ElicitationId,
     },
     Notice {
         notice: Notice,
@@ -166,7 +166,7 @@ pub enum Event {
 
 /// Something only a person can decide. Without an answer in time it counts as "no".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct ApprovalRequest {
     pub approval: ApprovalId,
     /// What an answer from elsewhere takes. For people's eyes only: it is not written out.
     #[serde(skip)]
@@ -210,7 +210,7 @@ pub enum Notice {
         reason: String,
     },
     /// A running call wanted to know something, and nobody is here to answer.
-    NotEnquired {
+    ElicitationDeclined {
         asker: String,
         message: String,
     },
@@ -278,14 +278,14 @@ fn is_zero(count: &usize) -> bool {
 mod tests {
     use super::*;
 
-    fn enquiry() -> Enquiry {
+    fn elicitation() -> Elicitation {
         let kind = crate::FieldKind::Integer {
             min: None,
             max: Some(3),
             default: None,
         };
         let fields = vec![crate::Field::new("n", kind)];
-        Enquiry {
+        Elicitation {
             id: "q1".into(),
             call: "c".into(),
             tool: "t".into(),
@@ -326,7 +326,7 @@ mod tests {
                 tool: "t".into(),
                 reason: "r".into(),
             },
-            Notice::NotEnquired {
+            Notice::ElicitationDeclined {
                 asker: "a".into(),
                 message: "m".into(),
             },
@@ -353,12 +353,12 @@ mod tests {
             turns: 2,
             said: "again".into(),
         });
-        events.push(Event::Enquired(enquiry()));
-        let by = crate::Door::Command;
+        events.push(Event::ElicitationRequested(elicitation()));
+        let by = crate::AnswerSource::Command;
         let verdict = Verdict::Deny;
         for how in [Settled::Answered { verdict, by }, Settled::Expired] {
             let approval = "a1".into();
-            events.push(Event::QuestionClosed { approval, how });
+            events.push(Event::ApprovalClosed { approval, how });
         }
         events.push(Event::Idle);
         for event in events {

@@ -66,7 +66,7 @@ impl fmt::Debug for Claim {
 pub struct NewSession {
     pub id: SessionId,
     pub created: Timestamp,
-    /// Which door it came through: `cli`, `oneshot`, a platform.
+    /// Which surface it came through: `cli`, `oneshot`, a platform.
     pub source: String,
     pub title: Option<String>,
     pub cwd: Option<PathBuf>,

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::delegation::Delegates;
 use crate::effect::Effect;
-use crate::enquiry::Person;
+use crate::elicitation::Person;
 use crate::fence::Pass;
 use crate::id::{CallId, SessionId};
 use crate::message::Media;

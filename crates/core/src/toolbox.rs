@@ -1,4 +1,4 @@
-//! How a running call uses other tools of its session: through the same door as the model's own calls.
+//! How a running call uses other tools of its session: through the same checks as the model's own calls.
 
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -40,9 +40,10 @@ impl Toolbox {
     /// Returns the tools there are.
     pub async fn look(&self) -> Vec<ToolSpec> {
         let (specs, answered) = oneshot::channel();
-        match self.send(Use::Look(specs)).await {
-            true => answered.await.unwrap_or_default(),
-            false => Vec::new(),
+        if self.send(Use::Look(specs)).await {
+            answered.await.unwrap_or_default()
+        } else {
+            Vec::new()
         }
     }
 

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::approval::{ApprovalAnswer, Door, Settled, Verdict};
+use crate::approval::{AnswerSource, ApprovalAnswer, Settled, Verdict};
 use crate::exact::exact;
 use crate::model::ModelNotice;
-use crate::session::{Notice, Question, TurnEnd};
+use crate::session::{ApprovalRequest, Notice, TurnEnd};
 use crate::text;
 
 /// A call's arguments in one short line: the values people look for, without their names.
@@ -84,7 +84,7 @@ pub fn notice(notice: &Notice) -> String {
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
         Notice::Context { text } | Notice::Tools { text } => text.clone(),
         Notice::NotTaken { reason } => format!("not taken: {reason}"),
-        Notice::NotEnquired { asker, message } => {
+        Notice::ElicitationDeclined { asker, message } => {
             format!("{asker} asked, and nobody is here to answer: {message}")
         }
         Notice::NotAllowed { tool, reason } => {
@@ -127,7 +127,7 @@ pub fn answer(answer: &ApprovalAnswer) -> String {
 }
 
 /// What a question is about: completes "the tool …".
-pub fn wants(question: &Question) -> &'static str {
+pub fn wants(question: &ApprovalRequest) -> &'static str {
     match question.diff {
         Some(_) => "wants to change",
         None => "wants to run",
@@ -155,23 +155,27 @@ pub fn change_size(diff: &str) -> String {
 }
 
 /// How a question ended, for those who did not answer it themselves.
-pub fn question_closed(how: Settled) -> Option<String> {
+pub fn approval_closed(how: Settled) -> Option<String> {
     match how {
-        Settled::Answered { by: Door::Chat, .. } | Settled::Withdrawn => None,
+        Settled::Answered {
+            by: AnswerSource::Chat,
+            ..
+        }
+        | Settled::Withdrawn => None,
         Settled::Answered { verdict: said, by } => Some(format!(
             "answered elsewhere ({}): {}",
-            door(by),
+            answer_source(by),
             verdict(said)
         )),
         Settled::Expired => Some("nobody answered in time: refused".to_owned()),
     }
 }
 
-pub fn door(door: Door) -> &'static str {
-    match door {
-        Door::Chat => "in its chat",
-        Door::Command => "with `hermes approvals`",
-        Door::Mcp => "over MCP",
+pub fn answer_source(answer_source: AnswerSource) -> &'static str {
+    match answer_source {
+        AnswerSource::Chat => "in its chat",
+        AnswerSource::Command => "with `hermes approvals`",
+        AnswerSource::Mcp => "over MCP",
     }
 }
 

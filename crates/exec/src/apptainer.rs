@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::program::{ProgramOutput, find, output};
-use crate::remote::{Line, OpenLine, Remote, child};
+use crate::remote::{Remote, RunningScript, Transport, child};
 
 /// What the program is called, newest first. They take the same words.
 const PROGRAMS: &[&str] = &["apptainer", "singularity"];
@@ -79,7 +79,7 @@ enum Limits {
 }
 
 impl Instance {
-    async fn start(&self, args: &[String]) -> Result<OpenLine, TerminalError> {
+    async fn start(&self, args: &[String]) -> Result<RunningScript, TerminalError> {
         let program = self.program()?;
         {
             let _starting = self.starting.lock().await;
@@ -110,9 +110,10 @@ impl Instance {
         if !started.status.success() && started.stderr.contains("cgroup") {
             started = self.try_start(program, Limits::None).await?;
         }
-        match started.status.success() {
-            true => Ok(()),
-            false => Err(self.not_started(started.stderr.trim())),
+        if started.status.success() {
+            Ok(())
+        } else {
+            Err(self.not_started(started.stderr.trim()))
         }
     }
 
@@ -194,8 +195,11 @@ impl Instance {
     }
 }
 
-impl Line for Instance {
-    fn open<'a>(&'a self, args: &'a [String]) -> BoxFuture<'a, Result<OpenLine, TerminalError>> {
+impl Transport for Instance {
+    fn open<'a>(
+        &'a self,
+        args: &'a [String],
+    ) -> BoxFuture<'a, Result<RunningScript, TerminalError>> {
         Box::pin(self.start(args))
     }
 
@@ -228,9 +232,10 @@ fn start_args(settings: &ApptainerSettings, name: &str, limits: Limits) -> Vec<S
         "--home".to_owned(),
         format!("{}:{HOME}", within("home")),
     ];
-    match settings.persistent {
-        true => args.extend(["--overlay".to_owned(), within("overlay")]),
-        false => args.push("--writable-tmpfs".to_owned()),
+    if settings.persistent {
+        args.extend(["--overlay".to_owned(), within("overlay")]);
+    } else {
+        args.push("--writable-tmpfs".to_owned());
     }
     if limits == Limits::Asked {
         args.extend([

@@ -120,21 +120,20 @@ impl Capture {
             None => (None, self.unfinished_line.as_str()),
         };
         if let Some(finished) = finished {
-            let mut lines: Vec<&str> = match self.private_keys.ignores(finished) {
-                true => finished
+            let mut lines: Vec<&str> = if self.private_keys.ignores(finished) {
+                finished
                     .rsplit('\n')
                     .take(LIVE_LINES_PER_READ_MAX)
-                    .collect(),
-                false => {
-                    let all = finished.split('\n');
-                    let shown = all.filter(|line| !self.private_keys.hides(line));
-                    let shown: Vec<_> = shown.collect();
-                    shown
-                        .into_iter()
-                        .rev()
-                        .take(LIVE_LINES_PER_READ_MAX)
-                        .collect()
-                }
+                    .collect()
+            } else {
+                let all = finished.split('\n');
+                let shown = all.filter(|line| !self.private_keys.hides(line));
+                let shown: Vec<_> = shown.collect();
+                shown
+                    .into_iter()
+                    .rev()
+                    .take(LIVE_LINES_PER_READ_MAX)
+                    .collect()
             };
             lines.reverse();
             for line in lines {

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
 use crate::remote::calls::{self, Calls};
-use crate::remote::{Line, OpenLine, Remote};
+use crate::remote::{Remote, RunningScript, Transport};
 
 /// Longest answer of the API. A call to the toolbox waits for output, but not for this long.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
@@ -54,12 +54,12 @@ pub struct DaytonaSettings {
 }
 
 /// A sandbox that commands run in.
-pub type Daytona = Remote<SandboxLine>;
+pub type Daytona = Remote<SandboxTransport>;
 
 impl Daytona {
     pub fn new(settings: DaytonaSettings) -> Self {
         let folder = settings.folder.clone();
-        let line = SandboxLine {
+        let transport = SandboxTransport {
             sandbox: Arc::new(Sandbox {
                 settings,
                 http: OnceLock::new(),
@@ -67,17 +67,20 @@ impl Daytona {
             }),
             random: Random::from_system(),
         };
-        Self::over(line, folder, Vec::new())
+        Self::over(transport, folder, Vec::new())
     }
 }
 
-pub struct SandboxLine {
+pub struct SandboxTransport {
     sandbox: Arc<Sandbox>,
     random: Random,
 }
 
-impl Line for SandboxLine {
-    fn open<'a>(&'a self, args: &'a [String]) -> BoxFuture<'a, Result<OpenLine, TerminalError>> {
+impl Transport for SandboxTransport {
+    fn open<'a>(
+        &'a self,
+        args: &'a [String],
+    ) -> BoxFuture<'a, Result<RunningScript, TerminalError>> {
         let calls: Arc<dyn Calls> = Arc::<Sandbox>::clone(&self.sandbox);
         Box::pin(calls::open(calls, args, &self.random))
     }

@@ -61,9 +61,10 @@ impl Leftovers {
         if !watched.rounds.contains(&kept) {
             watched.rounds.push(kept);
         }
-        match runs_on {
-            true => self.fences.look(&round),
-            false => self.fences.end(&round),
+        if runs_on {
+            self.fences.look(&round);
+        } else {
+            self.fences.end(&round);
         }
         watched.left.push(Left {
             mark: mark.to_owned(),

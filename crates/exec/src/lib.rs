@@ -46,7 +46,7 @@ pub use daytona::{Daytona, DaytonaSettings};
 pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::{child_environment, is_secret_name, named_variables};
 pub use fence::{
-    FenceKind, FenceMeans, FencePlaces, Fences, Forbidden, Network, NoBubblewrap, NoLandlock,
+    FenceKind, FencePlaces, FenceSupport, Fences, Forbidden, Network, NoBubblewrap, NoLandlock,
     NotFenced, Unfenced,
 };
 pub use local::Local;
@@ -54,4 +54,4 @@ pub use modal::{Modal, ModalSettings};
 pub use program::{ProgramOutput, interactive, launch, output};
 pub use shell::START_FILES;
 pub use ssh::{Ssh, SshSettings};
-pub use sync::{CredentialError, CredentialFile, FilesThere, Luggage};
+pub use sync::{CredentialError, CredentialFile, Forwarded, ForwardedFiles};

@@ -174,9 +174,10 @@ impl Local {
             }
             None => LeftShell::of(&self.shells, &command.session, &self.random)?,
         };
-        let left = match self.known().contains(&command.session) && !is_trusted {
-            true => Left::Something,
-            false => Left::Nothing,
+        let left = if self.known().contains(&command.session) && !is_trusted {
+            Left::Something
+        } else {
+            Left::Nothing
         };
         let state = shell.file.to_string_lossy();
         let invocation = invocation(&command, &state, left, &shell.mark, &self.start_files)?;
@@ -305,26 +306,26 @@ impl Local {
     ) -> io::Result<(Child, pipe::Receiver)> {
         // One pipe for both keeps errors beside the output they belong to.
         let (reader, writer) = io::pipe()?;
-        let mut words: Vec<OsString> = match command.pty {
-            true => with_pty(shell, &invocation.args)
+        let mut words: Vec<OsString> = if command.pty {
+            with_pty(shell, &invocation.args)
                 .into_iter()
                 .map(OsString::from)
-                .collect(),
-            false => {
-                // By its path: to look a name up, the system has to copy our whole process first.
-                let path = find(shell, &self.environment).map(PathBuf::into_os_string);
-                let args = invocation.args.iter().map(OsString::from);
-                std::iter::once(path.unwrap_or(shell.into()))
-                    .chain(args)
-                    .collect()
-            }
+                .collect()
+        } else {
+            // By its path: to look a name up, the system has to copy our whole process first.
+            let path = find(shell, &self.environment).map(PathBuf::into_os_string);
+            let args = invocation.args.iter().map(OsString::from);
+            std::iter::once(path.unwrap_or(shell.into()))
+                .chain(args)
+                .collect()
         };
         if let Some(fence) = fence {
             words = fence.words(words, &command.cwd);
         }
-        let stdin = match invocation.stdin.is_empty() {
-            true => Stdio::null(),
-            false => Stdio::piped(),
+        let stdin = if invocation.stdin.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
         };
         let mut program = Command::new(&words[0]);
         program

@@ -122,9 +122,10 @@ impl Program<'_> {
     }
 
     fn command(&self) -> Command {
-        let stdin = match self.stdin.is_empty() {
-            true => Stdio::null(),
-            false => Stdio::piped(),
+        let stdin = if self.stdin.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
         };
         let mut command = command(self.name);
         command

@@ -1,4 +1,4 @@
-//! Runs commands somewhere else, over any [`Line`] that carries a script's input and output.
+//! Runs commands somewhere else, over any [`Transport`] that carries a script's input and output.
 //!
 //! The script `lifeline.sh` guards the command there: it kills everything the command started as soon as the line is cut,
 //! by us or by an accident, and says in the end how it went.
@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::capture::Capture;
 use crate::mark::new_mark;
 use crate::shell::{Left, file_name, invocation, missing_folder, quoted};
-use crate::sync::{FileSync, Luggage};
+use crate::sync::{FileSync, Forwarded};
 use output::{EndOfOutput, Heard};
 
 /// How long the other side may take to kill a command and say so.
@@ -36,9 +36,12 @@ const READ_BYTES: usize = 64 * 1024;
 const SHELL_ARGUMENTS: usize = 6;
 
 /// A way to run a script on another machine.
-pub trait Line: Send + Sync {
+pub trait Transport: Send + Sync {
     /// Starts `sh -c args…` there.
-    fn open<'a>(&'a self, args: &'a [String]) -> BoxFuture<'a, Result<OpenLine, TerminalError>>;
+    fn open<'a>(
+        &'a self,
+        args: &'a [String],
+    ) -> BoxFuture<'a, Result<RunningScript, TerminalError>>;
 
     /// Says why a line may have been cut.
     fn cut(&self, said: &str) -> TerminalError {
@@ -56,14 +59,14 @@ pub trait Line: Send + Sync {
 }
 
 /// A script that runs there. Dropping it cuts the line.
-pub struct OpenLine {
+pub struct RunningScript {
     pub(crate) input: Box<dyn AsyncWrite + Send + Unpin>,
     pub(crate) output: Box<dyn AsyncRead + Send + Unpin>,
 }
 
 /// Another machine, reached over a line. Each place has a name for its own, such as [`crate::Ssh`].
-pub struct Remote<L> {
-    line: L,
+pub struct Remote<T> {
+    transport: T,
     /// Where shells begin instead of where the command says, which is a folder of this machine.
     folder: Option<PathBuf>,
     start_files: Vec<String>,
@@ -74,10 +77,10 @@ pub struct Remote<L> {
     files: Option<FileSync>,
 }
 
-impl<L: Line> Remote<L> {
-    pub(crate) fn over(line: L, folder: Option<PathBuf>, start_files: Vec<String>) -> Self {
+impl<T: Transport> Remote<T> {
+    pub(crate) fn over(transport: T, folder: Option<PathBuf>, start_files: Vec<String>) -> Self {
         Self {
-            line,
+            transport,
             folder,
             start_files,
             known: Mutex::default(),
@@ -88,11 +91,11 @@ impl<L: Line> Remote<L> {
     }
 
     /// Takes something along for commands.
-    pub fn carrying(mut self, luggage: Luggage) -> Self {
+    pub fn forwarding(mut self, forwarded: Forwarded) -> Self {
         let export =
             |(name, value): &(String, String)| format!("export {name}={}\n", quoted(value));
-        self.exports = luggage.variables.iter().map(export).collect();
-        self.files = luggage.files.map(FileSync::new);
+        self.exports = forwarded.variables.iter().map(export).collect();
+        self.files = forwarded.files.map(FileSync::new);
         self
     }
 
@@ -100,7 +103,7 @@ impl<L: Line> Remote<L> {
         if let Some(files) = &self.files {
             // A stopped command is dealt with below.
             tokio::select! {
-                () = files.bring(&self.line) => {}
+                () = files.bring(&self.transport) => {}
                 () = command.stop.cancelled() => {}
             }
         }
@@ -114,15 +117,15 @@ impl<L: Line> Remote<L> {
         }
         let mark = new_mark(&self.random);
         let (args, stdin) = self.script(&command, &mark)?;
-        let mut line = tokio::select! {
-            line = self.line.open(&args) => line?,
+        let mut script = tokio::select! {
+            script = self.transport.open(&args) => script?,
             () = command.stop.cancelled() => {
                 return Ok(finished(capture, CommandExit::Stopped, started));
             }
         };
         let mut end = EndOfOutput::new(&mark);
         let exit = {
-            let mut talk = std::pin::pin!(talk(&mut line, &stdin, &mut end, &mut capture));
+            let mut talk = std::pin::pin!(talk(&mut script, &stdin, &mut end, &mut capture));
             tokio::select! {
                 code = &mut talk => code.map(CommandExit::Code),
                 () = command.stop.cancelled() => Some(CommandExit::Stopped),
@@ -131,12 +134,12 @@ impl<L: Line> Remote<L> {
         };
         if matches!(exit, Some(CommandExit::Stopped | CommandExit::TimedOut)) {
             // The end of our input is what kills the command.
-            let _ = line.input.shutdown().await;
-            let rest = read_to_the_end(&mut line.output, &mut end, &mut capture);
+            let _ = script.input.shutdown().await;
+            let rest = read_to_the_end(&mut script.output, &mut end, &mut capture);
             let _ = timeout(END_TIME_MAX, rest).await;
         }
         let Some(exit) = exit else {
-            return Err(self.line.cut(&capture.finish().text));
+            return Err(self.transport.cut(&capture.finish().text));
         };
         let output = finished(capture, exit, started);
         if let Some(error) = missing_folder(&output.text, &mark) {
@@ -153,9 +156,10 @@ impl<L: Line> Remote<L> {
         command: &ShellCommand,
         mark: &str,
     ) -> Result<(Vec<String>, Vec<u8>), TerminalError> {
-        let left = match self.known().contains(&command.session) {
-            true => Left::Something,
-            false => Left::Nothing,
+        let left = if self.known().contains(&command.session) {
+            Left::Something
+        } else {
+            Left::Nothing
         };
         let shell = invocation(command, "", left, mark, &self.start_files)?;
         let how = if command.pty { "pty" } else { "plain" };
@@ -178,7 +182,7 @@ impl<L: Line> Remote<L> {
     }
 }
 
-impl<L: Line> Terminal for Remote<L> {
+impl<T: Transport> Terminal for Remote<T> {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         Box::pin(self.run(command))
     }
@@ -191,21 +195,21 @@ impl<L: Line> Terminal for Remote<L> {
     fn leave(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             if let Some(files) = &self.files {
-                files.leave(&self.line).await;
+                files.leave(&self.transport).await;
             }
-            self.line.leave().await;
+            self.transport.leave().await;
         })
     }
 }
 
 /// Gives the command its input and reads what it prints. Returns its code, or nothing when the line was cut.
 async fn talk(
-    line: &mut OpenLine,
+    script: &mut RunningScript,
     stdin: &[u8],
     end: &mut EndOfOutput,
     capture: &mut Capture,
 ) -> Option<i32> {
-    let input = &mut line.input;
+    let input = &mut script.input;
     let write = async {
         // A command need not read what it is given.
         let _ = input.write_all(stdin).await;
@@ -213,7 +217,7 @@ async fn talk(
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        code = read_to_the_end(&mut line.output, end, capture) => code,
+        code = read_to_the_end(&mut script.output, end, capture) => code,
         () = write => None,
     }
 }

@@ -60,9 +60,10 @@ pub(crate) fn invocation(
         Left::Nothing => "new",
         Left::Something => "known",
     };
-    let (line, line_bytes) = match is_short {
-        true => (command.line.as_str(), String::new()),
-        false => ("", command.line.len().to_string()),
+    let (line, line_bytes) = if is_short {
+        (command.line.as_str(), String::new())
+    } else {
+        ("", command.line.len().to_string())
     };
     let mut args = vec![
         "-c".to_owned(),
@@ -82,9 +83,10 @@ pub(crate) fn invocation(
         line_bytes,
         script(),
     ]);
-    let mut stdin = match is_short {
-        true => Vec::new(),
-        false => command.line.clone().into_bytes(),
+    let mut stdin = if is_short {
+        Vec::new()
+    } else {
+        command.line.clone().into_bytes()
     };
     stdin.extend_from_slice(&command.stdin);
     Ok(Invocation { args, stdin })

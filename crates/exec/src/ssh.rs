@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use hermes_core::{BoxFuture, TerminalError};
 
-use crate::remote::{Line, OpenLine, Remote, child};
+use crate::remote::{Remote, RunningScript, Transport, child};
 use crate::shell::quoted;
 
 /// How long a connection may take to be made.
@@ -47,27 +47,27 @@ pub struct SshSettings {
 }
 
 /// A host reached with `ssh`.
-pub type Ssh = Remote<SshLine>;
+pub type Ssh = Remote<SshTransport>;
 
 impl Ssh {
     pub fn new(settings: SshSettings) -> Self {
         let (folder, start_files) = (settings.folder.clone(), settings.start_files.clone());
-        Self::over(SshLine { settings }, folder, start_files)
+        Self::over(SshTransport { settings }, folder, start_files)
     }
 }
 
-impl Drop for SshLine {
+impl Drop for SshTransport {
     fn drop(&mut self) {
         // A master that is gone already needs no farewell.
         let _ = self.farewell();
     }
 }
 
-pub struct SshLine {
+pub struct SshTransport {
     settings: SshSettings,
 }
 
-impl SshLine {
+impl SshTransport {
     fn options(&self) -> Vec<OsString> {
         let settings = &self.settings;
         let mut options: Vec<OsString> = Vec::new();
@@ -119,7 +119,7 @@ impl SshLine {
         ssh
     }
 
-    fn start(&self, args: &[String]) -> io::Result<OpenLine> {
+    fn start(&self, args: &[String]) -> io::Result<RunningScript> {
         let words: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
         let mut ssh = self.ssh();
         ssh.arg("-T")
@@ -148,8 +148,11 @@ impl SshLine {
     }
 }
 
-impl Line for SshLine {
-    fn open<'a>(&'a self, args: &'a [String]) -> BoxFuture<'a, Result<OpenLine, TerminalError>> {
+impl Transport for SshTransport {
+    fn open<'a>(
+        &'a self,
+        args: &'a [String],
+    ) -> BoxFuture<'a, Result<RunningScript, TerminalError>> {
         let opened = self.start(args).map_err(|error| TerminalError::NotStarted {
             shell: "ssh".to_owned(),
             detail: error.to_string(),

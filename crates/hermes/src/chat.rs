@@ -19,7 +19,6 @@ use tokio::time::{Instant, sleep};
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::countdown::Countdown;
-use crate::face;
 use crate::failure::{Failure, Outcome};
 use crate::host::{Here, Host, WhenBusy};
 use crate::keyboard::{Keyboard, Typed};
@@ -30,6 +29,7 @@ use crate::quick;
 use crate::render::{JsonLines, Live, Renderer};
 use crate::signals::Signals;
 use crate::style::Style;
+use crate::tui_bridge;
 use crate::turn::{close, give_up, news};
 use crate::wiring::Audience;
 use asking::Asking;
@@ -58,8 +58,8 @@ pub async fn run(
     }
     let prepared = Prepared::new(&base, flags, Audience::Person, source).await?;
     let mut host = Host::new(Arc::clone(&base), flags, prepared);
-    if face::fits(&base, flags) {
-        let outcome = face::run(&base, &mut host, question).await;
+    if tui_bridge::fits(&base, flags) {
+        let outcome = tui_bridge::run(&base, &mut host, question).await;
         host.leave().await;
         return outcome;
     }
@@ -106,9 +106,10 @@ impl<'a> Chat<'a> {
         let out = Style::of(&std::io::stdout(), &base.environment);
         let err = Style::of(&std::io::stderr(), &base.environment);
         let show_reasoning = base.settings.bool("display.show_reasoning")?;
-        let renderer = match flags.json {
-            true => Renderer::Json(JsonLines::hiding(&host.prepared().wired.ports.safety)),
-            false => Renderer::Live(Live::new(err, show_reasoning)),
+        let renderer = if flags.json {
+            Renderer::Json(JsonLines::hiding(&host.prepared().wired.ports.safety))
+        } else {
+            Renderer::Live(Live::new(err, show_reasoning))
         };
         Ok(Self {
             host,

@@ -76,9 +76,10 @@ impl Checkpoints {
         let list = self.all().await?;
         let project = one_line(&self.project.to_string_lossy());
         if list.is_empty() {
-            let next = match self.is_on {
-                true => "one is kept before the first change of each turn",
-                false => "none are kept: `hermes config set checkpoints.enabled true` changes that",
+            let next = if self.is_on {
+                "one is kept before the first change of each turn"
+            } else {
+                "none are kept: `hermes config set checkpoints.enabled true` changes that"
             };
             return Ok(format!("no checkpoints of {project}; {next}"));
         }
@@ -93,9 +94,10 @@ impl Checkpoints {
     pub async fn diff(&self, name: &str) -> Outcome<String> {
         let checkpoint = self.store.find(&self.project, name).await?;
         let diff = self.store.diff(&self.project, &checkpoint).await?;
-        Ok(match diff.is_empty() {
-            true => format!("nothing changed since checkpoint {}", checkpoint.short_id()),
-            false => printable(diff.trim_end()),
+        Ok(if diff.is_empty() {
+            format!("nothing changed since checkpoint {}", checkpoint.short_id())
+        } else {
+            printable(diff.trim_end())
         })
     }
 

@@ -25,9 +25,10 @@ pub async fn place(base: Base, flags: &RunFlags, source: &str) -> Outcome<Base> 
         return Ok(base);
     }
     let chosen = choose(&base, &open_store(&base)?, flags, source).await?;
-    match chosen.cwd == base.cwd {
-        true => Ok(base),
-        false => base.in_folder(chosen.cwd, flags),
+    if chosen.cwd == base.cwd {
+        Ok(base)
+    } else {
+        base.in_folder(chosen.cwd, flags)
     }
 }
 

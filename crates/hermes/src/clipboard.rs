@@ -86,14 +86,15 @@ impl Clipboard {
                 return Ok(());
             }
         }
-        Err(match is_readable {
-            true => Failure::new("there is no image in the clipboard")
+        Err(if is_readable {
+            Failure::new("there is no image in the clipboard")
                 .hint(
                     "copy one first, or paste the path of an image file; over ssh only the clipboard there can be read",
-                ),
-            false => Failure::new("there is no program here that reads images from the clipboard").hint(
+                )
+        } else {
+            Failure::new("there is no program here that reads images from the clipboard").hint(
                 "install wl-clipboard (Wayland), xclip (X11) or pngpaste (macOS), or paste the path of an image file",
-            ),
+            )
         })
     }
 

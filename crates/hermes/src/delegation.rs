@@ -45,18 +45,19 @@ pub fn model(base: &Base) -> Outcome<Option<Arc<dyn Model>>> {
     }
     let mut settings = model_settings(base)?;
     // An address and a key belong to the provider they stand beside.
-    settings.choice = match provider.is_some() || base_url.is_some() {
-        true => ModelChoice {
+    settings.choice = if provider.is_some() || base_url.is_some() {
+        ModelChoice {
             provider,
             model: name.or(settings.choice.model),
             base_url,
             api_key: text("api_key")?.map(Secret::new),
             api_mode: None,
-        },
-        false => ModelChoice {
+        }
+    } else {
+        ModelChoice {
             model: name.or(settings.choice.model),
             ..settings.choice
-        },
+        }
     };
     settings.reasoning_effort = effort.or(settings.reasoning_effort);
     let resolved = hermes_llm::resolve(&settings, &|name: &str| base.variable(name))?;

@@ -221,15 +221,17 @@ impl Host {
             other => return Err(no_such("/yolo", other, "on or off")),
         };
         let timeout = self.base.settings.seconds("approvals.timeout")?;
-        *consent = match wants {
-            true => ConsentPolicy::Allow,
-            false => ConsentPolicy::Ask {
+        *consent = if wants {
+            ConsentPolicy::Allow
+        } else {
+            ConsentPolicy::Ask {
                 timeout: timeout.max(Duration::from_secs(1)),
-            },
+            }
         };
-        let told = match wants {
-            true => "dangerous commands run without asking, until /yolo off or the end",
-            false => "dangerous commands ask first",
+        let told = if wants {
+            "dangerous commands run without asking, until /yolo off or the end"
+        } else {
+            "dangerous commands ask first"
         };
         Ok(Done {
             told: Some(told.into()),

@@ -189,21 +189,23 @@ fn tokens_text(tokens: u64) -> String {
 
 fn price(model: &str) -> Option<String> {
     let price = list_price(model)?;
-    Some(match price.input + price.output > 0.0 {
-        true => format!(
+    Some(if price.input + price.output > 0.0 {
+        format!(
             "{} in, {} out per M",
             dollars(price.input),
             dollars(price.output)
-        ),
-        false => "free".to_owned(),
+        )
+    } else {
+        "free".to_owned()
     })
 }
 
 /// `$3`, `$2.20`.
 fn dollars(amount: f64) -> String {
-    match amount.fract() == 0.0 {
-        true => format!("${amount}"),
-        false => format!("${amount:.2}"),
+    if amount.fract() == 0.0 {
+        format!("${amount}")
+    } else {
+        format!("${amount:.2}")
     }
 }
 

@@ -17,9 +17,9 @@ mod countdown;
 mod delegation;
 mod demo;
 mod editor;
-mod face;
 mod failure;
 mod former_home;
+mod forwarded;
 mod host;
 mod image;
 mod key_ledger;
@@ -27,7 +27,6 @@ mod keyboard;
 mod known_models;
 mod known_wires;
 mod logging;
-mod luggage;
 mod mcp;
 mod mixture;
 mod model_settings;
@@ -53,6 +52,7 @@ mod terminals;
 mod tirith;
 mod token_store;
 mod toolsets;
+mod tui_bridge;
 mod turn;
 mod usage_file;
 mod web;
@@ -70,7 +70,7 @@ use args::{ChatArgs, Cli, Command, DemoArgs, RunFlags};
 use base::Base;
 use commands::setup::Ready;
 use failure::{Failure, Outcome, code};
-use oneshot::{Manner, ONE_SHOT_SOURCE, Question};
+use oneshot::{Manner, ONE_SHOT_SOURCE, OneShot};
 use wiring::Audience;
 
 /// Where sessions come from that somebody talks in.
@@ -147,7 +147,7 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
             let base = begin(profile, &flags)?;
             block_on(async {
                 match cli.oneshot {
-                    Some(prompt) => ask(base, &flags, prompt).await,
+                    Some(prompt) => one_shot(base, &flags, prompt).await,
                     None => talk(base, &flags, TALK_SOURCE, question).await,
                 }
             })
@@ -214,19 +214,19 @@ fn begin(profile: Option<&str>, flags: &RunFlags) -> Outcome<Base> {
     Ok(base)
 }
 
-async fn ask(base: Base, flags: &RunFlags, prompt: String) -> Outcome<()> {
+async fn one_shot(base: Base, flags: &RunFlags, prompt: String) -> Outcome<()> {
     if flags.provider.is_some() && flags.model.is_none() {
         return Err(Failure::usage("--provider needs a model with -z").hint("add -m MODEL"));
     }
     let base = choose_session::place(base, flags, ONE_SHOT_SOURCE).await?;
-    let question = Question {
+    let one_shot = OneShot {
         prompt,
         images: Vec::new(),
         source: ONE_SHOT_SOURCE.into(),
         audience: Audience::Nobody,
         manner: Manner::AnswerOnly,
     };
-    oneshot::run(&base, flags, question).await
+    oneshot::run(&base, flags, one_shot).await
 }
 
 async fn chat_or_query(base: Base, flags: &RunFlags, args: ChatArgs) -> Outcome<()> {
@@ -241,14 +241,14 @@ async fn chat_or_query(base: Base, flags: &RunFlags, args: ChatArgs) -> Outcome<
     };
     let source = source(ONE_SHOT_SOURCE);
     let base = choose_session::place(base, flags, &source).await?;
-    let question = Question {
+    let one_shot = OneShot {
         prompt,
         images: args.image,
         source,
         audience: Audience::Nobody,
         manner,
     };
-    oneshot::run(&base, flags, question).await
+    oneshot::run(&base, flags, one_shot).await
 }
 
 /// Chats; with nobody to answer yet, asks for a model first.

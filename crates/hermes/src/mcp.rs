@@ -1,7 +1,7 @@
 //! The MCP servers of the settings, running.
 
 mod files;
-pub mod supply;
+pub mod tool_source;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::base::Base;
 use crate::failure::Outcome;
-use crate::offer::Supplied;
+use crate::offer::ServerTools;
 use crate::toolsets::Toolsets;
 use crate::wiring::{SystemClock, named_model};
 
@@ -30,12 +30,12 @@ pub struct Servers {
     /// As they run.
     settings: Vec<ServerSettings>,
     files: SettingsFiles,
-    company: Company,
+    context: McpContext,
     pub warnings: Vec<String>,
 }
 
 /// Whom the servers work for, and whom they may ask.
-pub struct Company {
+pub struct McpContext {
     pub model: Arc<dyn Model>,
     pub cwd: PathBuf,
     pub is_attended: bool,
@@ -48,7 +48,7 @@ impl Servers {
         base: &Base,
         chosen: &Toolsets,
         random: Arc<Random>,
-        company: Company,
+        context: McpContext,
         known: Arc<dyn KnownOffers>,
     ) -> Self {
         let files = SettingsFiles::of(&base.home);
@@ -58,7 +58,7 @@ impl Servers {
             remembered: Arc::new(Remembered::read(known, Arc::new(SystemClock)).await),
             settings: settings.clone(),
             files,
-            company,
+            context,
             warnings,
         };
         if !settings.is_empty() {
@@ -100,11 +100,11 @@ impl Servers {
     fn launch(&mut self, base: &Base, settings: Vec<ServerSettings>, random: Arc<Random>) {
         let ports = McpPorts {
             models: Some(Models {
-                usual: Arc::clone(&self.company.model),
+                usual: Arc::clone(&self.context.model),
                 named: named_models(base, &settings, &mut self.warnings),
             }),
-            folders: vec![self.company.cwd.clone()],
-            is_attended: self.company.is_attended,
+            folders: vec![self.context.cwd.clone()],
+            is_attended: self.context.is_attended,
             remembered: Some(Arc::clone(&self.remembered)),
             ..ports(base, random)
         };
@@ -137,8 +137,8 @@ impl Servers {
     }
 
     /// The tools of all servers, as far as they are known.
-    pub fn supplied(&self) -> Supplied {
-        supply::supplied(&self.mcp)
+    pub fn server_tools(&self) -> ServerTools {
+        tool_source::server_tools(&self.mcp)
     }
 
     pub fn status(&self) -> Vec<ServerStatus> {

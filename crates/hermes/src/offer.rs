@@ -66,13 +66,14 @@ impl Offer {
         self.chosen = chosen;
     }
 
-    pub fn set_of_servers(&mut self, supplied: Supplied) {
-        let Supplied { tools, has_unseen } = supplied;
+    pub fn set_of_servers(&mut self, server_tools: ServerTools) {
+        let ServerTools { tools, has_unseen } = server_tools;
         let is_empty = tools.is_empty() && !has_unseen;
         self.catalogue.replace(tools.clone());
-        self.finders = match is_empty || self.disclosure.when == When::Never {
-            true => Vec::new(),
-            false => finders(&self.catalogue, self.disclosure.limits),
+        self.finders = if is_empty || self.disclosure.when == When::Never {
+            Vec::new()
+        } else {
+            finders(&self.catalogue, self.disclosure.limits)
         };
         self.of_servers = tools;
         self.has_unseen = has_unseen;
@@ -85,9 +86,10 @@ impl Offer {
 
     /// What a session with this model works with.
     pub fn tools(&self, model: &dyn Model) -> Tools {
-        match self.length.is_short(model) {
-            true => self.short_list(),
-            false => self.full_list(model.context_window().unwrap_or(WINDOW_DEFAULT)),
+        if self.length.is_short(model) {
+            self.short_list()
+        } else {
+            self.full_list(model.context_window().unwrap_or(WINDOW_DEFAULT))
         }
     }
 
@@ -116,9 +118,10 @@ impl Offer {
             unlisted: Vec::new(),
         };
         let hides = self.disclosure.hides(&self.of_servers, context_window);
-        let (listed, unlisted) = match hides && !self.finders.is_empty() {
-            true => (&self.finders, &self.of_servers),
-            false => (&self.of_servers, &self.finders),
+        let (listed, unlisted) = if hides && !self.finders.is_empty() {
+            (&self.finders, &self.of_servers)
+        } else {
+            (&self.of_servers, &self.finders)
         };
         tools.listed.extend(listed.iter().cloned());
         tools.unlisted.extend(unlisted.iter().cloned());
@@ -132,7 +135,7 @@ impl Offer {
 
 /// What servers supply at a time.
 #[derive(Default)]
-pub struct Supplied {
+pub struct ServerTools {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Whether there are servers whose tools nobody has ever seen.
     pub has_unseen: bool,

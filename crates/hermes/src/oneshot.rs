@@ -24,7 +24,7 @@ use crate::wiring::Audience;
 pub const ONE_SHOT_SOURCE: &str = "oneshot";
 
 /// What is asked, and how the answer is shown.
-pub struct Question {
+pub struct OneShot {
     pub prompt: String,
     pub images: Vec<PathBuf>,
     pub source: String,
@@ -43,8 +43,8 @@ pub enum Manner {
 }
 
 /// Answers a question. The usage report is written whatever happens.
-pub async fn run(base: &Base, flags: &RunFlags, question: Question) -> Outcome<()> {
-    let asked = ask(base, flags, &question).await;
+pub async fn run(base: &Base, flags: &RunFlags, one_shot: OneShot) -> Outcome<()> {
+    let asked = answer(base, flags, &one_shot).await;
     if let Some(path) = &flags.usage_file {
         match &asked {
             Ok(report) => usage_file::write(path, report)?,
@@ -55,11 +55,11 @@ pub async fn run(base: &Base, flags: &RunFlags, question: Question) -> Outcome<(
     if report.refused > 0 {
         note(&unattended(report.refused));
     }
-    if question.manner == Manner::AnswerAndSession {
+    if one_shot.manner == Manner::AnswerAndSession {
         note(&format!("\nsession_id: {}", report.session));
     }
     match report.failure() {
-        Some(failure) if question.manner == Manner::Live && !flags.json => {
+        Some(failure) if one_shot.manner == Manner::Live && !flags.json => {
             // It was shown as it happened; only the exit code is left to tell.
             Err(Failure {
                 message: String::new(),
@@ -76,12 +76,12 @@ pub async fn run(base: &Base, flags: &RunFlags, question: Question) -> Outcome<(
     }
 }
 
-async fn ask(base: &Base, flags: &RunFlags, question: &Question) -> Outcome<Report> {
-    let asked = Asked::read(base, question).await?;
-    let prepared = Prepared::new(base, flags, question.audience, &question.source).await?;
+async fn answer(base: &Base, flags: &RunFlags, one_shot: &OneShot) -> Outcome<Report> {
+    let asked = OneShotPrompt::read(base, one_shot).await?;
+    let prepared = Prepared::new(base, flags, one_shot.audience, &one_shot.source).await?;
     let safety = &prepared.wired.ports.safety;
-    let mut renderer = renderer(base, flags, question.manner, safety);
-    if question.manner == Manner::Live && !flags.json {
+    let mut renderer = renderer(base, flags, one_shot.manner, safety);
+    if one_shot.manner == Manner::Live && !flags.json {
         for warning in &prepared.wired.warnings {
             note(&format!("warning: {warning}"));
         }
@@ -149,25 +149,25 @@ fn renderer(base: &Base, flags: &RunFlags, manner: Manner, safety: &Safety) -> R
 }
 
 /// What is asked: the prompt, what belongs to it, and what was piped in.
-struct Asked {
+struct OneShotPrompt {
     prompt: String,
     images: Vec<Part>,
     piped: Option<Piped>,
 }
 
-impl Asked {
-    async fn read(base: &Base, question: &Question) -> Outcome<Self> {
-        let (prompt, piped) = if question.prompt == "-" {
+impl OneShotPrompt {
+    async fn read(base: &Base, one_shot: &OneShot) -> Outcome<Self> {
+        let (prompt, piped) = if one_shot.prompt == "-" {
             (read_stdin()?, None)
         } else {
-            (question.prompt.clone(), piped::read(base).await?)
+            (one_shot.prompt.clone(), piped::read(base).await?)
         };
         let is_piped = piped.as_ref().is_some_and(|piped| !piped.bytes.is_empty());
         if prompt.trim().is_empty() && !is_piped {
             return Err(Failure::usage("the prompt is empty")
                 .hint("write what you want: hermes -z \"list the open tasks\""));
         }
-        let images = question.images.iter().map(|path| image::read(path));
+        let images = one_shot.images.iter().map(|path| image::read(path));
         Ok(Self {
             prompt,
             images: images.collect::<Outcome<_>>()?,

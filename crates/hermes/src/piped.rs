@@ -57,9 +57,10 @@ pub async fn read(base: &Base) -> Outcome<Option<Piped>> {
         Kind::File => false,
         Kind::Pipe => true,
     };
-    let silence = match is_pipe {
-        true => base.settings.seconds("agent.stdin_silence")?,
-        false => TOTAL,
+    let silence = if is_pipe {
+        base.settings.seconds("agent.stdin_silence")?
+    } else {
+        TOTAL
     };
     let mut reader = Reader {
         stdin: tokio::io::stdin(),

@@ -41,13 +41,15 @@ impl Prepared {
         source: &str,
         (store, chosen): (SqliteStore, Chosen),
     ) -> Outcome<Self> {
-        let skills = match flags.ignores_rules() {
-            true => Vec::new(),
-            false => Sources::of(base)?.preloaded(&flags.skills)?,
+        let skills = if flags.ignores_rules() {
+            Vec::new()
+        } else {
+            Sources::of(base)?.preloaded(&flags.skills)?
         };
-        let worktree = match flags.worktree {
-            true => Some(Worktree::create(base).await?),
-            false => None,
+        let worktree = if flags.worktree {
+            Some(Worktree::create(base).await?)
+        } else {
+            None
         };
         let cwd = worktree
             .as_ref()

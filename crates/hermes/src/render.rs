@@ -175,10 +175,10 @@ impl Live {
             | Event::TurnStarted { .. }
             | Event::ReplyFinished { .. }
             | Event::CallSpent { .. }
-            | Event::Asked(_)
-            | Event::QuestionClosed { .. }
-            | Event::Enquired(_)
-            | Event::EnquiryClosed { .. }
+            | Event::ApprovalRequested(_)
+            | Event::ApprovalClosed { .. }
+            | Event::ElicitationRequested(_)
+            | Event::ElicitationClosed { .. }
             | Event::Idle => {}
         }
         Ok(())

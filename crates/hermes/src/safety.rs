@@ -139,9 +139,10 @@ fn reviewer(base: &Base, model: &Arc<dyn Model>) -> Outcome<Reviewer> {
     };
     let timeout = settings.seconds("auxiliary.approval.timeout")?;
     let is_main = choice.provider.is_none() && choice.model.is_none() && choice.base_url.is_none();
-    let model = match is_main {
-        true => Arc::clone(model),
-        false => auxiliary(base, choice)?,
+    let model = if is_main {
+        Arc::clone(model)
+    } else {
+        auxiliary(base, choice)?
     };
     Ok(Reviewer { model, timeout })
 }
@@ -149,12 +150,13 @@ fn reviewer(base: &Base, model: &Arc<dyn Model>) -> Outcome<Reviewer> {
 /// A model for side work. What is not said about it is as for the main one.
 fn auxiliary(base: &Base, choice: ModelChoice) -> Outcome<Arc<dyn Model>> {
     let mut settings = model_settings(base)?;
-    settings.choice = match choice.provider.is_some() || choice.base_url.is_some() {
-        true => choice,
-        false => ModelChoice {
+    settings.choice = if choice.provider.is_some() || choice.base_url.is_some() {
+        choice
+    } else {
+        ModelChoice {
             model: choice.model,
             ..settings.choice
-        },
+        }
     };
     let environment = |name: &str| base.variable(name);
     let resolved = hermes_llm::resolve(&settings, &environment)?;

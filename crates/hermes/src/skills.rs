@@ -1,10 +1,10 @@
 //! The skills of a home: what there is, and a skill as words for the model.
 //!
-//! `shelf` finds files and `front_matter` reads them; here is what they mean together. Everything is read anew each time it
+//! `folders` finds files and `front_matter` reads them; here is what they mean together. Everything is read anew each time it
 //! is asked for, so that a skill that was just written is there at once.
 
+mod folders;
 mod front_matter;
-mod shelf;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::base::Base;
 use crate::commands::layout::{Table, one_line};
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
-use shelf::Found;
+use folders::Found;
 
 /// Enough of a description to choose by.
 const SHOWN_CHARS_MAX: usize = 160;
@@ -79,14 +79,14 @@ impl Sources {
     /// Reads everything.
     pub fn library(&self) -> Library {
         let mut library = Library::default();
-        // Names, and the shelf they were found on first.
+        // Names, and the folder they were found on first.
         let mut taken = HashMap::new();
-        for (number, shelf) in shelf::look_through(&self.roots).into_iter().enumerate() {
-            library.problems.extend(shelf.problems);
-            for (category, description) in shelf.categories {
+        for (number, skill_folder) in folders::look_through(&self.roots).into_iter().enumerate() {
+            library.problems.extend(skill_folder.problems);
+            for (category, description) in skill_folder.categories {
                 library.categories.entry(category).or_insert(description);
             }
-            for found in shelf.found {
+            for found in skill_folder.found {
                 let skill = Skill::of(found);
                 match taken.get(&skill.name) {
                     // Another one stands before it on purpose.
@@ -149,9 +149,10 @@ impl Sources {
     }
 
     fn body(&self, skill: &Skill, session: Option<&SessionId>) -> String {
-        match self.fills_in_variables {
-            true => filled_in(&skill.body, &skill.folder, session),
-            false => skill.body.clone(),
+        if self.fills_in_variables {
+            filled_in(&skill.body, &skill.folder, session)
+        } else {
+            skill.body.clone()
         }
     }
 }
@@ -186,10 +187,11 @@ impl Library {
             .map(|(category, skills)| self.section(category, skills))
             .collect();
         if sections.is_empty() {
-            sections.push(match words.is_empty() {
-                true => "no skills; a skill is a folder with a SKILL.md in `skills` of the home (/profile shows where)"
-                    .to_owned(),
-                false => format!("no skill has the words `{}`; /skills lists all", words.join(" ")),
+            sections.push(if words.is_empty() {
+                "no skills; a skill is a folder with a SKILL.md in `skills` of the home (/profile shows where)"
+                    .to_owned()
+            } else {
+                format!("no skill has the words `{}`; /skills lists all", words.join(" "))
             });
         } else {
             sections.push("/NAME [TEXT] uses a skill; /skills WORDS searches".to_owned());
@@ -264,14 +266,15 @@ impl Skill {
         Self {
             slash: slash_name(&name).or_else(|| slash_name(&given_name)),
             name,
-            category: match category.is_empty() {
-                true => NO_CATEGORY.to_owned(),
-                false => category,
+            category: if category.is_empty() {
+                NO_CATEGORY.to_owned()
+            } else {
+                category
             },
             description: document.description,
             platforms: document.platforms,
             body: document.body,
-            has_files: file.ends_with(shelf::SKILL_FILE),
+            has_files: file.ends_with(folders::SKILL_FILE),
             folder: folder.to_owned(),
             given_name,
         }
@@ -295,9 +298,10 @@ fn filled_in(body: &str, folder: &Path, session: Option<&SessionId>) -> String {
 /// A skill in words: `why` it is told, and `whose` words are around it.
 fn told(skill: &Skill, why: &str, whose: &str, body: &str) -> String {
     let folder = skill.folder.display();
-    let files = match skill.has_files {
-        true => shelf::files_beside(&skill.folder),
-        false => Vec::new(),
+    let files = if skill.has_files {
+        folders::files_beside(&skill.folder)
+    } else {
+        Vec::new()
     };
     let files = match files.as_slice() {
         [] => String::new(),

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use hermes_core::{Fencing, Processes, Terminal};
 use hermes_exec::{
     Apptainer, ApptainerSettings, Background, Daytona, DaytonaSettings, Docker, DockerSettings,
-    FenceKind, FencePlaces, Fences, Local, Luggage, Network, NotFenced, ProcessFolder, START_FILES,
-    Ssh, SshSettings, TmpfsSizes, Unfenced, child_environment,
+    FenceKind, FencePlaces, Fences, Forwarded, Local, Network, NotFenced, ProcessFolder,
+    START_FILES, Ssh, SshSettings, TmpfsSizes, Unfenced, child_environment,
 };
 use hermes_tools::{CodeMode, CodePlace, CodeSettings, ToolFence};
 
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
-use crate::luggage;
+use crate::forwarded;
 use crate::wiring::SystemClock;
 
 /// A place for commands, the processes in its background, and how scripts run there.
@@ -29,17 +29,17 @@ pub struct Terminals {
 
 impl Terminals {
     pub fn chosen(base: &Base) -> Outcome<Self> {
-        Self::carrying(base, luggage::packed(base)?)
+        Self::forwarding(base, forwarded::packed(base)?)
     }
 
     /// The same, for a look at whether commands run there: nothing goes along, and nothing is left there.
     pub fn to_try(base: &Base) -> Outcome<Self> {
-        Self::carrying(base, Luggage::default())
+        Self::forwarding(base, Forwarded::default())
     }
 
-    fn carrying(base: &Base, luggage: Luggage) -> Outcome<Self> {
+    fn forwarding(base: &Base, forwarded: Forwarded) -> Outcome<Self> {
         let fence = local_fence(base)?;
-        let (terminal, folder) = backend(base, luggage, &fence)?;
+        let (terminal, folder) = backend(base, forwarded, &fence)?;
         let code = code_settings(base, &folder)?;
         let processes = Background::new(
             Arc::clone(&terminal),
@@ -205,7 +205,7 @@ fn code_settings(base: &Base, folder: &ProcessFolder) -> Outcome<CodeSettings> {
 
 fn backend(
     base: &Base,
-    luggage: Luggage,
+    forwarded: Forwarded,
     fence: &LocalFence,
 ) -> Outcome<(Arc<dyn Terminal>, ProcessFolder)> {
     match base.settings.string("terminal.backend")?.as_str() {
@@ -213,21 +213,21 @@ fn backend(
             Arc::new(local(base, fence)?),
             ProcessFolder::Here(process_folder(base, fence)),
         )),
-        "ssh" => Ok((Arc::new(ssh(base)?.carrying(luggage)), ProcessFolder::Cache)),
+        "ssh" => Ok((Arc::new(ssh(base)?.forwarding(forwarded)), ProcessFolder::Cache)),
         "docker" => Ok((
-            Arc::new(docker(base)?.carrying(luggage)),
+            Arc::new(docker(base)?.forwarding(forwarded)),
             ProcessFolder::Cache,
         )),
         "singularity" | "apptainer" => Ok((
-            Arc::new(apptainer(base)?.carrying(luggage)),
+            Arc::new(apptainer(base)?.forwarding(forwarded)),
             ProcessFolder::Cache,
         )),
         "daytona" => Ok((
-            Arc::new(daytona(base)?.carrying(luggage)),
+            Arc::new(daytona(base)?.forwarding(forwarded)),
             ProcessFolder::Cache,
         )),
         "modal" => Ok((
-            Arc::new(modal::modal(base)?.carrying(luggage)),
+            Arc::new(modal::modal(base)?.forwarding(forwarded)),
             ProcessFolder::Cache,
         )),
         other => Err(Failure::usage(format!(
@@ -327,9 +327,10 @@ pub struct Sandbox {
 
 /// Which fence the settings want around local commands, if any: `terminal.sandbox` and `terminal.network`.
 pub fn sandbox(base: &Base) -> Outcome<Option<Sandbox>> {
-    let network = match base.settings.bool("terminal.network")? {
-        true => Network::Open,
-        false => Network::Closed,
+    let network = if base.settings.bool("terminal.network")? {
+        Network::Open
+    } else {
+        Network::Closed
     };
     let (kind, network) = match base.settings.string("terminal.sandbox")?.as_str() {
         "off" => return Ok(None),
@@ -465,9 +466,10 @@ fn docker_socket(base: &Base) -> PathBuf {
 /// Where shells on another machine begin: the folder the settings name, or the home there.
 fn remote_folder(base: &Base) -> Outcome<PathBuf> {
     let folder = PathBuf::from(base.settings.string("terminal.cwd")?);
-    Ok(match folder.is_absolute() {
-        true => folder,
-        false => "~".into(),
+    Ok(if folder.is_absolute() {
+        folder
+    } else {
+        "~".into()
     })
 }
 
@@ -487,8 +489,9 @@ pub fn variables(base: &Base) -> impl Iterator<Item = (OsString, OsString)> {
 fn start_files(base: &Base) -> Outcome<Vec<String>> {
     let named = base.settings.strings("terminal.shell_init_files")?;
     let reads_usual = base.settings.bool("terminal.auto_source_bashrc")?;
-    Ok(match named.is_empty() && reads_usual {
-        true => START_FILES.iter().map(ToString::to_string).collect(),
-        false => named,
+    Ok(if named.is_empty() && reads_usual {
+        START_FILES.iter().map(ToString::to_string).collect()
+    } else {
+        named
     })
 }

@@ -134,9 +134,10 @@ fn summary(report: &str) -> String {
         Some(summary) => summary,
         None => titles.collect::<Vec<_>>().join("; "),
     };
-    match said.is_empty() {
-        true => String::new(),
-        false => format!(": {}", shorten(&said, SUMMARY_CHARS_MAX)),
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", shorten(&said, SUMMARY_CHARS_MAX))
     }
 }
 

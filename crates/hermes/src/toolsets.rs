@@ -42,9 +42,10 @@ impl Toolsets {
         let names = flags.toolsets.iter().filter(|name| *name != "none");
         let (servers, built_in) = apart(base, names.cloned());
         let is_everything = |name: &String| EVERYTHING.contains(&name.as_str());
-        let servers = match built_in.iter().any(is_everything) {
-            true => ChosenServers::All,
-            false => ChosenServers::Named(servers),
+        let servers = if built_in.iter().any(is_everything) {
+            ChosenServers::All
+        } else {
+            ChosenServers::Named(servers)
         };
         Ok(Self {
             built_in: select(&built_in)?,
@@ -63,9 +64,10 @@ impl Toolsets {
         let disabled = select(&disabled)?;
         let mut built_in = select(&built_in)?;
         built_in.retain(|tool| !disabled.contains(tool));
-        let servers = match servers.is_empty() && !has_none {
-            true => ChosenServers::All,
-            false => ChosenServers::Named(servers),
+        let servers = if servers.is_empty() && !has_none {
+            ChosenServers::All
+        } else {
+            ChosenServers::Named(servers)
         };
         Ok(Self { built_in, servers })
     }
@@ -116,12 +118,13 @@ fn select(names: &[String]) -> Outcome<Vec<&'static str>> {
     hermes_tools::select(names).map_err(|error| {
         let known = hermes_tools::TOOLSETS.iter();
         let known: Vec<_> = known.map(|toolset| toolset.name).collect();
-        let hint = match error.near.is_empty() {
-            false => format!("did you mean {}?", error.near.join(" or ")),
-            true => format!(
+        let hint = if error.near.is_empty() {
+            format!(
                 "toolsets are: {}, all, none, and the names of MCP servers",
                 known.join(", ")
-            ),
+            )
+        } else {
+            format!("did you mean {}?", error.near.join(" or "))
         };
         Failure::usage(format!("there is no toolset `{}`", error.name)).hint(hint)
     })

@@ -1,4 +1,4 @@
-//! Runs single turns for the doors that have one question: `-z`, `chat -q`, recovery.
+//! Runs single turns for the surfaces that have one question: `-z`, `chat -q`, recovery.
 
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ pub fn news(notice: String) -> UserMessage {
     UserMessage::of(parts).with_origin(Origin::Notice)
 }
 
-/// Closes a session's last door and waits for its task.
+/// Closes a session's last handle and waits for its task.
 pub async fn close(session: Session, mut tasks: JoinSet<()>) -> Outcome<()> {
     let id = session.id().clone();
     drop(session);

@@ -9,9 +9,10 @@ use crate::failure::Outcome;
 use crate::safety;
 
 pub fn settings(base: &Base) -> Outcome<WebSettings> {
-    let private_urls = match base.settings.bool("security.allow_private_urls")? {
-        true => PrivateUrls::Allowed,
-        false => PrivateUrls::Refused,
+    let private_urls = if base.settings.bool("security.allow_private_urls")? {
+        PrivateUrls::Allowed
+    } else {
+        PrivateUrls::Refused
     };
     Ok(WebSettings {
         private_urls,

@@ -25,11 +25,11 @@ use crate::base::Base;
 use crate::checkpoints;
 use crate::delegation;
 use crate::failure::{Failure, Outcome};
+use crate::forwarded;
 use crate::key_ledger::AuthLedger;
 use crate::known_wires::KnownWires;
-use crate::luggage;
-use crate::mcp::supply::{Patience, ServerSupply, version};
-use crate::mcp::{Company, Servers, discovery_time};
+use crate::mcp::tool_source::{McpToolSource, Patience, version};
+use crate::mcp::{McpContext, Servers, discovery_time};
 use crate::mixture;
 use crate::model_settings::model_settings;
 use crate::offer::{Disclosure, Length, Offer};
@@ -102,13 +102,13 @@ impl Wired {
         let random = Arc::new(Random::from_system());
         let (model, mut warnings) = model_within(base, deadlines(audience)).await?;
         let chosen = Toolsets::chosen(base, flags)?;
-        let company = Company {
+        let context = McpContext {
             model: Arc::clone(&model),
             cwd: cwd.clone(),
             is_attended: audience == Audience::Person,
         };
         let archive = Arc::new(store);
-        let servers = Servers::start(base, &chosen, random.clone(), company, archive.clone()).await;
+        let servers = Servers::start(base, &chosen, random.clone(), context, archive.clone()).await;
         let mode = ModeSwitch::new(safety::mode(base));
         let tool_ports = ToolPorts {
             edit_review: EditReview::Switched(mode.clone()),
@@ -117,11 +117,11 @@ impl Wired {
         let built_in = hermes_tools::built_in(&tool_ports);
         let length = Length::read(base, flags)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
-        offer.set_of_servers(servers.supplied());
+        offer.set_of_servers(servers.server_tools());
         notes.extend(terminals::note(base)?);
         let inputs = prompt_inputs(base, flags, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
-        warnings.extend(luggage::warnings(base)?);
+        warnings.extend(forwarded::warnings(base)?);
         warnings.extend(servers.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = AgentSettings {
@@ -140,7 +140,7 @@ impl Wired {
             tools: tools.listed,
             unlisted: tools.unlisted,
             // Each session has its own.
-            supply: None,
+            tool_source: None,
             checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
             subagent_model: delegation::model(base)?,
             references: Some(Arc::new(SessionReferences::new(base, &tool_ports))),
@@ -193,9 +193,10 @@ impl Wired {
             return Ok(None);
         }
         let base = base.with_flags(flags)?;
-        match base.settings.bool("mcp.auto_reload_on_config_change")? {
-            true => Ok(Some(self.reload(&base, flags).await?)),
-            false => Ok(None),
+        if base.settings.bool("mcp.auto_reload_on_config_change")? {
+            Ok(Some(self.reload(&base, flags).await?))
+        } else {
+            Ok(None)
         }
     }
 
@@ -218,7 +219,7 @@ impl Wired {
 
     /// Takes the tools that are chosen, and that servers offer by now, for the next session.
     pub fn refresh_tools(&mut self) {
-        self.offer.set_of_servers(self.servers.supplied());
+        self.offer.set_of_servers(self.servers.server_tools());
         let tools = self.offer.tools(self.ports.model.as_ref());
         self.ports.tools = tools.listed;
         self.ports.unlisted = tools.unlisted;
@@ -237,22 +238,23 @@ impl Wired {
 
     /// What a session works with that is opened now.
     pub fn session_ports(&self) -> Ports {
-        let supply = ServerSupply {
+        let tool_source = McpToolSource {
             servers: self.servers.shared(),
             offer: self.offer.clone(),
             inputs: self.inputs.clone(),
             model: Arc::clone(&self.ports.model),
             clock: Arc::clone(&self.ports.clock),
-            patience: match self.settings.is_attended {
-                true => Patience::OfAPerson {
+            patience: if self.settings.is_attended {
+                Patience::OfAPerson {
                     unless_it_starts: self.discovery_time,
-                },
-                false => Patience::OfAScript,
+                }
+            } else {
+                Patience::OfAScript
             },
             taken: Arc::clone(&self.taken),
         };
         Ports {
-            supply: Some(Arc::new(supply)),
+            tool_source: Some(Arc::new(tool_source)),
             ..self.ports.clone()
         }
     }

@@ -64,7 +64,7 @@ fn client(api_mode: &str, base_url: String) -> Client {
 async fn deltas(client: &Client) -> usize {
     let (session, turn) = (SessionId::from("s"), TurnId::from("t"));
     let messages = [Message::user("go")];
-    let stream = client.ask(ModelRequest {
+    let stream = client.stream(ModelRequest {
         session: &session,
         turn: &turn,
         system: "",

@@ -177,7 +177,7 @@ impl Model for Client {
         self.routes[0].context_window
     }
 
-    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
         let asking = Asking::new(self, request);
         stream::unfold(asking, |mut asking| async move {
             let next = asking.next().await?;
@@ -452,9 +452,10 @@ impl<'a> Asking<'a> {
         let is_better_elsewhere =
             self.has_fallback() && (is_out_of_attempts || !is_short(&failure));
         if !failure.is_wait_stated() {
-            return match is_out_of_attempts || is_better_elsewhere {
-                true => self.fall_back(failure),
-                false => Ok(self.retry(&failure, wait)),
+            return if is_out_of_attempts || is_better_elsewhere {
+                self.fall_back(failure)
+            } else {
+                Ok(self.retry(&failure, wait))
             };
         }
         // Somebody else may answer, and a person would rather know than sit before a silent terminal for hours.
@@ -526,9 +527,10 @@ impl<'a> Asking<'a> {
     }
 
     fn attempts_max(&self) -> u32 {
-        match self.has_fallback() {
-            true => self.client.attempts_max.min(ATTEMPTS_WITH_FALLBACK),
-            false => self.client.attempts_max,
+        if self.has_fallback() {
+            self.client.attempts_max.min(ATTEMPTS_WITH_FALLBACK)
+        } else {
+            self.client.attempts_max
         }
     }
 
@@ -560,9 +562,10 @@ impl<'a> Asking<'a> {
 
 /// What a login without a token means for the request. The hint for it is the route's.
 fn login_failure(error: LoginError) -> Failure {
-    match error.is_passing() {
-        true => Failure::new(ModelErrorKind::Network, Remedy::Again, error.to_string()),
-        false => Failure::new(ModelErrorKind::Auth, Remedy::OtherModel, error.to_string()),
+    if error.is_passing() {
+        Failure::new(ModelErrorKind::Network, Remedy::Again, error.to_string())
+    } else {
+        Failure::new(ModelErrorKind::Auth, Remedy::OtherModel, error.to_string())
     }
 }
 

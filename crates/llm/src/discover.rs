@@ -48,7 +48,7 @@ pub enum DiscoverError {
 
 /// Lists the models of a route's endpoint.
 pub async fn list_models(route: &Route) -> Result<Vec<Offered>, DiscoverError> {
-    let place = Place {
+    let place = ModelEndpoint {
         base_url: &route.base_url,
         protocol: route.protocol,
         key: route.keys.first(),
@@ -63,7 +63,7 @@ pub async fn local_servers() -> Vec<LocalServer> {
         .iter()
         .filter(|provider| provider.local && !provider.base_url.is_empty());
     let probes = local.map(|provider| async move {
-        let place = Place {
+        let place = ModelEndpoint {
             base_url: provider.base_url,
             protocol: provider.protocol,
             key: None,
@@ -76,14 +76,17 @@ pub async fn local_servers() -> Vec<LocalServer> {
     found.into_iter().flatten().collect()
 }
 
-struct Place<'a> {
+struct ModelEndpoint<'a> {
     base_url: &'a str,
     protocol: Protocol,
     key: Option<&'a Secret>,
     headers: &'a [(String, Secret)],
 }
 
-async fn list(place: &Place<'_>, deadline: Duration) -> Result<Vec<Offered>, DiscoverError> {
+async fn list(
+    place: &ModelEndpoint<'_>,
+    deadline: Duration,
+) -> Result<Vec<Offered>, DiscoverError> {
     let base_url = place.base_url;
     let url = match place.protocol {
         Protocol::Gemini => format!("{base_url}/models?pageSize=1000"),
@@ -102,7 +105,7 @@ async fn list(place: &Place<'_>, deadline: Duration) -> Result<Vec<Offered>, Dis
 }
 
 async fn fetch(
-    place: &Place<'_>,
+    place: &ModelEndpoint<'_>,
     url: &str,
     deadline: Duration,
 ) -> Result<Vec<Offered>, DiscoverError> {

@@ -95,9 +95,10 @@ impl FrameSplitter {
             Cow::Owned(std::mem::take(&mut self.line))
         };
         let is_first = !std::mem::replace(&mut self.begun, true);
-        Ok(match is_first && line.starts_with(BOM) {
-            true => without_front(line, BOM.len()),
-            false => line,
+        Ok(if is_first && line.starts_with(BOM) {
+            without_front(line, BOM.len())
+        } else {
+            line
         })
     }
 }

@@ -41,9 +41,10 @@ impl Http {
 
     /// Returns the client for a URL. Fails when the system's certificates cannot be loaded.
     pub(crate) fn client(&self, url: &str) -> Result<reqwest::Client, reqwest::Error> {
-        let (slot, reach) = match url.starts_with("http:") && is_local(url) {
-            true => (&self.near, Reach::Near),
-            false => (&self.far, Reach::Far),
+        let (slot, reach) = if url.starts_with("http:") && is_local(url) {
+            (&self.near, Reach::Near)
+        } else {
+            (&self.far, Reach::Far)
         };
         if let Some(client) = slot.get() {
             return Ok(client.clone());

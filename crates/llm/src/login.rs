@@ -8,12 +8,12 @@
 
 mod device;
 mod exchange;
-mod keeper;
+mod logins;
 mod server;
 
 pub use device::{DeviceFlow, Pace, Prompt};
 pub use exchange::revoke;
-pub use keeper::{LockedTokens, Logins, TokenStore, TokenStoreError};
+pub use logins::{LockedTokens, Logins, TokenStore, TokenStoreError};
 pub use server::{DeviceLogin, InsecureServer, LoginServer, RefreshTokenIn};
 
 use std::time::Duration;

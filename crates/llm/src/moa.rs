@@ -95,7 +95,7 @@ impl Mixture {
             }
         };
         let messages = with_advice(request.messages, about.len(), &advice);
-        let mut stream = self.aggregator.ask(ModelRequest {
+        let mut stream = self.aggregator.stream(ModelRequest {
             messages: &messages,
             ..request
         });
@@ -195,7 +195,7 @@ impl Model for Mixture {
         self.aggregator.context_window()
     }
 
-    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
         let (deltas, told) = mpsc::channel(DELTAS_WAITING_MAX);
         told_while(self.answer(request, deltas), told).boxed()
     }
@@ -218,7 +218,7 @@ async fn ask_reference(
     let window = reference.context_window().unwrap_or(WINDOW_DEFAULT);
     let transcript = transcript::fitting(transcript, window);
     let messages = [Message::user(format!("{transcript}\n\n{REQUEST}"))];
-    let stream = reference.ask(ModelRequest {
+    let stream = reference.stream(ModelRequest {
         system: ADVISER,
         tools: &[],
         messages: &messages,

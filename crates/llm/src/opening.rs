@@ -45,9 +45,10 @@ impl Opening {
         self.bytes
             .extend_from_slice(&bytes[..bytes.len().min(room)]);
         let is_full = self.bytes.len() == OPENING_BYTES_MAX;
-        match is_full && !self.claims_to_be_a_stream() {
-            true => self.not_a_stream(),
-            false => None,
+        if is_full && !self.claims_to_be_a_stream() {
+            self.not_a_stream()
+        } else {
+            None
         }
     }
 

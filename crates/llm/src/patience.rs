@@ -39,9 +39,10 @@ impl Patience {
 
     /// When the answer must have begun. A peer that was heard is waited for longer, and not for ever.
     pub(crate) fn first_token_by(&self, heard: bool) -> Instant {
-        match heard {
-            true => self.first_token_by.max(self.first_byte_by),
-            false => self.first_byte_by,
+        if heard {
+            self.first_token_by.max(self.first_byte_by)
+        } else {
+            self.first_byte_by
         }
     }
 
@@ -70,9 +71,10 @@ impl Patience {
         } else {
             let waited = Instant::now().saturating_duration_since(self.begun);
             let message = format!("no answer began within {}", seconds(waited));
-            let kind = match heard {
-                true => ModelErrorKind::Silent,
-                false => ModelErrorKind::Network,
+            let kind = if heard {
+                ModelErrorKind::Silent
+            } else {
+                ModelErrorKind::Network
             };
             return Failure::new(kind, Remedy::OtherModel, message).with_hint(SILENT_HINT);
         };

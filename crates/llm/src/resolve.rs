@@ -263,9 +263,10 @@ impl<'a> Resolver<'a> {
         model: Option<String>,
         choice: &ModelChoice,
     ) -> Result<Route, ResolveError> {
-        let own_server = match provider.id == CUSTOM && choice.base_url.is_none() {
-            true => self.own_server(),
-            false => None,
+        let own_server = if provider.id == CUSTOM && choice.base_url.is_none() {
+            self.own_server()
+        } else {
+            None
         };
         let from_env = || {
             let named = provider.base_url_env.and_then(|name| (self.env)(name));
@@ -283,9 +284,10 @@ impl<'a> Resolver<'a> {
         if keys.is_empty() {
             keys.extend(own_server.and_then(|server| server.key));
         }
-        let login = match keys.is_empty() {
-            true => self.login(provider, choice)?,
-            false => None,
+        let login = if keys.is_empty() {
+            self.login(provider, choice)?
+        } else {
+            None
         };
         // A server at an address of the user's own may well need no key.
         let is_elsewhere = host_of(&base_url) != host_of(provider.base_url);
@@ -459,9 +461,12 @@ impl<'a> Resolver<'a> {
     fn window(&self, base_url: &str, model: &str) -> Option<u64> {
         let stated = self.settings.stated_windows.get(base_url);
         let stated = stated.and_then(|models| models.get(model)).copied();
-        stated.or_else(|| match is_local(base_url) {
-            true => None,
-            false => context::known_window(model),
+        stated.or_else(|| {
+            if is_local(base_url) {
+                None
+            } else {
+                context::known_window(model)
+            }
         })
     }
 

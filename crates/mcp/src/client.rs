@@ -13,8 +13,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use crate::known::Remembered;
-use crate::respond::{Means, Models};
-use crate::roster::{Commons, Reloaded, Roster};
+use crate::respond::{Models, RespondentOptions};
+use crate::roster::{McpShared, Reloaded, Roster};
 use crate::server::Server;
 use crate::settings::ServerSettings;
 use crate::status::{ServerEvent, ServerState, ServerStatus};
@@ -75,8 +75,8 @@ impl McpPorts {
         }
     }
 
-    pub(crate) fn means(&self) -> Means {
-        Means {
+    pub(crate) fn respondent_options(&self) -> RespondentOptions {
+        RespondentOptions {
             models: self.models.clone(),
             folders: self.folders.clone(),
             is_attended: self.is_attended,
@@ -87,7 +87,7 @@ impl McpPorts {
 /// The MCP servers of this process. Dropping it stops them at once; [`Mcp::shutdown`] stops them properly.
 pub struct Mcp {
     roster: RwLock<Roster>,
-    commons: Commons,
+    shared: McpShared,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -122,7 +122,7 @@ pub struct UnknownServer {
 impl Mcp {
     /// Starts to connect to every server, and returns without waiting for any.
     pub fn start(settings: Vec<ServerSettings>, ports: McpPorts) -> Self {
-        let commons = Commons {
+        let shared = McpShared {
             gate: Arc::new(Semaphore::new(CONNECTING_MAX)),
             events: broadcast::Sender::new(EVENTS_MAX),
             wake: Arc::new(Wake::new(Arc::clone(&ports.clock))),
@@ -133,14 +133,14 @@ impl Mcp {
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(watch_for_sleep(
-            Arc::clone(&commons.wake),
-            commons.stop.clone(),
+            Arc::clone(&shared.wake),
+            shared.stop.clone(),
         ));
         let mut roster = Roster::default();
-        roster.replace(settings, &commons, &mut tasks);
+        roster.replace(settings, &shared, &mut tasks);
         Self {
             roster: RwLock::new(roster),
-            commons,
+            shared,
             tasks: Mutex::new(tasks),
         }
     }
@@ -154,7 +154,7 @@ impl Mcp {
         // Tasks of earlier reloads have ended by now, or go on.
         while tasks.try_join_next().is_some() {}
         let mut roster = self.roster.write().unwrap_or_else(PoisonError::into_inner);
-        let reloaded = roster.replace(settings, &self.commons, &mut tasks);
+        let reloaded = roster.replace(settings, &self.shared, &mut tasks);
         // Whoever changed the settings may have mended more than them: those that are away are tried at once.
         for server in roster.servers() {
             server.hasten();
@@ -251,7 +251,7 @@ impl Mcp {
 
     /// Follows the states of all servers from now on. A listener that is too slow misses some.
     pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
-        self.commons.events.subscribe()
+        self.shared.events.subscribe()
     }
 
     /// Gives up a server's connection, if it has one, and makes a new one now.
@@ -277,12 +277,12 @@ impl Mcp {
 
     /// Ends all connections and processes. Calls that are under way fail.
     pub async fn shutdown(&self) {
-        self.commons.stop.cancel();
+        self.shared.stop.cancel();
         let mut tasks = self.tasks.lock().await;
         while tasks.join_next().await.is_some() {}
-        let Commons {
+        let McpShared {
             branches, renewals, ..
-        } = &self.commons;
+        } = &self.shared;
         branches.close();
         branches.wait().await;
         renewals.close();
@@ -310,6 +310,6 @@ async fn watch_for_sleep(wake: Arc<Wake>, stop: CancellationToken) {
 
 impl Drop for Mcp {
     fn drop(&mut self) {
-        self.commons.stop.cancel();
+        self.shared.stop.cancel();
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
-use crate::auth::Keeper;
+use crate::auth::ServerToken;
 use crate::client::McpPorts;
 use crate::dial::{Connection, Dial as _, Dialer, Wires};
 use crate::failure::{Failure, HttpAnswer};
@@ -158,9 +158,9 @@ async fn connect(
     ports: &McpPorts,
     stop: &CancellationToken,
 ) -> Result<Connection, Failure> {
-    let respondent = Arc::new(Respondent::new(settings, ports.means()));
+    let respondent = Arc::new(Respondent::new(settings, ports.respondent_options()));
     let renewals = TaskTracker::new();
-    let tokens = Keeper::of(settings, ports, &renewals).map(Arc::new);
+    let tokens = ServerToken::of(settings, ports, &renewals).map(Arc::new);
     let dialer = Dialer::new(Arc::clone(settings), respondent, ports, tokens);
     // Nobody supervises this connection.
     let (signals, _) = mpsc::channel(1);

@@ -23,7 +23,7 @@ use rmcp::transport::streamable_http_client::{
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::auth::Keeper;
+use crate::auth::ServerToken;
 use crate::classify::SessionUse;
 use crate::client::McpPorts;
 use crate::expected::Expected;
@@ -101,7 +101,7 @@ pub(crate) struct Dialer {
     environment: Vec<(String, String)>,
     respondent: Arc<Respondent>,
     log: ServerLog,
-    tokens: Option<Arc<Keeper>>,
+    tokens: Option<Arc<ServerToken>>,
 }
 
 impl Dialer {
@@ -109,7 +109,7 @@ impl Dialer {
         settings: Arc<ServerSettings>,
         respondent: Arc<Respondent>,
         ports: &McpPorts,
-        tokens: Option<Arc<Keeper>>,
+        tokens: Option<Arc<ServerToken>>,
     ) -> Self {
         Self {
             malware: MalwareCheck::new(
@@ -349,7 +349,7 @@ impl Dial for Dialer {
 
     fn logged_in(&self) -> BoxFuture<'_, ()> {
         match &self.tokens {
-            Some(keeper) => Box::pin(keeper.changed()),
+            Some(server_token) => Box::pin(server_token.changed()),
             None => Box::pin(std::future::pending()),
         }
     }

@@ -217,9 +217,10 @@ impl fmt::Display for Failure {
             Self::Cancelled => "the request was cancelled".to_owned(),
         };
         let text = redact(&shorten(text.trim(), CAUSE_CHARS_MAX));
-        f.write_str(match text.is_empty() {
-            true => "it failed without saying why",
-            false => &text,
+        f.write_str(if text.is_empty() {
+            "it failed without saying why"
+        } else {
+            &text
         })
     }
 }

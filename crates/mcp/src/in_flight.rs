@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    Ask, CancellationToken, Person, Progress, Response, SessionId, Spending, ToolContext,
+    CancellationToken, ElicitationRequest, Person, Progress, Response, SessionId, Spending,
+    ToolContext,
 };
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use tokio::sync::oneshot;
@@ -64,12 +65,12 @@ impl Call {
     }
 
     /// Asks whoever made the call. Meanwhile its time stands still.
-    pub(crate) async fn ask(&self, ask: Ask) -> Response {
+    pub(crate) async fn elicit(&self, ask: ElicitationRequest) -> Response {
         let _waiting = self.is_asked();
         tokio::select! {
             biased;
             () = self.stop.cancelled() => Response::Cancelled,
-            response = self.person.ask(ask) => response,
+            response = self.person.elicit(ask) => response,
         }
     }
 

@@ -145,9 +145,10 @@ pub(crate) async fn resource(result: &ReadResourceResult, media: &MediaFolder) -
     for contents in &result.contents {
         texts.push(renderer.resource(contents).await);
     }
-    renderer.output(match texts.is_empty() {
-        true => "the resource is empty".to_owned(),
-        false => texts.join("\n"),
+    renderer.output(if texts.is_empty() {
+        "the resource is empty".to_owned()
+    } else {
+        texts.join("\n")
     })
 }
 
@@ -171,9 +172,10 @@ pub(crate) async fn prompt(result: GetPromptResult, media: &MediaFolder) -> Tool
         let said = renderer.content(message.content).await;
         texts.push(format!("{role}: {said}"));
     }
-    renderer.output(match texts.is_empty() {
-        true => "the prompt is empty".to_owned(),
-        false => texts.join("\n\n"),
+    renderer.output(if texts.is_empty() {
+        "the prompt is empty".to_owned()
+    } else {
+        texts.join("\n\n")
     })
 }
 

@@ -64,23 +64,25 @@ pub(crate) struct Respondent {
 
 /// What there is to answer with.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Means {
+pub(crate) struct RespondentOptions {
     pub(crate) models: Option<Models>,
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) is_attended: bool,
 }
 
 impl Respondent {
-    pub(crate) fn new(settings: &ServerSettings, means: Means) -> Self {
+    pub(crate) fn new(settings: &ServerSettings, respondent_options: RespondentOptions) -> Self {
         let mut elicitation = settings.elicitation.clone();
-        elicitation.is_enabled &= means.is_attended;
+        elicitation.is_enabled &= respondent_options.is_attended;
         Self {
             server: settings.name.clone(),
             elicitation,
             quota: Quota::new(settings.sampling.per_minute_max),
-            models: means.models.filter(|_| settings.sampling.is_enabled),
+            models: respondent_options
+                .models
+                .filter(|_| settings.sampling.is_enabled),
             sampling: settings.sampling.clone(),
-            roots: Roots::new(means.folders),
+            roots: Roots::new(respondent_options.folders),
             completions: broadcast::channel(COMPLETIONS_MAX).0,
         }
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
-use crate::auth::{Keeper, StepUp};
+use crate::auth::{ServerToken, StepUp};
 use crate::client::McpPorts;
 use crate::dial::Dialer;
 use crate::media::MediaFolder;
@@ -19,7 +19,7 @@ use crate::server::{Branches, Server};
 use crate::settings::{ServerSettings, TransportSettings};
 use crate::signal::QUEUE_MAX;
 use crate::status::{ServerEvent, ServerState};
-use crate::supervisor::{Supervisor, Supplies};
+use crate::supervisor::{Supervisor, SupervisorContext};
 use crate::view::View;
 use crate::wake::Wake;
 
@@ -43,7 +43,7 @@ pub struct Reloaded {
 
 /// What all servers of a process share.
 #[derive(Clone)]
-pub(crate) struct Commons {
+pub(crate) struct McpShared {
     pub(crate) ports: McpPorts,
     /// How many connect at the same time.
     pub(crate) gate: Arc<Semaphore>,
@@ -81,7 +81,7 @@ impl Roster {
     pub(crate) fn replace(
         &mut self,
         settings: Vec<ServerSettings>,
-        commons: &Commons,
+        shared: &McpShared,
         tasks: &mut JoinSet<()>,
     ) -> Reloaded {
         let mut reloaded = Reloaded::default();
@@ -98,14 +98,14 @@ impl Roster {
                     reloaded.kept.push(name);
                 }
                 Some(entry) => {
-                    let next = launch(settings, commons, entry.must_end_first(), tasks);
+                    let next = launch(settings, shared, entry.must_end_first(), tasks);
                     entry.server.succeed_with(&next.server);
                     tasks.spawn(retire(entry));
                     self.entries.push(next);
                     reloaded.restarted.push(name);
                 }
                 None => {
-                    let next = launch(settings, commons, None, tasks);
+                    let next = launch(settings, shared, None, tasks);
                     if let Some(removed) = self.removed.remove(&name) {
                         removed.succeed_with(&next.server);
                     }
@@ -150,7 +150,7 @@ async fn retire(entry: Entry) {
 /// Starts a server, once the one it replaces has ended.
 fn launch(
     settings: ServerSettings,
-    commons: &Commons,
+    shared: &McpShared,
     replaced: Option<CancellationToken>,
     tasks: &mut JoinSet<()>,
 ) -> Entry {
@@ -158,11 +158,11 @@ fn launch(
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
-    let (stop, ended) = (commons.stop.child_token(), CancellationToken::new());
+    let (stop, ended) = (shared.stop.child_token(), CancellationToken::new());
     let end_is_told = ended.clone().drop_guard();
-    let (mut server, supervisor) = assemble(&settings, commons, &stop);
-    server.branches = Branches::of(&settings, commons, &stop);
-    if let Some(remembered) = &commons.ports.remembered {
+    let (mut server, supervisor) = assemble(&settings, shared, &stop);
+    server.branches = Branches::of(&settings, shared, &stop);
+    if let Some(remembered) = &shared.ports.remembered {
         let remembered = Arc::clone(remembered);
         tasks.spawn(remembered.follow(Arc::clone(&settings), server.watch(), stop.clone()));
     }
@@ -185,47 +185,48 @@ fn launch(
 /// Puts a server together, and who keeps it connected; nobody does if it is switched off.
 pub(crate) fn assemble(
     settings: &Arc<ServerSettings>,
-    commons: &Commons,
+    shared: &McpShared,
     stop: &CancellationToken,
 ) -> (Server, Option<Supervisor>) {
-    let state = match settings.enabled {
-        true => ServerState::Connecting,
-        false => ServerState::Disabled,
+    let state = if settings.enabled {
+        ServerState::Connecting
+    } else {
+        ServerState::Disabled
     };
-    let remembered = commons.ports.remembered.as_ref();
+    let remembered = shared.ports.remembered.as_ref();
     let offer = remembered.and_then(|remembered| remembered.of(settings));
     let (view, watched) = watch::channel(View {
         offer: offer.filter(|_| settings.enabled),
         ..View::new(state)
     });
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    let respondent = Arc::new(Respondent::new(settings, commons.ports.means()));
+    let respondent = Arc::new(Respondent::new(settings, shared.ports.respondent_options()));
     // Renewals of its tokens outlive the connections that need them.
-    let tokens = Keeper::of(settings, &commons.ports, &commons.renewals).map(Arc::new);
+    let tokens = ServerToken::of(settings, &shared.ports, &shared.renewals).map(Arc::new);
     let server = Server::new(
         Arc::clone(settings),
         watched,
         sender.clone(),
-        Arc::clone(&commons.wake),
+        Arc::clone(&shared.wake),
         Arc::clone(&respondent),
-        StepUp::of(settings, &commons.ports, tokens.as_ref()),
-        MediaFolder::new(commons.ports.media_folder.clone()),
+        StepUp::of(settings, &shared.ports, tokens.as_ref()),
+        MediaFolder::new(shared.ports.media_folder.clone()),
     );
     let supervisor = settings.enabled.then(|| {
-        Supervisor::new(Supplies {
+        Supervisor::new(SupervisorContext {
             dial: Arc::new(Dialer::new(
                 Arc::clone(settings),
                 respondent,
-                &commons.ports,
+                &shared.ports,
                 tokens,
             )),
             settings: Arc::clone(settings),
-            gate: Arc::clone(&commons.gate),
-            random: Arc::clone(&commons.ports.random),
+            gate: Arc::clone(&shared.gate),
+            random: Arc::clone(&shared.ports.random),
             signals: (sender, receiver),
             view,
-            events: commons.events.clone(),
-            wake: Arc::clone(&commons.wake),
+            events: shared.events.clone(),
+            wake: Arc::clone(&shared.wake),
             stop: stop.clone(),
         })
     });

@@ -133,17 +133,19 @@ impl Server {
 
     /// Says what happens next, for somebody whose call failed.
     fn outlook(&self) -> String {
-        match self.is_removed() {
-            true => "the server was removed from the settings; do without it".to_owned(),
-            false => self.view().outlook(),
+        if self.is_removed() {
+            "the server was removed from the settings; do without it".to_owned()
+        } else {
+            self.view().outlook()
         }
     }
 
     /// Says how the server is, for somebody whose call may have run.
     fn condition(&self) -> String {
-        match self.is_removed() {
-            true => "the server was removed from the settings".to_owned(),
-            false => self.view().condition(),
+        if self.is_removed() {
+            "the server was removed from the settings".to_owned()
+        } else {
+            self.view().condition()
         }
     }
 

@@ -239,9 +239,10 @@ impl ServerSettings {
     /// Returns whether the user wants a tool of this server.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         let names = |list: &[String]| list.iter().any(|name| name == tool);
-        match self.tools.include.is_empty() {
-            true => !names(&self.tools.exclude),
-            false => names(&self.tools.include),
+        if self.tools.include.is_empty() {
+            !names(&self.tools.exclude)
+        } else {
+            names(&self.tools.include)
         }
     }
 

@@ -51,7 +51,7 @@ const DIAL_STRIKES_APART: Duration = Duration::from_secs(5);
 const JITTER_PERCENT: u64 = 10;
 
 /// What a supervisor is given by whoever starts it.
-pub(crate) struct Supplies {
+pub(crate) struct SupervisorContext {
     pub(crate) settings: Arc<ServerSettings>,
     pub(crate) dial: Arc<dyn Dial>,
     /// Shared by all servers: how many connect at the same time.
@@ -65,7 +65,7 @@ pub(crate) struct Supplies {
 }
 
 pub(crate) struct Supervisor {
-    supplies: Supplies,
+    context: SupervisorContext,
     woken: watch::Receiver<u64>,
     jobs: JoinSet<Done>,
     /// Counts connections, also failed attempts at them.
@@ -114,17 +114,17 @@ struct Live {
 }
 
 impl Supervisor {
-    pub(crate) fn new(supplies: Supplies) -> Self {
-        let woken = supplies.wake.watch();
+    pub(crate) fn new(context: SupervisorContext) -> Self {
+        let woken = context.wake.watch();
         let wakes = *woken.borrow();
-        supplies.view.send_modify(|view| view.wakes = wakes);
+        context.view.send_modify(|view| view.wakes = wakes);
         Self {
             woken,
-            pace: Pace::new(supplies.settings.backoff),
-            breaker: Breaker::new(supplies.settings.breaker),
-            rest: Rest::new(supplies.settings.rest),
-            keepalive: Keepalive::new(supplies.settings.keepalive_interval),
-            supplies,
+            pace: Pace::new(context.settings.backoff),
+            breaker: Breaker::new(context.settings.breaker),
+            rest: Rest::new(context.settings.rest),
+            keepalive: Keepalive::new(context.settings.keepalive_interval),
+            context,
             jobs: JoinSet::new(),
             epoch: 0,
             connections: 0,
@@ -147,14 +147,14 @@ impl Supervisor {
     /// Runs until it is told to stop, then ends the connection.
     pub(crate) async fn run(mut self) {
         self.next_attempt = Some(Instant::now());
-        let stop = self.supplies.stop.clone();
+        let stop = self.context.stop.clone();
         loop {
             self.do_what_is_due(Instant::now());
             self.publish();
             let timer = self.next_timer();
             tokio::select! {
                 () = stop.cancelled() => break,
-                Some(signal) = self.supplies.signals.1.recv() => self.on_signal(signal),
+                Some(signal) = self.context.signals.1.recv() => self.on_signal(signal),
                 Some(done) = self.jobs.join_next() => self.on_done(done),
                 Ok(()) = self.woken.changed() => self.on_woken(),
                 () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => {}
@@ -203,8 +203,8 @@ impl Supervisor {
         if self.live.as_ref().is_some_and(|live| live.link.is_busy()) {
             return self.rest.busy(now);
         }
-        tracing::info!(server = self.supplies.settings.name, "its program may rest");
-        self.supplies.view.send_modify(|view| view.link = None);
+        tracing::info!(server = self.context.settings.name, "its program may rest");
+        self.context.view.send_modify(|view| view.link = None);
         self.forget_connection();
         self.pace.rested();
         self.set_state(ServerState::Resting);
@@ -220,8 +220,8 @@ impl Supervisor {
 
     /// Returns when the program should rest: not before we know its tools, which stay when it rests.
     fn rest_due(&self) -> Option<Instant> {
-        let is_program = self.supplies.dial.is_exclusive();
-        let is_listed = || self.supplies.view.borrow().is_listed;
+        let is_program = self.context.dial.is_exclusive();
+        let is_listed = || self.context.view.borrow().is_listed;
         self.rest.due().filter(|_| is_program && is_listed())
     }
 
@@ -254,7 +254,7 @@ impl Supervisor {
         let (Some(live), Some(watch)) = (&self.live, &self.watch) else {
             return false;
         };
-        let has_answered = self.supplies.view.borrow().last_success > Some(watch.since);
+        let has_answered = self.context.view.borrow().last_success > Some(watch.since);
         let has_worked = matches!(
             (watch.effort, live.link.effort()), (Some(before), Some(now)) if now > before
         );
@@ -276,7 +276,7 @@ impl Supervisor {
     /// Returns whether giving up the connection would cut off calls: those of a process end with it.
     fn would_lose_calls(&self) -> bool {
         let is_busy = |live: &Live| live.link.is_busy();
-        self.supplies.dial.is_exclusive() && self.live.as_ref().is_some_and(is_busy)
+        self.context.dial.is_exclusive() && self.live.as_ref().is_some_and(is_busy)
     }
 
     fn probe_due(&self) -> Option<Instant> {
@@ -294,17 +294,17 @@ impl Supervisor {
 
     /// Returns whether a connection may be started as far as the old one is concerned.
     fn may_connect(&self) -> bool {
-        !self.is_connecting && (self.open.is_empty() || !self.supplies.dial.is_exclusive())
+        !self.is_connecting && (self.open.is_empty() || !self.context.dial.is_exclusive())
     }
 
     /// Puts off the next probe: the server has just shown that it lives.
     fn heard_from(&mut self, now: Instant) {
         let interval = self.keepalive.interval();
         self.next_probe = interval.map(|interval| {
-            let spread = self.supplies.random.below(2 * JITTER_PERCENT + 1);
+            let spread = self.context.random.below(2 * JITTER_PERCENT + 1);
             now + interval * (100 - JITTER_PERCENT + spread) as u32 / 100
         });
-        self.supplies.view.send_if_modified(|view| {
+        self.context.view.send_if_modified(|view| {
             view.last_success = Some(now);
             false
         });
@@ -319,21 +319,22 @@ impl Supervisor {
             return;
         };
         let now = Instant::now();
-        tracing::info!(server = self.supplies.settings.name, epoch, %failure, "lost the connection");
-        if self.supplies.dial.is_exclusive() {
+        tracing::info!(server = self.context.settings.name, epoch, %failure, "lost the connection");
+        if self.context.dial.is_exclusive() {
             // A program that hangs must go before another is started; calls on it are lost anyway.
             live.end.cancel();
         }
         self.lost_at = Some(now);
-        let due = self.pace.lost(now, &self.supplies.random);
+        let due = self.pace.lost(now, &self.context.random);
         self.next_attempt = Some(due);
         let class = classify(failure, live.link.session);
         let is_forgotten = matches!(class, Class::SessionLost | Class::SessionDoubted);
-        let error = match is_forgotten && self.pace.is_pattern() {
-            true => format!("{failure}; {AFFINITY_HINT}"),
-            false => failure.to_string(),
+        let error = if is_forgotten && self.pace.is_pattern() {
+            format!("{failure}; {AFFINITY_HINT}")
+        } else {
+            failure.to_string()
         };
-        self.supplies.view.send_modify(|view| {
+        self.context.view.send_modify(|view| {
             view.link = None;
             view.listing_since = None;
             view.last_error = Some(error);
@@ -345,7 +346,7 @@ impl Supervisor {
 
     /// Tells that somebody has to change something. They may have done so, or need not: attempts go on all the same.
     fn despair(&mut self, state: ServerState) {
-        let due = self.pace.failed(Instant::now(), &self.supplies.random);
+        let due = self.pace.failed(Instant::now(), &self.context.random);
         self.next_attempt = Some(due);
         self.set_state(state);
         self.settle();
@@ -361,15 +362,15 @@ impl Supervisor {
     }
 
     fn set_state(&mut self, state: ServerState) {
-        let has_changed = self.supplies.view.send_if_modified(|view| {
+        let has_changed = self.context.view.send_if_modified(|view| {
             let has_changed = view.state != state;
             view.state.clone_from(&state);
             has_changed
         });
         if has_changed {
             // Nobody may be listening.
-            let _ = self.supplies.events.send(ServerEvent {
-                server: self.supplies.settings.name.clone(),
+            let _ = self.context.events.send(ServerEvent {
+                server: self.context.settings.name.clone(),
                 state,
             });
         }
@@ -379,7 +380,7 @@ impl Supervisor {
     fn publish(&mut self) {
         let next_attempt = self.next_attempt.filter(|_| self.live.is_none());
         let breaker = self.breaker.state();
-        self.supplies.view.send_if_modified(|view| {
+        self.context.view.send_if_modified(|view| {
             let has_changed = view.next_attempt != next_attempt || view.breaker != breaker;
             view.next_attempt = next_attempt;
             view.breaker = breaker;
@@ -389,7 +390,7 @@ impl Supervisor {
 
     async fn shut_down(mut self) {
         self.set_state(ServerState::Stopped);
-        self.supplies.view.send_modify(|view| view.link = None);
+        self.context.view.send_modify(|view| view.link = None);
         self.live = None;
         self.settle();
         // Every connection hangs on the token that stopped us; their ends are among the jobs.
@@ -398,7 +399,7 @@ impl Supervisor {
         });
         if ended.await.is_err() {
             tracing::warn!(
-                server = self.supplies.settings.name,
+                server = self.context.settings.name,
                 "the connection did not end in time"
             );
         }

@@ -95,9 +95,10 @@ impl RemoteTool {
             remote_name: listed.name.to_string(),
             operation: format!("tools/call `{}`", listed.name).into(),
             effect,
-            parallel: match settings.supports_parallel_tool_calls || effect == Effect::Read {
-                true => Parallel::Always,
-                false => Parallel::Never,
+            parallel: if settings.supports_parallel_tool_calls || effect == Effect::Read {
+                Parallel::Always
+            } else {
+                Parallel::Never
             },
         }
     }
@@ -154,9 +155,10 @@ impl Tool for RemoteTool {
                 ServerResult::CallToolResult(result) => {
                     let is_error = result.is_error == Some(true);
                     let output = tool_result(result, &self.server.media).await;
-                    match is_error {
-                        true => Err(ToolError::Answer(redact(&output.text))),
-                        false => Ok(output),
+                    if is_error {
+                        Err(ToolError::Answer(redact(&output.text)))
+                    } else {
+                        Ok(output)
                     }
                 }
                 _ => Err(ToolError::OutcomeUnknown(format!(

@@ -1,4 +1,4 @@
-//! Counts what was used: by hour, model, tool, door and how turns ended.
+//! Counts what was used: by hour, model, tool, surface and how turns ended.
 
 use hermes_core::{
     Counted, HourUse, Insights, ModelName, ModelUse, SessionRecord, Timestamp, Used,

@@ -150,9 +150,12 @@ fn by_words(
         .map(|term| term.to_needle(term.edges()))
         .collect();
     let shown = candidates.iter().take(limit);
-    let hits = shown.map(|candidate| match candidate.is_literal() {
-        true => literal_hit(conn, candidate.message, &needles),
-        false => word_hit(conn, candidate.message, &words),
+    let hits = shown.map(|candidate| {
+        if candidate.is_literal() {
+            literal_hit(conn, candidate.message, &needles)
+        } else {
+            word_hit(conn, candidate.message, &words)
+        }
     });
     hits.collect()
 }
@@ -161,9 +164,10 @@ fn by_words(
 fn estimate_weight(conn: &Connection, word: &str) -> Result<f64, Failure> {
     let newest = index::indexed(conn)?.max(1);
     let Sample { matches, oldest } = sample(conn, word)?;
-    let reach = match matches < SAMPLE_MAX {
-        true => newest,
-        false => newest - oldest + 1,
+    let reach = if matches < SAMPLE_MAX {
+        newest
+    } else {
+        newest - oldest + 1
     };
     // Of as many messages as there are, so that the weights of terms compare.
     let messages = newest as f64;

@@ -71,9 +71,10 @@ pub(crate) fn examine(database: &Path) -> io::Result<Option<WalDamage>> {
         return Ok(None);
     }
     let is_copied = index.copied >= index.committed;
-    let lost = match is_copied {
-        true => "nothing is lost, because the database has them all",
-        false => "what was saved last is lost",
+    let lost = if is_copied {
+        "nothing is lost, because the database has them all"
+    } else {
+        "what was saved last is lost"
     };
     let detail = format!(
         "of {} pages that were saved in it, {frames} are whole; {lost}",

@@ -141,9 +141,10 @@ fn serve(mut conn: Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>, path: &Pa
             let _ = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             commits = 0;
         }
-        let backlog_max = match jobs.is_empty() {
-            true => BACKLOG_IDLE_MAX,
-            false => BACKLOG_BUSY_MAX,
+        let backlog_max = if jobs.is_empty() {
+            BACKLOG_IDLE_MAX
+        } else {
+            BACKLOG_BUSY_MAX
         };
         // Whoever searches indexes the rest, and hears what is wrong with it.
         let _ = index_backlog(&mut conn, backlog_max);

@@ -161,7 +161,7 @@ impl Model for ScriptedModel {
         Some(128_000)
     }
 
-    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
         lock(&self.requests).push(SeenRequest {
             prefix: Prefix {
                 system: request.system.to_owned(),

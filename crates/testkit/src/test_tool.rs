@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    Agreement, Ask, BoxFuture, Consent, Effect, Media, Parallel, Preview, PreviewContext,
-    SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Agreement, BoxFuture, Consent, Effect, ElicitationRequest, Media, Parallel, Preview,
+    PreviewContext, SessionId, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub enum Behaviour {
     /// Returns what was agreed to before it began.
     TellAgreement,
     /// Asks the person, and returns their response as JSON.
-    Enquire(Ask),
+    Elicit(ElicitationRequest),
     /// Calls these tools at once with these arguments, and returns what each said, a line each.
     Use(Vec<(&'static str, Value)>),
     /// Calls this tool, and returns while that waits for the person.
@@ -193,8 +193,8 @@ impl Tool for TestTool {
                     }
                     Ok(ToolOutput::text(told))
                 }
-                Behaviour::Enquire(ask) => {
-                    let response = cx.person.ask(ask.clone()).await;
+                Behaviour::Elicit(ask) => {
+                    let response = cx.person.elicit(ask.clone()).await;
                     Ok(ToolOutput::text(json!(response).to_string()))
                 }
                 Behaviour::Abandon(tool, arguments) => {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    Ask, BoxFuture, Effect, Field, FieldKind, FieldOption, Parallel, Response, Tool, ToolContext,
-    ToolError, ToolOutput, ToolSpec, Wanted,
+    BoxFuture, Effect, ElicitationRequest, Field, FieldKind, FieldOption, Parallel, Response, Tool,
+    ToolContext, ToolError, ToolOutput, ToolSpec, Wanted,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -95,7 +95,7 @@ impl Tool for Clarify {
                 return Err(ToolError::Answer(text.to_owned()));
             }
             let choices = offered(arguments.choices.unwrap_or_default());
-            let asking = cx.person.ask(Ask {
+            let asking = cx.person.elicit(ElicitationRequest {
                 asker: "the agent".to_owned(),
                 message: question.clone(),
                 wanted: wanted(&choices),

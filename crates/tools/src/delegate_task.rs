@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    BoxFuture, Delegated, Effect, Errand, ErrandRole, Manner, Parallel, Tool, ToolContext,
+    BoxFuture, Delegated, Effect, Manner, Parallel, SubagentRole, SubagentTask, Tool, ToolContext,
     ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
@@ -75,7 +75,7 @@ struct Arguments {
     #[serde(default)]
     tasks: Vec<Task>,
     #[serde(default)]
-    role: ErrandRole,
+    role: SubagentRole,
     #[serde(default)]
     background: bool,
 }
@@ -85,7 +85,7 @@ struct Task {
     goal: String,
     #[serde(default)]
     context: String,
-    role: Option<ErrandRole>,
+    role: Option<SubagentRole>,
 }
 
 impl Tool for DelegateTask {
@@ -111,18 +111,22 @@ impl Tool for DelegateTask {
         Box::pin(async move {
             let arguments: Arguments = arguments::parse(DELEGATE_TASK, arguments)?;
             let is_background = arguments.background;
-            let errands = errands(arguments)?;
+            let subagent_tasks = subagent_tasks(arguments)?;
             if cx.stop.is_cancelled() {
                 return Err(ToolError::Stopped(
                     "stopped before anything was delegated".into(),
                 ));
             }
-            let goals: Vec<String> = errands.iter().map(|errand| errand.goal.clone()).collect();
-            let manner = match is_background {
-                true => Manner::Background,
-                false => Manner::Foreground,
+            let goals: Vec<String> = subagent_tasks
+                .iter()
+                .map(|subagent_task| subagent_task.goal.clone())
+                .collect();
+            let manner = if is_background {
+                Manner::Background
+            } else {
+                Manner::Foreground
             };
-            let delegated = cx.delegates.delegate(errands, manner).await;
+            let delegated = cx.delegates.delegate(subagent_tasks, manner).await;
             let delegated = delegated.map_err(ToolError::Answer)?;
             let kept = match &delegated {
                 Delegated::Dispatched(dispatched) => Some(json!(dispatched)),
@@ -137,27 +141,30 @@ impl Tool for DelegateTask {
     }
 }
 
-fn errands(arguments: Arguments) -> Result<Vec<Errand>, ToolError> {
-    let errands: Vec<Errand> = match arguments.tasks.is_empty() {
-        true => vec![Errand {
+fn subagent_tasks(arguments: Arguments) -> Result<Vec<SubagentTask>, ToolError> {
+    let subagent_tasks: Vec<SubagentTask> = if arguments.tasks.is_empty() {
+        vec![SubagentTask {
             goal: arguments.goal,
             context: arguments.context,
             role: arguments.role,
-        }],
-        false => {
-            let errand = |task: Task| Errand {
-                goal: task.goal,
-                context: task.context,
-                role: task.role.unwrap_or(arguments.role),
-            };
-            arguments.tasks.into_iter().map(errand).collect()
-        }
+        }]
+    } else {
+        let subagent_task = |task: Task| SubagentTask {
+            goal: task.goal,
+            context: task.context,
+            role: task.role.unwrap_or(arguments.role),
+        };
+        arguments.tasks.into_iter().map(subagent_task).collect()
     };
-    match errands.iter().any(|errand| errand.goal.trim().is_empty()) {
-        true => Err(ToolError::Answer(
+    if subagent_tasks
+        .iter()
+        .any(|subagent_task| subagent_task.goal.trim().is_empty())
+    {
+        Err(ToolError::Answer(
             "a subagent needs a `goal`; give one, or several `tasks` that each have one".into(),
-        )),
-        false => Ok(errands),
+        ))
+    } else {
+        Ok(subagent_tasks)
     }
 }
 
@@ -185,12 +192,12 @@ fn present(delegated: Delegated, goals: &[String], wanted_background: bool) -> S
 mod tests {
     use super::*;
 
-    fn read(value: Value) -> Result<Vec<Errand>, ToolError> {
-        errands(arguments::parse(DELEGATE_TASK, value)?)
+    fn read(value: Value) -> Result<Vec<SubagentTask>, ToolError> {
+        subagent_tasks(arguments::parse(DELEGATE_TASK, value)?)
     }
 
     #[test]
-    fn one_goal_or_several_tasks_become_errands() {
+    fn one_goal_or_several_tasks_are_given_to_subagents() {
         let one = read(json!({"goal": "g", "context": "c"})).unwrap();
         assert_eq!((one.len(), one[0].context.as_str()), (1, "c"));
         let tasks = json!({
@@ -199,12 +206,15 @@ mod tests {
             "tasks": [{"goal": "a"}, {"goal": "b", "role": "leaf"}],
         });
         let several = read(tasks).unwrap();
-        let roles: Vec<_> = several.iter().map(|errand| errand.role).collect();
-        assert_eq!(roles, [ErrandRole::Orchestrator, ErrandRole::Leaf]);
+        let roles: Vec<_> = several
+            .iter()
+            .map(|subagent_task| subagent_task.role)
+            .collect();
+        assert_eq!(roles, [SubagentRole::Orchestrator, SubagentRole::Leaf]);
     }
 
     #[test]
-    fn an_errand_without_a_goal_is_refused() {
+    fn a_task_without_a_goal_is_refused() {
         for junk in [
             json!({}),
             json!({"goal": " "}),

@@ -170,12 +170,13 @@ pub(crate) fn preview(edits: &[Edit<'_>]) -> Preview {
     let is_whole = shown.len() == diff.len();
     Preview {
         basis: basis(edits),
-        diff: match is_whole {
-            true => diff,
-            false => format!(
+        diff: if is_whole {
+            diff
+        } else {
+            format!(
                 "{shown}\n[… {} more bytes are not shown]\n",
                 diff.len() - shown.len()
-            ),
+            )
         },
         is_whole: is_whole && edits.iter().all(Edit::is_shown),
     }

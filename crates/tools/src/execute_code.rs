@@ -2,11 +2,11 @@
 //!
 //! The script runs where commands run, through the [`Terminal`], with what that gives: the folder and variables of the
 //! session's shell, no secrets, an end with everything it started. It calls back over a `socket` on this machine, or
-//! through `files` on another; either way the `door` decides what becomes of a call. `module` writes the Python it imports.
+//! through `files` on another; either way the `rpc` decides what becomes of a call. `module` writes the Python it imports.
 
-mod door;
 mod files;
 mod module;
+mod rpc;
 mod socket;
 
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::policy::CommandLists;
 use crate::{ToolFence, ToolPorts, arguments};
-use door::Door;
+use rpc::ToolRpc;
 
 const NAME: &str = "execute_code";
 
@@ -184,13 +184,13 @@ impl ExecuteCode {
                 "stopped before the script was started".to_owned(),
             ));
         }
-        let door = Door::open(cx.toolbox.clone(), self.settings.calls_max).await?;
+        let rpc = ToolRpc::open(cx.toolbox.clone(), self.settings.calls_max).await?;
         let output = match &self.settings.place {
-            CodePlace::Here { sockets } => self.run_here(&code, sockets, &door, cx).await?,
-            CodePlace::Elsewhere => self.run_elsewhere(&code, &door, cx).await,
+            CodePlace::Here { sockets } => self.run_here(&code, sockets, &rpc, cx).await?,
+            CodePlace::Elsewhere => self.run_elsewhere(&code, &rpc, cx).await,
         };
         match output {
-            Ok(output) => self.present(&output, &door),
+            Ok(output) => self.present(&output, &rpc),
             Err(error @ TerminalError::Lost { .. }) => {
                 Err(ToolError::OutcomeUnknown(error.to_string()))
             }
@@ -202,44 +202,50 @@ impl ExecuteCode {
         &self,
         code: &str,
         sockets: &Path,
-        door: &Door,
+        rpc: &ToolRpc,
         cx: &ToolContext,
     ) -> Result<Result<CommandOutput, TerminalError>, ToolError> {
         let socket = socket::Socket::bind(sockets).await;
         let socket = socket.map_err(ToolError::Answer)?;
-        let command = self.command(code, json!({"socket": socket.path()}), door, cx);
+        let command = self.command(code, json!({"socket": socket.path()}), rpc, cx);
         tokio::select! {
             output = self.terminal.run(command) => Ok(output),
-            never = socket.serve(door) => match never {},
+            never = socket.serve(rpc) => match never {},
         }
     }
 
     async fn run_elsewhere(
         &self,
         code: &str,
-        door: &Door,
+        rpc: &ToolRpc,
         cx: &ToolContext,
     ) -> Result<CommandOutput, TerminalError> {
-        let folder = files::Folder::named_after(door);
-        let command = self.command(code, json!({"folder": folder.path()}), door, cx);
+        let folder = files::Folder::named_after(rpc);
+        let command = self.command(code, json!({"folder": folder.path()}), rpc, cx);
         tokio::select! {
             output = self.terminal.run(command) => output,
-            never = folder.serve(door, &*self.terminal, cx) => match never {},
+            never = folder.serve(rpc, &*self.terminal, cx) => match never {},
         }
     }
 
-    fn command(&self, code: &str, way_back: Value, door: &Door, cx: &ToolContext) -> ShellCommand {
+    fn command(
+        &self,
+        code: &str,
+        way_back: Value,
+        rpc: &ToolRpc,
+        cx: &ToolContext,
+    ) -> ShellCommand {
         let run = json!({
             "start": module::START,
-            "module": module::text(door.tools()),
+            "module": module::text(rpc.tools()),
             "code": code,
             "way_back": way_back,
-            "token": door.token(),
+            "token": rpc.token(),
             "strict": self.settings.mode == CodeMode::Strict,
         });
         ShellCommand {
             session: cx.session.clone(),
-            line: module::line(door.mark(), self.settings.mode),
+            line: module::line(rpc.mark(), self.settings.mode),
             cwd: cx.cwd.clone(),
             workdir: None,
             stdin: run.to_string().into_bytes(),
@@ -253,8 +259,8 @@ impl ExecuteCode {
     }
 
     /// Puts what the script printed and how it ended into words.
-    fn present(&self, output: &CommandOutput, door: &Door) -> Result<ToolOutput, ToolError> {
-        if output.text.lines().any(|line| line == door.mark()) {
+    fn present(&self, output: &CommandOutput, rpc: &ToolRpc) -> Result<ToolOutput, ToolError> {
+        if output.text.lines().any(|line| line == rpc.mark()) {
             return Err(ToolError::Answer(module::PYTHON_MISSING.to_owned()));
         }
         let mut text = output.text.trim_end().to_owned();
@@ -275,7 +281,7 @@ impl ExecuteCode {
                 "stopped by the user and killed; it may have done part of its work".to_owned()
             }
         };
-        let (calls, seconds) = (door.calls(), output.elapsed.as_secs_f64());
+        let (calls, seconds) = (rpc.calls(), output.elapsed.as_secs_f64());
         let s = if calls == 1 { "" } else { "s" };
         // Writing to a string cannot fail.
         let _ = write!(text, "[{ended}; {calls} tool call{s}, {seconds:.1} s]");

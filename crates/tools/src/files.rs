@@ -22,7 +22,7 @@ use crate::ledger::Stamp;
 use crate::lines::{Page, PageText};
 use crate::{ToolFence, ToolPorts, paths};
 use here::Here;
-pub(crate) use remote_answer::Answer as RemoteAnswer;
+pub(crate) use remote_answer::RemoteAnswer;
 use there::{There, ThereSettings};
 
 const MODE_BITS: u32 = 0o7777;
@@ -304,9 +304,10 @@ impl FileSystems {
         let path = paths::joined(path, cwd, self.here.home());
         let target = path.canonicalize().unwrap_or(path);
         Pass {
-            reads: match self.here.pinned().is_ours_to_read(&target) {
-                true => vec![target],
-                false => Vec::new(),
+            reads: if self.here.pinned().is_ours_to_read(&target) {
+                vec![target]
+            } else {
+                Vec::new()
             },
             ..Pass::default()
         }
@@ -316,9 +317,10 @@ impl FileSystems {
     /// are found; whatever is free stays inside.
     pub(crate) fn pass_to_write(&self, paths: &[&str], cwd: &Path) -> Pass {
         let is_asked = |write: &JudgedWrite| matches!(write.judgement, Write::Asked { .. });
-        match self.fencing().is_some() && self.judge_writes(paths, cwd).iter().any(is_asked) {
-            true => Pass::outside(),
-            false => Pass::default(),
+        if self.fencing().is_some() && self.judge_writes(paths, cwd).iter().any(is_asked) {
+            Pass::outside()
+        } else {
+            Pass::default()
         }
     }
 

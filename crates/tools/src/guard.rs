@@ -119,7 +119,7 @@ const PROC_SECRETS: &[&str] = &[
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
-    place: Place,
+    place: Machine,
     /// More than one where it is known by several paths.
     homes: Vec<PathBuf>,
     secret: Vec<PathBuf>,
@@ -131,7 +131,7 @@ pub(crate) struct Guard {
 
 /// Whose files are guarded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum Machine {
     /// This machine's: what a path leads to can be looked up.
     #[default]
     Here,
@@ -142,7 +142,7 @@ enum Place {
 impl Guard {
     pub(crate) fn new(ports: &ToolPorts) -> Self {
         Self {
-            place: Place::Here,
+            place: Machine::Here,
             homes: ports.home.clone().into_iter().collect(),
             secret: ports.secret.clone(),
             protected: ports.protected.clone(),
@@ -162,7 +162,7 @@ impl Guard {
     /// Guards the files of another machine. The home there is given by all of its paths.
     pub(crate) fn there(homes: Vec<PathBuf>) -> Self {
         Self {
-            place: Place::There,
+            place: Machine::There,
             homes,
             ..Self::default()
         }
@@ -171,8 +171,8 @@ impl Guard {
     /// Finds out where the guarded files are just now, by their names and without links.
     pub(crate) fn pinned(&self) -> PinnedGuard {
         let spellings: fn(&[PathBuf]) -> Vec<PathBuf> = match self.place {
-            Place::Here => both_spellings,
-            Place::There => <[PathBuf]>::to_vec,
+            Machine::Here => both_spellings,
+            Machine::There => <[PathBuf]>::to_vec,
         };
         PinnedGuard {
             place: self.place,
@@ -188,7 +188,7 @@ impl Guard {
 /// A guard that knows its files as they are named and without links.
 #[derive(Debug)]
 pub(crate) struct PinnedGuard {
-    place: Place,
+    place: Machine,
     homes: Vec<PathBuf>,
     secret: Vec<PathBuf>,
     protected: Vec<PathBuf>,
@@ -219,9 +219,10 @@ impl Write {
             Self::Asked { is_for_person, .. } => 1 + u8::from(*is_for_person),
             Self::Refused(_) => 3,
         };
-        match rank(&other) > rank(&self) {
-            true => other,
-            false => self,
+        if rank(&other) > rank(&self) {
+            other
+        } else {
+            self
         }
     }
 }
@@ -287,9 +288,10 @@ impl PinnedGuard {
                 is_for_person: true,
             };
         }
-        let reason = match self.is_below_home(path, START_FILES) {
-            true => Some("changes what runs when the user logs in"),
-            false => why_sensitive(&path.to_string_lossy()),
+        let reason = if self.is_below_home(path, START_FILES) {
+            Some("changes what runs when the user logs in")
+        } else {
+            why_sensitive(&path.to_string_lossy())
         };
         let reason = reason.or_else(|| why_guarded(self.inside_project(path)));
         let is_outside = || self.is_beyond(path, FenceArea::may_write);
@@ -334,7 +336,7 @@ impl PinnedGuard {
     }
 
     fn is_folder_here(&self, path: &Path) -> bool {
-        self.place == Place::Here && path.is_dir()
+        self.place == Machine::Here && path.is_dir()
     }
 
     fn is_below_home(&self, path: &Path, names: &[&str]) -> bool {
@@ -389,7 +391,7 @@ mod tests {
 
     fn guard() -> PinnedGuard {
         let guard = Guard {
-            place: Place::Here,
+            place: Machine::Here,
             homes: vec!["/home/me".into()],
             secret: vec!["/home/me/.hermes/auth.json".into()],
             protected: vec!["/home/me/.hermes/hermes.db".into()],

@@ -65,9 +65,10 @@ pub(crate) fn read_page_after(
             continue;
         }
         let text = line.text(number);
-        let shown = match page.is_numbered {
-            true => format!("{number}|{text}\n"),
-            false => format!("{text}\n"),
+        let shown = if page.is_numbered {
+            format!("{number}|{text}\n")
+        } else {
+            format!("{text}\n")
         };
         chars += shown.chars().count();
         if chars > page.chars_max && number > page.offset {

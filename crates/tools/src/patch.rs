@@ -118,9 +118,10 @@ impl Request {
             path: arguments.path.ok_or_else(|| missing("path"))?,
             old: arguments.old_string.ok_or_else(|| missing("old_string"))?,
             new: arguments.new_string.ok_or_else(|| missing("new_string"))?,
-            occurrences: match arguments.replace_all {
-                true => Occurrences::All,
-                false => Occurrences::TheOnlyOne,
+            occurrences: if arguments.replace_all {
+                Occurrences::All
+            } else {
+                Occurrences::TheOnlyOne
             },
         })
     }

@@ -129,9 +129,10 @@ impl<'a> Judge<'a> {
             budget,
             calls: Vec::new(),
         };
-        let exactly = match line.len() > LINE_BYTES_MAX {
-            true => Exactly::default(),
-            false => exactly::judge(line),
+        let exactly = if line.len() > LINE_BYTES_MAX {
+            Exactly::default()
+        } else {
+            exactly::judge(line)
         };
         let verdict = judge.both(line, folder, &exactly);
         let too_complex =
@@ -223,9 +224,10 @@ impl<'a> Judge<'a> {
                 None => folder,
             };
         }
-        Ok(match runs_made {
-            true => verdict.or(Verdict::ask("makes a file a program and runs it")),
-            false => verdict,
+        Ok(if runs_made {
+            verdict.or(Verdict::ask("makes a file a program and runs it"))
+        } else {
+            verdict
         })
     }
 
@@ -245,9 +247,10 @@ impl<'a> Judge<'a> {
             }
             let folder = call.folder.filter(|_| !run.is_elsewhere);
             let inner = self.line(&run.line, scope, folder, nesting + 1)?;
-            verdict = verdict.or(match run.is_elsewhere {
-                true => inner.elsewhere(),
-                false => inner,
+            verdict = verdict.or(if run.is_elsewhere {
+                inner.elsewhere()
+            } else {
+                inner
             });
         }
         Ok(verdict)

@@ -222,9 +222,10 @@ impl ProcessTool {
             offset => offset.min(lines.len()),
         };
         let end = first.saturating_add(limit).min(lines.len());
-        let place = match first < end {
-            true => format!("lines {} to {end} of {}", first + 1, lines.len()),
-            false => format!("no lines there; it has {}", lines.len()),
+        let place = if first < end {
+            format!("lines {} to {end} of {}", first + 1, lines.len())
+        } else {
+            format!("no lines there; it has {}", lines.len())
         };
         let note = format!("[{}, {place}]", summary(&status));
         let text = [&lines[first..end], &[note.as_str()]].concat().join("\n");

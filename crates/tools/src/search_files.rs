@@ -29,11 +29,11 @@ mod there;
 mod walk;
 mod watch;
 
-use content::{FileMatches, Line};
+use content::{FileMatches, MatchedLine};
 use glob::FileGlob;
 use page::{Hits, Page};
 use there::{Lines, ThereSearch};
-use walk::{Count, LeftOut, LineSearch, Name, Place, shown};
+use walk::{Count, LeftOut, LineSearch, Name, SearchScope, shown};
 use watch::Watch;
 
 const NAME: &str = "search_files";
@@ -203,7 +203,7 @@ impl Searching {
         let wanted = Wanted::new(&self.arguments)?;
         let guard = here.guard().map_err(|error| error.to_string())?;
         let root = self.root(here, &guard)?;
-        let place = Place {
+        let place = SearchScope {
             root,
             glob: self.glob(wanted)?,
         };
@@ -212,12 +212,13 @@ impl Searching {
             Wanted::Files => self.present_files(&place.find_files(self.end(), &watch)),
             wanted => self.find_lines(wanted, &place, guard, &watch)?,
         };
-        Ok(match watch.has_timed_out() {
-            false => answer,
-            true => format!(
+        Ok(if watch.has_timed_out() {
+            format!(
                 "{answer}\n[the search was ended after {} s and is not complete; search a smaller folder]",
                 TIME_MAX.as_secs()
-            ),
+            )
+        } else {
+            answer
         })
     }
 
@@ -239,11 +240,12 @@ impl Searching {
             }
             wanted => self.find_lines_there(wanted, &search)?,
         };
-        Ok(match is_complete {
-            true => answer,
-            false => format!(
+        Ok(if is_complete {
+            answer
+        } else {
+            format!(
                 "{answer}\n[the search took too long or found too much and is not complete; search a smaller folder]"
-            ),
+            )
         })
     }
 
@@ -320,7 +322,7 @@ impl Searching {
     fn find_lines(
         &self,
         wanted: Wanted,
-        place: &Place,
+        place: &SearchScope,
         guard: PinnedGuard,
         watch: &Watch,
     ) -> Result<String, String> {
@@ -419,20 +421,23 @@ impl Searching {
                 self.offset()
             );
         }
-        match last < total {
-            true => format!(
-                "[{what} {first}-{last} of {total}{in_files}; continue with offset={last}]\n"
-            ),
-            false if first > 1 => {
-                format!("[{what} {first}-{last} of {total}{in_files}; the last]\n")
-            }
-            false => String::new(),
+        if last < total {
+            format!("[{what} {first}-{last} of {total}{in_files}; continue with offset={last}]\n")
+        } else if first > 1 {
+            format!("[{what} {first}-{last} of {total}{in_files}; the last]\n")
+        } else {
+            String::new()
         }
     }
 }
 
 /// Appends a match with its context; `above` is the number of the line before it, if it is of the same file.
-fn push_lines(text: &mut String, lines: &[Line], has_context: bool, above: &mut Option<u64>) {
+fn push_lines(
+    text: &mut String,
+    lines: &[MatchedLine],
+    has_context: bool,
+    above: &mut Option<u64>,
+) {
     for line in lines {
         if has_context && above.is_some_and(|above| above + 1 < line.number) {
             text.push_str("  --\n");

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Consent, Effect, FenceArea, Found, Need, Parallel, Pass,
-    Processes, Reader, SessionId, ShellCommand, Terminal, Tool, ToolContext, ToolError, ToolOutput,
-    ToolSpec, Wishes,
+    BoxFuture, CommandExit, CommandOutput, Consent, Effect, FenceArea, Found, Need, NotifyOn,
+    Parallel, Pass, Processes, Reader, SessionId, ShellCommand, Terminal, Tool, ToolContext,
+    ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -117,9 +117,10 @@ impl Tool for TerminalTool {
 
     fn effect(&self, arguments: &Value) -> Effect {
         let runs_on = arguments["background"] == true;
-        match arguments::text(arguments, "command").is_some_and(is_read_only) && !runs_on {
-            true => Effect::Read,
-            false => Effect::Effect,
+        if arguments::text(arguments, "command").is_some_and(is_read_only) && !runs_on {
+            Effect::Read
+        } else {
+            Effect::Effect
         }
     }
 
@@ -307,9 +308,10 @@ impl TerminalTool {
             return None;
         }
         let area = fencing.area(cwd);
-        let writable = match area.is_project_writable() {
-            true => format!("`{}`, temporary folders", area.project.display()),
-            false => "temporary folders".to_owned(),
+        let writable = if area.is_project_writable() {
+            format!("`{}`, temporary folders", area.project.display())
+        } else {
+            "temporary folders".to_owned()
         };
         Some(format!(
             "[the fence may be why: commands write in {writable} and caches of tools, and read no keys or logins. If it has \
@@ -353,11 +355,11 @@ impl TerminalTool {
         command: ShellCommand,
         arguments: &Arguments,
     ) -> Result<ToolOutput, ToolError> {
-        let wishes = Wishes {
+        let notify_on = NotifyOn {
             tell_end: arguments.notify_on_complete,
             watch_for: arguments.watch_patterns.clone(),
         };
-        let started = self.processes.start(command, wishes).await;
+        let started = self.processes.start(command, notify_on).await;
         let status = started.map_err(|error| ToolError::Answer(error.to_string()))?;
         Ok(ToolOutput::text(format!(
             "[started in the background as {}; `process` looks at it, waits for it, types into it and ends it. It ends \
@@ -395,9 +397,12 @@ impl TerminalTool {
             session: cx.session.clone(),
             line: line.clone(),
             cwd: cx.cwd.clone(),
-            workdir: workdir.map(|folder| match self.is_here {
-                true => paths::joined(folder, &cx.cwd, self.home.as_deref()),
-                false => PathBuf::from(folder),
+            workdir: workdir.map(|folder| {
+                if self.is_here {
+                    paths::joined(folder, &cx.cwd, self.home.as_deref())
+                } else {
+                    PathBuf::from(folder)
+                }
             }),
             stdin: Vec::new(),
             pty: arguments.pty,
@@ -456,9 +461,10 @@ fn present(line: &str, timeout: Duration, output: &CommandOutput) -> Result<Tool
                 output,
                 &format!("[exit code {code}{explained}, {seconds:.1} s]"),
             );
-            match code == 0 || meaning.is_some_and(|meaning| meaning.is_normal) {
-                true => Ok(ToolOutput::text(text)),
-                false => Err(ToolError::Answer(text)),
+            if code == 0 || meaning.is_some_and(|meaning| meaning.is_normal) {
+                Ok(ToolOutput::text(text))
+            } else {
+                Err(ToolError::Answer(text))
             }
         }
         CommandExit::Signal(signal) => Err(ToolError::Answer(with_note(

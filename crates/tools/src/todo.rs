@@ -157,12 +157,13 @@ fn changed(previous: Vec<Item>, arguments: Arguments) -> Result<Vec<Item>, ToolE
     } else {
         Vec::new()
     };
-    let items = changes
-        .into_iter()
-        .fold(start, |items, change| match arguments.merge {
-            true => merged(items, change),
-            false => replaced(items, change),
-        });
+    let items = changes.into_iter().fold(start, |items, change| {
+        if arguments.merge {
+            merged(items, change)
+        } else {
+            replaced(items, change)
+        }
+    });
     if items.len() > ITEMS_MAX {
         return Err(ToolError::Answer(format!(
             "the list would have {} items, more than the {ITEMS_MAX} allowed; join small steps and leave out finished ones",

@@ -34,7 +34,7 @@ pub const TOOLSETS: &[Toolset] = &[
     Toolset {
         name: "delegation",
         legacy_name: None,
-        purpose: "give errands to subagents",
+        purpose: "give tasks to subagents",
         tools: &["delegate_task"],
         includes: &[],
     },

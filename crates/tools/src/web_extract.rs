@@ -238,9 +238,10 @@ impl WebExtract {
 
 fn readable(fetched: &Fetched, chars_max: usize, folder: &Path) -> Result<Page, String> {
     let page = page::read(fetched)?;
-    let text = match page.text.trim().is_empty() {
-        true => "[the page has no text; scripts may write it in a browser]".to_owned(),
-        false => shelf::fit(page.text, chars_max, page::host(&fetched.url), folder),
+    let text = if page.text.trim().is_empty() {
+        "[the page has no text; scripts may write it in a browser]".to_owned()
+    } else {
+        shelf::fit(page.text, chars_max, page::host(&fetched.url), folder)
     };
     Ok(Page { text, ..page })
 }

@@ -150,17 +150,16 @@ impl WriteFile {
             edits.check(&asked, &target, &agreement)?;
             let _lock = ledger.lock(vec![target.path().to_owned()]);
             // Whoever waited for another writer may no longer be wanted.
-            match stop.is_cancelled() {
-                true => Ok(None),
-                false => {
-                    let prepared = prepare(&target, &content, &ledger, &session)?;
-                    edits::check_seen(&[prepared.edit(&asked, &target)], &agreement)?;
-                    let _agreed = systems.agreed(&[&asked], &cwd);
-                    let text = write(&target, &prepared, &ledger, &session)?;
-                    // For whoever watches; the model knows what it wrote.
-                    progress.show(prepared.diff(&asked));
-                    Ok(Some(text))
-                }
+            if stop.is_cancelled() {
+                Ok(None)
+            } else {
+                let prepared = prepare(&target, &content, &ledger, &session)?;
+                edits::check_seen(&[prepared.edit(&asked, &target)], &agreement)?;
+                let _agreed = systems.agreed(&[&asked], &cwd);
+                let text = write(&target, &prepared, &ledger, &session)?;
+                // For whoever watches; the model knows what it wrote.
+                progress.show(prepared.diff(&asked));
+                Ok(Some(text))
             }
         });
         match written.await {
@@ -280,9 +279,10 @@ fn in_style_of<'a>(old: Option<&str>, new: &'a str) -> Cow<'a, str> {
     let Some(old) = old else {
         return Cow::Borrowed(new);
     };
-    let mut styled = match is_crlf(old) && !new.contains('\r') {
-        true => Cow::Owned(new.replace('\n', "\r\n")),
-        false => Cow::Borrowed(new),
+    let mut styled = if is_crlf(old) && !new.contains('\r') {
+        Cow::Owned(new.replace('\n', "\r\n"))
+    } else {
+        Cow::Borrowed(new)
     };
     if old.starts_with(BYTE_ORDER_MARK) && !new.starts_with(BYTE_ORDER_MARK) {
         styled.to_mut().insert_str(0, BYTE_ORDER_MARK);

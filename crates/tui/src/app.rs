@@ -14,7 +14,7 @@ use hermes_core::command::{self, Surface, Verb};
 use hermes_core::{ApprovalAnswer, Event, Op, Response, wording};
 use ratatui_core::text::Line;
 
-use crate::asked::{Asked, Heard};
+use crate::approval_dialog::{ApprovalDialog, Heard};
 use crate::composer::{Composed, Composer, PasteLimits};
 use crate::conversation::Conversation;
 use crate::editor::Edit;
@@ -129,11 +129,11 @@ impl App {
             Input::Paste(text) | Input::PastedImages { text, .. }
                 if self
                     .conversation
-                    .questions
+                    .approvals
                     .front()
-                    .is_some_and(Asked::is_typed_to) =>
+                    .is_some_and(ApprovalDialog::is_typed_to) =>
             {
-                let asked = self.conversation.questions.front_mut();
+                let asked = self.conversation.approvals.front_mut();
                 asked.into_iter().for_each(|asked| asked.paste(&text));
                 Vec::new()
             }
@@ -202,7 +202,10 @@ impl App {
             }
             FromHost::Event(event) => {
                 let was_busy = self.conversation.is_busy();
-                let is_question = matches!(event, Event::Asked(_) | Event::Enquired(_));
+                let is_question = matches!(
+                    event,
+                    Event::ApprovalRequested(_) | Event::ElicitationRequested(_)
+                );
                 self.conversation.apply(event, self.now);
                 let has_ended = was_busy && !self.conversation.is_busy();
                 if has_ended || is_question {
@@ -308,15 +311,15 @@ impl App {
 
     /// Asks for what the picker does not know yet.
     fn look(&mut self) -> Vec<Effect> {
-        let wishes = self.picker.as_mut().map(Picker::wishes);
-        let wishes = wishes.into_iter().flatten();
-        wishes.map(Effect::Send).collect()
+        let requests = self.picker.as_mut().map(Picker::requests);
+        let requests = requests.into_iter().flatten();
+        requests.map(Effect::Send).collect()
     }
 
     /// Gives a key to the question on the screen. Returns nothing if there is none, or if it is not for it.
     fn ask(&mut self, key: Key) -> Option<Vec<Effect>> {
         let was_typing = self.was_typing();
-        let asked = self.conversation.questions.front_mut()?;
+        let asked = self.conversation.approvals.front_mut()?;
         if was_typing && key != Key::Cancel && !asked.is_typed_to() {
             return None;
         }
@@ -348,9 +351,12 @@ impl App {
             Response::Accepted { .. } => "answered",
             Response::Declined { .. } | Response::Cancelled => "declined",
         };
-        let enquiry = self.conversation.filled()?.id().clone();
+        let elicitation = self.conversation.filled()?.id().clone();
         self.conversation.print(Item::note(theme::DIM, words));
-        let op = Op::Respond { enquiry, response };
+        let op = Op::Respond {
+            elicitation,
+            response,
+        };
         Some(vec![Effect::Send(ToHost::Op(op))])
     }
 
@@ -395,9 +401,10 @@ impl App {
             Key::ToggleDetails => {
                 let shows = !self.conversation.shows_output;
                 self.conversation.shows_output = shows;
-                self.hint(match shows {
-                    true => "the output of tools is shown",
-                    false => "the output of tools is hidden",
+                self.hint(if shows {
+                    "the output of tools is shown"
+                } else {
+                    "the output of tools is hidden"
                 });
             }
             _ => {}
@@ -420,11 +427,11 @@ impl App {
         (self.escaped, self.hint) = (None, None);
         let mut commands = command::of(Surface::Terminal);
         let rewind = commands.find(|command| command.verb == Verb::Rewind);
-        let wish = |command| ToHost::Command {
+        let request = |command| ToHost::Command {
             command,
             arguments: String::new(),
         };
-        rewind.map(wish).map(Effect::Send).into_iter().collect()
+        rewind.map(request).map(Effect::Send).into_iter().collect()
     }
 
     fn paste_image(&mut self) -> Vec<Effect> {

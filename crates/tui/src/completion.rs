@@ -168,9 +168,10 @@ fn paths(letters: &str, files: &[String]) -> Vec<Suggestion> {
             } else {
                 "file"
             };
-            let path_words = match path.contains(char::is_whitespace) {
-                true => format!("\"{path}\""),
-                false => path.clone(),
+            let path_words = if path.contains(char::is_whitespace) {
+                format!("\"{path}\"")
+            } else {
+                path.clone()
             };
             Suggestion {
                 word: format!("@{kind}:{path_words}"),

@@ -96,9 +96,10 @@ impl Composer {
     }
 
     pub(crate) fn key(&mut self, key: Key) -> Composed {
-        let composed = match self.search.is_some() {
-            true => self.search_key(key),
-            false => self.vi_key(key),
+        let composed = if self.search.is_some() {
+            self.search_key(key)
+        } else {
+            self.vi_key(key)
         };
         if let Some(vi) = &self.vi {
             vi.settle(&mut self.editor);
@@ -156,9 +157,10 @@ impl Composer {
             lines_max,
             chars_max,
         } = self.limits;
-        match text.lines().count() > lines_max || text.chars().count() > chars_max {
-            true => self.editor.insert_chip(&text),
-            false => self.editor.insert(&text),
+        if text.lines().count() > lines_max || text.chars().count() > chars_max {
+            self.editor.insert_chip(&text);
+        } else {
+            self.editor.insert(&text);
         }
         self.suggest()
     }
@@ -175,9 +177,10 @@ impl Composer {
     /// Puts text before what is typed: it was taken back, or comes from a command.
     pub(crate) fn give_back(&mut self, text: &str) {
         let typed = self.editor.expanded();
-        let text = match typed.is_empty() {
-            true => text.to_owned(),
-            false => format!("{text}\n\n{typed}"),
+        let text = if typed.is_empty() {
+            text.to_owned()
+        } else {
+            format!("{text}\n\n{typed}")
         };
         self.replace(&text);
     }
@@ -187,15 +190,12 @@ impl Composer {
         self.suggestions.hide();
         let mut attached = self.attached.iter();
         let has_images = attached.any(|path| text.contains(&image_words(path)));
-        match text.lines().count() > RECALLED_LINES_MAX && !has_images {
-            true => {
-                self.editor.clear();
-                self.editor.insert_chip(text);
-            }
-            false => {
-                self.editor.set(text);
-                self.editor.restore_images(&self.attached);
-            }
+        if text.lines().count() > RECALLED_LINES_MAX && !has_images {
+            self.editor.clear();
+            self.editor.insert_chip(text);
+        } else {
+            self.editor.set(text);
+            self.editor.restore_images(&self.attached);
         }
     }
 

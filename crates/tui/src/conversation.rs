@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalId, CallId, Cost, Event, Mode, ModelNotice, Notice, Question, ResultStatus, Settled,
-    TurnEnd, skill, wording,
+    ApprovalId, ApprovalRequest, CallId, Cost, Event, Mode, ModelNotice, Notice, ResultStatus,
+    Settled, TurnEnd, skill, wording,
 };
 use serde_json::Value;
 
-use crate::asked::Asked;
+use crate::approval_dialog::ApprovalDialog;
 use crate::form::Form;
 use crate::host::{Opened, ShowReasoning};
 use crate::item::{FinishedCall, Greeting, Item};
@@ -33,7 +33,7 @@ pub(crate) struct Conversation {
     pub(crate) reply: Stream,
     pub(crate) thought: Option<Thought>,
     pub(crate) calls: Vec<RunningCall>,
-    pub(crate) questions: VecDeque<Asked>,
+    pub(crate) approvals: VecDeque<ApprovalDialog>,
     pub(crate) forms: VecDeque<Form>,
     pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) spent: Spent,
@@ -252,14 +252,14 @@ impl Conversation {
                 };
                 self.finish_call(&call, tool, end);
             }
-            Event::Asked(question) => self.ask(question, now),
-            Event::QuestionClosed { approval, how } => self.close_question(&approval, how),
-            Event::Enquired(enquiry) => {
-                self.forms.push_back(Form::new(enquiry));
+            Event::ApprovalRequested(question) => self.ask(question, now),
+            Event::ApprovalClosed { approval, how } => self.close_question(&approval, how),
+            Event::ElicitationRequested(elicitation) => {
+                self.forms.push_back(Form::new(elicitation));
                 self.show_form();
             }
-            Event::EnquiryClosed { enquiry } => {
-                self.forms.retain(|form| *form.id() != enquiry);
+            Event::ElicitationClosed { elicitation } => {
+                self.forms.retain(|form| *form.id() != elicitation);
                 self.show_form();
             }
             Event::CallSpent { cost, .. } => self.spent.pay(cost),
@@ -371,7 +371,7 @@ impl Conversation {
     }
 
     fn finish_call(&mut self, id: &CallId, tool: String, end: CallEnd) {
-        self.questions.retain(|asked| asked.question.call != *id);
+        self.approvals.retain(|asked| asked.question.call != *id);
         self.forms.retain(|form| form.call() != id);
         let running = self.calls.iter().position(|call| call.id == *id);
         let running = running.map(|at| self.calls.remove(at));
@@ -395,36 +395,36 @@ impl Conversation {
         self.show_form();
     }
 
-    fn ask(&mut self, question: Question, now: Duration) {
-        self.questions.push_back(Asked::new(question, now));
+    fn ask(&mut self, question: ApprovalRequest, now: Duration) {
+        self.approvals.push_back(ApprovalDialog::new(question, now));
         self.show_question();
     }
 
     /// Takes a question off the screen that is over, and says how it ended unless that is known.
     fn close_question(&mut self, approval: &ApprovalId, how: Settled) {
-        self.questions
+        self.approvals
             .retain(|asked| asked.question.approval != *approval);
-        if let Some(words) = wording::question_closed(how) {
+        if let Some(words) = wording::approval_closed(how) {
             self.print(Item::note(theme::WARNING, words));
         }
         self.show_question();
     }
 
     /// Takes the question that is answered off the screen.
-    pub(crate) fn answered(&mut self) -> Option<Question> {
-        let asked = self.questions.pop_front();
+    pub(crate) fn answered(&mut self) -> Option<ApprovalRequest> {
+        let asked = self.approvals.pop_front();
         self.show_question();
         asked.map(|asked| asked.question)
     }
 
     /// Prints the question that is to be answered now, as far as a person reads it at once.
     fn show_question(&mut self) {
-        let Some(asked) = self.questions.front_mut() else {
+        let Some(asked) = self.approvals.front_mut() else {
             return;
         };
         if !std::mem::replace(&mut asked.is_printed, true) {
             let question = asked.question.clone();
-            self.print(Item::Question(question));
+            self.print(Item::ApprovalRequest(question));
         }
     }
 
@@ -477,7 +477,7 @@ impl Conversation {
     fn end_turn(&mut self, end: &TurnEnd, now: Duration) {
         self.end_reply(now);
         self.calls.clear();
-        self.questions.clear();
+        self.approvals.clear();
         self.forms.clear();
         self.waiting.retain(|one| !one.is_steering);
         if matches!(end, TurnEnd::Broken { .. }) {

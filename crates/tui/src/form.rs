@@ -1,7 +1,7 @@
 //! What a running call wants to know, answered field by field in a line of its own: the draft stays as it is.
 
 use hermes_core::interview::{Heard, Interview};
-use hermes_core::{CallId, Enquiry, EnquiryId, Response};
+use hermes_core::{CallId, Elicitation, ElicitationId, Response};
 use ratatui_core::text::{Line, Span};
 
 use crate::composer::layout;
@@ -32,21 +32,21 @@ pub(crate) enum Filled {
 }
 
 impl Form {
-    pub(crate) fn new(enquiry: Enquiry) -> Self {
+    pub(crate) fn new(elicitation: Elicitation) -> Self {
         Self {
-            interview: Interview::new(enquiry),
+            interview: Interview::new(elicitation),
             answer: Editor::default(),
             refused: None,
             is_printed: false,
         }
     }
 
-    pub(crate) fn id(&self) -> &EnquiryId {
+    pub(crate) fn id(&self) -> &ElicitationId {
         self.interview.id()
     }
 
     pub(crate) fn call(&self) -> &CallId {
-        &self.interview.enquiry().call
+        &self.interview.elicitation().call
     }
 
     /// Who asks what, with everything that could hide spelt out.

@@ -4,14 +4,14 @@ mod result;
 
 use std::time::Duration;
 
-use hermes_core::{Question, ResultStatus, wording};
+use hermes_core::{ApprovalRequest, ResultStatus, wording};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use crate::markdown::{self, Piece};
 use crate::screen::Size;
 use crate::wrap::{self, Margin};
-use crate::{question, theme};
+use crate::{approval_request, theme};
 
 /// Rows of a call's output that are shown when details are wanted.
 const DETAIL_ROWS_MAX: usize = 12;
@@ -28,7 +28,7 @@ pub(crate) enum Item {
         text: Option<String>,
     },
     Call(FinishedCall),
-    Question(Question),
+    ApprovalRequest(ApprovalRequest),
     /// All of a change that a question is about.
     Diff(String),
     /// A later part of what a question is about.
@@ -79,10 +79,12 @@ impl Item {
         match (before, self) {
             (_, Self::Reply(piece)) => !piece.is_continued,
             (Self::Call(_) | Self::Thought { .. }, Self::Call(_) | Self::Thought { .. }) => false,
-            (Self::Call(_) | Self::Question(_) | Self::Note { .. }, Self::Note { .. }) => false,
-            (Self::Note { .. } | Self::Question(_), Self::Call(_)) => false,
+            (Self::Call(_) | Self::ApprovalRequest(_) | Self::Note { .. }, Self::Note { .. }) => {
+                false
+            }
+            (Self::Note { .. } | Self::ApprovalRequest(_), Self::Call(_)) => false,
             (Self::Diff(_) | Self::Part { .. }, Self::Note { .. } | Self::Call(_)) => false,
-            (Self::Question(_) | Self::Part { .. }, Self::Part { .. }) => false,
+            (Self::ApprovalRequest(_) | Self::Part { .. }, Self::Part { .. }) => false,
             _ => true,
         }
     }
@@ -95,9 +97,11 @@ impl Item {
             Self::Reply(piece) => markdown::render(piece, columns),
             Self::Thought { elapsed, text } => thought(*elapsed, text.as_deref(), columns),
             Self::Call(call) => call.rows(columns),
-            Self::Question(question) => question::rows(question, size),
-            Self::Diff(diff) => question::diff_rows(diff, columns),
-            Self::Part { text, number, of } => question::part_rows(text, *number, *of, columns),
+            Self::ApprovalRequest(question) => approval_request::rows(question, size),
+            Self::Diff(diff) => approval_request::diff_rows(diff, columns),
+            Self::Part { text, number, of } => {
+                approval_request::part_rows(text, *number, *of, columns)
+            }
             Self::Told(text) => wrap::clean(text)
                 .lines()
                 .flat_map(|line| told(line, columns))
@@ -128,9 +132,10 @@ fn user(text: &str, columns: usize) -> Vec<Line<'static>> {
     let text = wrap::clean(text);
     let mut rows = Vec::new();
     for line in text.lines() {
-        let first = match rows.is_empty() {
-            true => Span::styled("› ", theme::HEADING),
-            false => Span::raw("  "),
+        let first = if rows.is_empty() {
+            Span::styled("› ", theme::HEADING)
+        } else {
+            Span::raw("  ")
         };
         let margin = Margin {
             first: vec![first],

@@ -5,14 +5,14 @@
 //! touches the terminal; `screen.rs` is how it is drawn without taking the terminal's scrollback away.
 
 mod app;
-mod asked;
+mod approval_dialog;
 mod host;
 mod run;
 
+mod approval_request;
 mod conversation;
 mod item;
 mod markdown;
-mod question;
 
 mod completion;
 mod composer;

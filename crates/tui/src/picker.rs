@@ -90,23 +90,23 @@ impl Picker {
     }
 
     /// What it does not know yet of the item that is selected and of the letters that were typed.
-    pub(crate) fn wishes(&mut self) -> Vec<ToHost> {
+    pub(crate) fn requests(&mut self) -> Vec<ToHost> {
         if self.choice.depth == Depth::Flat {
             return Vec::new();
         }
-        let mut wishes = Vec::new();
+        let mut requests = Vec::new();
         let is_long = self.letters.chars().count() >= SEARCHED_LETTERS_MIN;
         if is_long && self.searched != self.letters {
             self.searched.clone_from(&self.letters);
-            wishes.push(ToHost::Search(self.letters.clone()));
+            requests.push(ToHost::Search(self.letters.clone()));
         }
         if let Some(value) = self.item(self.selected).map(|item| item.value.clone())
             && !self.previews.contains_key(&value)
         {
             self.previews.insert(value.clone(), None);
-            wishes.push(ToHost::Look(value));
+            requests.push(ToHost::Look(value));
         }
-        wishes
+        requests
     }
 
     pub(crate) fn looked(&mut self, value: &str, text: &str) {
@@ -159,9 +159,10 @@ impl Picker {
             ]),
             columns,
         )];
-        let preview = match rows_max >= ROWS_FOR_PREVIEW {
-            true => self.preview(columns),
-            false => Vec::new(),
+        let preview = if rows_max >= ROWS_FOR_PREVIEW {
+            self.preview(columns)
+        } else {
+            Vec::new()
         };
         let shown = rows_max.saturating_sub(2 + preview.len()).max(1);
         let first = (self.selected + 1).saturating_sub(shown);
@@ -213,9 +214,10 @@ impl Picker {
 }
 
 fn item_row(item: &Item, is_selected: bool, columns: usize) -> Line<'static> {
-    let (mark, style) = match is_selected {
-        true => ("› ", theme::HEADING),
-        false => ("  ", theme::PLAIN),
+    let (mark, style) = if is_selected {
+        ("› ", theme::HEADING)
+    } else {
+        ("  ", theme::PLAIN)
     };
     let row = Line::from(vec![
         Span::styled(mark, theme::ACCENT),
@@ -265,9 +267,9 @@ mod tests {
     #[test]
     fn what_is_in_an_item_is_asked_for_once_and_shown() {
         let mut picker = picker(Depth::Deep);
-        let wishes = picker.wishes();
-        assert!(matches!(wishes.as_slice(), [ToHost::Look(value)] if value == "1"));
-        assert!(picker.wishes().is_empty());
+        let requests = picker.requests();
+        assert!(matches!(requests.as_slice(), [ToHost::Look(value)] if value == "1"));
+        assert!(picker.requests().is_empty());
         picker.looked("1", "you: why \u{1b}[2Jred?");
         assert!(shown(&picker).contains("you: why red?"));
     }
@@ -275,10 +277,10 @@ mod tests {
     #[test]
     fn what_is_found_inside_comes_after_what_fits_and_only_for_these_letters() {
         let mut picker = picker(Depth::Deep);
-        picker.wishes();
+        picker.requests();
         typed(&mut picker, "doc");
-        let wishes = picker.wishes();
-        assert!(matches!(wishes.first(), Some(ToHost::Search(words)) if words == "doc"));
+        let requests = picker.requests();
+        assert!(matches!(requests.first(), Some(ToHost::Search(words)) if words == "doc"));
         picker.found("do", &[item("8", "too late")]);
         picker.found(
             "doc",
@@ -296,7 +298,7 @@ mod tests {
     fn letters_narrow_the_list_and_enter_chooses() {
         let mut picker = picker(Depth::Flat);
         typed(&mut picker, "doc");
-        assert!(picker.wishes().is_empty());
+        assert!(picker.requests().is_empty());
         picker.key(Key::Down);
         let chosen = picker.key(Key::Send);
         assert_eq!(chosen, Picked::Chosen("2".into()));

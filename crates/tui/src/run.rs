@@ -53,11 +53,11 @@ pub async fn run(
     to_host: mpsc::Sender<ToHost>,
 ) -> Result<Leave, TuiError> {
     let _guard = PanicGuard::install();
-    let mut rim = Rim::new(settings, to_host).map_err(TuiError::Terminal)?;
-    Ok(rim.follow(&mut from_host).await)
+    let mut event_loop = EventLoop::new(settings, to_host).map_err(TuiError::Terminal)?;
+    Ok(event_loop.follow(&mut from_host).await)
 }
 
-struct Rim {
+struct EventLoop {
     app: App,
     settings: Settings,
     to_host: mpsc::Sender<ToHost>,
@@ -80,7 +80,7 @@ struct Rim {
     is_urgent: bool,
 }
 
-impl Rim {
+impl EventLoop {
     fn new(settings: Settings, to_host: mpsc::Sender<ToHost>) -> io::Result<Self> {
         let terminal = RawTerminal::enter()?;
         let size = terminal.size();
@@ -127,9 +127,10 @@ impl Rim {
                 },
                 Some(listed) = self.listing.join_next() => listed.ok().map(Input::Files).into_iter().collect(),
                 () = sleep_until(self.keep_at.unwrap_or(self.drawn)), if self.keep_at.is_some() => Vec::new(),
-                () = sleep_until(frame.unwrap_or(self.drawn)), if frame.is_some() => match self.is_dirty {
-                    true => Vec::new(),
-                    false => vec![Input::Tick],
+                () = sleep_until(frame.unwrap_or(self.drawn)), if frame.is_some() => if self.is_dirty {
+                    Vec::new()
+                } else {
+                    vec![Input::Tick]
                 },
                 count = from_host.recv_many(&mut told, BATCH_MAX) => match count {
                     0 => return Leave::Asked,
@@ -171,10 +172,7 @@ impl Rim {
 
     /// When the next frame may be drawn at the soonest.
     fn due(&self) -> Instant {
-        let pause = match self.is_urgent {
-            true => KEY_FRAME,
-            false => FRAME,
-        };
+        let pause = if self.is_urgent { KEY_FRAME } else { FRAME };
         let paced = self.drawn + pause;
         self.resized.map_or(paced, |at| paced.max(at + SETTLED))
     }
@@ -219,9 +217,10 @@ impl Rim {
         };
         let home = self.settings.user_home.as_deref();
         let images = images::pasted(&text, home, Path::is_file);
-        match images.is_empty() {
-            true => Input::Paste(text),
-            false => Input::PastedImages { text, images },
+        if images.is_empty() {
+            Input::Paste(text)
+        } else {
+            Input::PastedImages { text, images }
         }
     }
 
@@ -270,9 +269,10 @@ impl Rim {
     }
 
     fn draw_if_due(&mut self) -> io::Result<()> {
-        match self.is_dirty && self.due() <= Instant::now() {
-            true => self.draw(),
-            false => Ok(()),
+        if self.is_dirty && self.due() <= Instant::now() {
+            self.draw()
+        } else {
+            Ok(())
         }
     }
 
@@ -292,9 +292,10 @@ impl Rim {
         self.drawn = Instant::now();
         self.is_dirty = false;
         self.is_urgent = false;
-        match frame.is_empty() {
-            true => Ok(()),
-            false => terminal.write(&frame),
+        if frame.is_empty() {
+            Ok(())
+        } else {
+            terminal.write(&frame)
         }
     }
 
@@ -313,7 +314,7 @@ impl Rim {
     }
 }
 
-impl Drop for Rim {
+impl Drop for EventLoop {
     /// Prints what is still to be printed and removes the rest, however it ends. What was typed and not sent can be
     /// found in the history.
     fn drop(&mut self) {

@@ -34,9 +34,10 @@ impl Unsent {
 
     /// Keeps a text in the place of the one before it. Nothing depends on it: what cannot be written is not kept.
     pub(crate) fn keep(&mut self, text: &str) {
-        let kept = match text.trim().is_empty() {
-            true => std::fs::remove_file(&self.file),
-            false => write(&self.file, text),
+        let kept = if text.trim().is_empty() {
+            std::fs::remove_file(&self.file)
+        } else {
+            write(&self.file, text)
         };
         if kept.is_ok() || text.trim().is_empty() {
             text.clone_into(&mut self.kept);

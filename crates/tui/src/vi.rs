@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::editor::{Edit, Editor};
 use crate::keymap::Key;
-use command::{Command, Find, Parsed, Place, Verb};
+use command::{Command, Find, InsertAt, Parsed, Verb};
 use motion::{Motion, Reach, Span};
 use repetition::Repetition;
 
@@ -200,9 +200,10 @@ impl Vi {
                 self.begin_insert(depth);
             }
             Verb::Delete => {
-                let with_break = match lines.end == text.len() {
-                    true => lines.start.saturating_sub(1)..lines.end,
-                    false => lines.start..lines.end + 1,
+                let with_break = if lines.end == text.len() {
+                    lines.start.saturating_sub(1)..lines.end
+                } else {
+                    lines.start..lines.end + 1
                 };
                 editor.cut(with_break, kept);
                 let (text, cursor) = (editor.text(), editor.cursor());
@@ -211,7 +212,7 @@ impl Vi {
         }
     }
 
-    fn insert(&mut self, place: Place, count: Option<usize>, editor: &mut Editor) {
+    fn insert(&mut self, place: InsertAt, count: Option<usize>, editor: &mut Editor) {
         let depth = editor.undo_depth();
         let (text, cursor) = (editor.text(), editor.cursor());
         let (start, end) = (
@@ -219,15 +220,15 @@ impl Vi {
             motion::line_end(text, cursor),
         );
         match place {
-            Place::Here => {}
-            Place::After => editor.move_to(motion::right(text, cursor).min(end)),
-            Place::LineStart => editor.move_to(motion::first_of_line(text, cursor)),
-            Place::LineEnd => editor.move_to(end),
-            Place::Above => {
+            InsertAt::Here => {}
+            InsertAt::After => editor.move_to(motion::right(text, cursor).min(end)),
+            InsertAt::LineStart => editor.move_to(motion::first_of_line(text, cursor)),
+            InsertAt::LineEnd => editor.move_to(end),
+            InsertAt::Above => {
                 editor.put(start, "\n");
                 editor.move_to(start);
             }
-            Place::Below => editor.put(end, "\n"),
+            InsertAt::Below => editor.put(end, "\n"),
         }
         self.begin_insert(depth);
         self.repetition = Repetition::begin(place, count, editor);
@@ -265,7 +266,7 @@ fn replace(letter: char, count: usize, editor: &mut Editor) {
 }
 
 /// Puts what was kept before or behind the cursor; what ends with a line break, as lines above or below.
-fn put(place: Place, count: usize, editor: &mut Editor) {
+fn put(place: InsertAt, count: usize, editor: &mut Editor) {
     let kept = editor.kept().repeat(count);
     let (text, cursor) = (editor.text(), editor.cursor());
     let (start, end) = (
@@ -273,7 +274,7 @@ fn put(place: Place, count: usize, editor: &mut Editor) {
         motion::line_end(text, cursor),
     );
     match (kept.strip_suffix('\n'), place) {
-        (Some(lines), Place::Below) => {
+        (Some(lines), InsertAt::Below) => {
             editor.put(end, &format!("\n{lines}"));
             editor.move_to(end + 1);
         }
@@ -284,7 +285,7 @@ fn put(place: Place, count: usize, editor: &mut Editor) {
         (None, _) if kept.is_empty() => {}
         (None, place) => {
             let at = match place {
-                Place::Below => motion::right(text, cursor).min(end),
+                InsertAt::Below => motion::right(text, cursor).min(end),
                 _ => cursor,
             };
             editor.put(at, &kept);

@@ -116,15 +116,17 @@ fn rows(
     let mut rest = cells.as_slice();
     let mut rows = Vec::new();
     loop {
-        let margin = match rows.is_empty() {
-            true => &margin.first,
-            false => &margin.rest,
+        let margin = if rows.is_empty() {
+            &margin.first
+        } else {
+            &margin.rest
         };
         let room = columns.saturating_sub(width_of(margin)).max(1);
         let full = fitting(rest, room);
-        let (end, next) = match full < rest.len() {
-            true => break_at(rest, full),
-            false => (full, full),
+        let (end, next) = if full < rest.len() {
+            break_at(rest, full)
+        } else {
+            (full, full)
         };
         rows.push(row(margin, &rest[..end]));
         rest = &rest[next..];

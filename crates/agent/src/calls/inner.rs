@@ -188,8 +188,9 @@ async fn may_run(
     keep::keep_before(cx, std::slice::from_ref(ready))
         .await
         .map_err(lost)?;
-    match stop.is_cancelled() {
-        true => Err(ToolError::Stopped("stopped before it started".to_owned())),
-        false => Ok(agreement),
+    if stop.is_cancelled() {
+        Err(ToolError::Stopped("stopped before it started".to_owned()))
+    } else {
+        Ok(agreement)
     }
 }

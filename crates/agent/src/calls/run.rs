@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::{
-    Asked, Delegates, Delegation, Effect, Event, Finished, Person, Progress, Reader, ResultStatus,
-    Spending, ToolContext, ToolError, ToolOutput, ToolResult, Toolbox, Use,
+    Delegates, Delegation, Effect, Event, Finished, PendingElicitation, Person, Progress, Reader,
+    ResultStatus, Spending, ToolContext, ToolError, ToolOutput, ToolResult, Toolbox, Use,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -17,7 +17,7 @@ use super::Ready;
 use super::inner::InnerCalls;
 use super::live::Live;
 use crate::delegation::{CallPlace, Caller, delegate};
-use crate::enquiries::enquire;
+use crate::elicitations::elicit;
 use crate::turn::TurnContext;
 
 /// A tool has its own deadlines; this one is for a tool that broke them. Longer than any of theirs. The time that a
@@ -37,7 +37,7 @@ pub(super) async fn run<'a>(
 ) -> Ran<'a> {
     let started = Instant::now();
     let (watcher, progress) = mpsc::channel(PROGRESS_LINES_MAX);
-    let (person, enquiries) = Person::reachable();
+    let (person, elicitations) = Person::reachable();
     let (delegates, delegations) = Delegates::reachable();
     let (account, spending) = mpsc::channel(SPENDING_WAITING_MAX);
     let (toolbox, uses) = Toolbox::open();
@@ -62,7 +62,7 @@ pub(super) async fn run<'a>(
         &context,
         News {
             progress,
-            enquiries,
+            elicitations,
             delegations,
             spending,
             uses,
@@ -121,7 +121,7 @@ pub(super) struct Ran<'a> {
 /// What a running call has to say before its result.
 struct News {
     progress: mpsc::Receiver<String>,
-    enquiries: mpsc::Receiver<Asked>,
+    elicitations: mpsc::Receiver<PendingElicitation>,
     delegations: mpsc::Receiver<Delegation>,
     spending: mpsc::Receiver<Finished>,
     uses: mpsc::Receiver<Use>,
@@ -150,7 +150,7 @@ async fn outcome(
     tokio::pin!(work, give_up);
     let deadline = tokio::time::sleep(CALL_TIME_MAX);
     tokio::pin!(deadline);
-    let mut open_enquiries = FuturesUnordered::new();
+    let mut open_elicitations = FuturesUnordered::new();
     let mut at_work = FuturesUnordered::new();
     let mut live = Live::new();
     let mut inner_calls = InnerCalls::of(cx, context);
@@ -173,12 +173,12 @@ async fn outcome(
             }
             text = live.due() => tell_progress(cx, ready, text).await,
             Some(text) = news.progress.recv() => live.push(text),
-            Some(asked) = news.enquiries.recv() => {
-                let later = deadline.deadline() + asked.ask.timeout;
+            Some(asked) = news.elicitations.recv() => {
+                let later = deadline.deadline() + asked.request.timeout;
                 deadline.as_mut().reset(later);
-                open_enquiries.push(enquire(cx, &ready.call, asked));
+                open_elicitations.push(elicit(cx, &ready.call, asked));
             }
-            Some(()) = open_enquiries.next() => {}
+            Some(()) = open_elicitations.next() => {}
             Some(delegation) = news.delegations.recv() => {
                 let caller = Caller {
                     call: ready.call.id.clone(),

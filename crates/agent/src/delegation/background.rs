@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    CallId, CancellationToken, Dispatched, ErrandReport, Message, Origin, ToolStates, UserMessage,
+    CallId, CancellationToken, Dispatched, Message, Origin, SubagentReport, ToolStates, UserMessage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::subagent::Subagent;
-use super::{Crew, work_all};
+use super::{SubagentContext, work_all};
 
 /// Delegations that wait for the session to start them. A reply has few calls that delegate.
 const LAUNCHES_WAITING_MAX: usize = 8;
@@ -38,7 +38,7 @@ pub(crate) struct Launch {
 /// What the subagents of one delegation found.
 pub(crate) struct Report {
     delegation: String,
-    errands: Vec<ErrandReport>,
+    reports: Vec<SubagentReport>,
 }
 
 impl Default for Background {
@@ -60,11 +60,15 @@ impl Background {
     }
 
     /// Takes up what a conversation still waits for.
-    pub(crate) fn take_up(&mut self, crew: impl Fn(CallId) -> Crew, states: &ToolStates) {
+    pub(crate) fn take_up(
+        &mut self,
+        context: impl Fn(CallId) -> SubagentContext,
+        states: &ToolStates,
+    ) {
         for Undelivered { call, dispatched } in undelivered(states) {
-            let crew = crew(call);
+            let context = context(call);
             let sessions = dispatched.sessions.into_iter().enumerate();
-            let subagents = sessions.map(|(index, id)| crew.subagent(id, index, None));
+            let subagents = sessions.map(|(index, id)| context.subagent(id, index, None));
             self.start(Launch {
                 name: dispatched.delegation_id,
                 subagents: subagents.collect(),
@@ -114,7 +118,7 @@ impl Background {
         self.running.spawn(async move {
             Report {
                 delegation: name,
-                errands: work_all(subagents, stop).await,
+                reports: work_all(subagents, stop).await,
             }
         });
     }
@@ -122,13 +126,13 @@ impl Background {
 
 impl Report {
     pub(crate) fn subagents(&self) -> usize {
-        self.errands.len()
+        self.reports.len()
     }
 
     /// The report as the model reads it.
     pub(crate) fn message(&self) -> UserMessage {
         let delegation = &self.delegation;
-        let results = json!({ "results": self.errands });
+        let results = json!({ "results": self.reports });
         UserMessage::text(format!(
             "{HEADING_START}{delegation}{HEADING_END}\n{results}"
         ))
@@ -202,7 +206,7 @@ mod tests {
 
         let report = Report {
             delegation: "d2".to_owned(),
-            errands: Vec::new(),
+            reports: Vec::new(),
         };
         let kept = without_delivered(&states, &report.message().into());
         states.insert(DELEGATE_TASK.to_owned(), kept.unwrap());

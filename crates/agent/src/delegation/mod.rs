@@ -1,6 +1,6 @@
-//! Subagents: sessions that do errands for a call of another session.
+//! Subagents: sessions that do tasks for a call of another session.
 //!
-//! [`delegate`] is where a call's errands arrive. `subagent` runs one of them, `watch` tells the parent what it does,
+//! [`delegate`] is where a call's tasks arrive. `subagent` runs one of them, `watch` tells the parent what it does,
 //! `report` says what became of it, and `background` keeps those that outlive the turn that sent them. What survives a
 //! crash is what any session leaves: the name of a subagent's session follows from the call that sent it, so the call,
 //! when it runs again, finds those that have ended and takes up the others.
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    CallId, CancellationToken, Delegated, Delegation, Dispatched, Errand, ErrandReport, Event,
-    Manner, Person, SessionId, TurnId,
+    CallId, CancellationToken, Delegated, Delegation, Dispatched, Event, Manner, Person, SessionId,
+    SubagentReport, SubagentTask, TurnId,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -80,27 +80,27 @@ pub(crate) struct CallPlace {
     pub(crate) call: usize,
 }
 
-/// Has a call's errands done, and answers the tool that waits.
+/// Has a call's tasks done, and answers the tool that waits.
 pub(crate) async fn delegate(cx: &TurnContext<'_>, caller: Caller, delegation: Delegation) {
     let Delegation {
-        errands,
+        tasks,
         manner,
         answer,
     } = delegation;
     let settings = &cx.settings.delegation;
-    let delegated = match refusal(settings, errands.len()) {
+    let delegated = match refusal(settings, tasks.len()) {
         Some(refusal) => Err(refusal),
         None => {
             let name = name_of(&cx.turn, caller.place);
             let may_report_later = cx.settings.is_attended && settings.depth == 0;
             match manner {
                 Manner::Background if may_report_later => {
-                    let crew = Crew::of_turn(cx, &caller.call, Person::default());
-                    dispatch(cx, crew, name, errands).await
+                    let context = SubagentContext::of_turn(cx, &caller.call, Person::default());
+                    dispatch(cx, context, name, tasks).await
                 }
                 _ => {
-                    let crew = Crew::of_turn(cx, &caller.call, caller.person);
-                    let subagents = crew.subagents(&name, errands);
+                    let context = SubagentContext::of_turn(cx, &caller.call, caller.person);
+                    let subagents = context.subagents(&name, tasks);
                     Ok(Delegated::Done(
                         work_all(subagents, cx.stop.child_token()).await,
                     ))
@@ -113,13 +113,13 @@ pub(crate) async fn delegate(cx: &TurnContext<'_>, caller: Caller, delegation: D
 }
 
 /// Why a session may not delegate so much, in words for the model.
-fn refusal(settings: &DelegationSettings, errands: usize) -> Option<String> {
+fn refusal(settings: &DelegationSettings, tasks: usize) -> Option<String> {
     if settings.depth >= settings.depth_max {
         return Some("a subagent this deep may not delegate; do the work yourself".to_owned());
     }
-    (errands > settings.subagents_max).then(|| {
+    (tasks > settings.subagents_max).then(|| {
         format!(
-            "{errands} tasks are more than the {} subagents that may work at the same time; send fewer at once \
+            "{tasks} tasks are more than the {} subagents that may work at the same time; send fewer at once \
              (the user can raise delegation.max_concurrent_children)",
             settings.subagents_max
         )
@@ -129,11 +129,11 @@ fn refusal(settings: &DelegationSettings, errands: usize) -> Option<String> {
 /// Starts subagents that outlive the turn. Returns once each has its session on disk: from there a restart finds it.
 async fn dispatch(
     cx: &TurnContext<'_>,
-    crew: Crew,
+    context: SubagentContext,
     name: String,
-    errands: Vec<Errand>,
+    tasks: Vec<SubagentTask>,
 ) -> Result<Delegated, String> {
-    let mut subagents = crew.subagents(&name, errands);
+    let mut subagents = context.subagents(&name, tasks);
     let sessions = subagents.iter().map(|subagent| subagent.id.clone());
     let dispatched = Dispatched {
         delegation_id: name.clone(),
@@ -152,9 +152,9 @@ async fn dispatch(
     Ok(Delegated::Dispatched(dispatched))
 }
 
-/// Runs subagents side by side until all have come to rest. Their reports stand in the order of their errands.
-async fn work_all(subagents: Vec<Subagent>, stop: CancellationToken) -> Vec<ErrandReport> {
-    let mut lost: Vec<ErrandReport> = subagents.iter().map(Subagent::lost).collect();
+/// Runs subagents side by side until all have come to rest. Their reports stand in the order of their tasks.
+async fn work_all(subagents: Vec<Subagent>, stop: CancellationToken) -> Vec<SubagentReport> {
+    let mut lost: Vec<SubagentReport> = subagents.iter().map(Subagent::lost).collect();
     let mut tasks = JoinSet::new();
     for subagent in subagents {
         tasks.spawn(subagent.work(stop.clone()));
@@ -178,7 +178,7 @@ fn session_of(delegation: &str, index: usize) -> SessionId {
 }
 
 /// What the subagents of one delegation have in common.
-pub(crate) struct Crew {
+pub(crate) struct SubagentContext {
     pub(crate) parent: SessionId,
     /// Those of the parent.
     pub(crate) ports: Ports,
@@ -190,7 +190,7 @@ pub(crate) struct Crew {
     pub(crate) person: Person,
 }
 
-impl Crew {
+impl SubagentContext {
     fn of_turn(cx: &TurnContext<'_>, call: &CallId, person: Person) -> Self {
         Self {
             parent: cx.recorder.session().clone(),
@@ -203,17 +203,15 @@ impl Crew {
         }
     }
 
-    fn subagents(&self, delegation: &str, errands: Vec<Errand>) -> Vec<Subagent> {
-        let numbered = errands.into_iter().enumerate();
+    fn subagents(&self, delegation: &str, tasks: Vec<SubagentTask>) -> Vec<Subagent> {
+        let numbered = tasks.into_iter().enumerate();
         numbered
-            .map(|(index, errand)| {
-                self.subagent(session_of(delegation, index), index, Some(errand))
-            })
+            .map(|(index, task)| self.subagent(session_of(delegation, index), index, Some(task)))
             .collect()
     }
 
-    /// Makes a subagent; without an errand it goes on with the one it has.
-    fn subagent(&self, id: SessionId, index: usize, errand: Option<Errand>) -> Subagent {
+    /// Makes a subagent; without a task it goes on with the one it has.
+    fn subagent(&self, id: SessionId, index: usize, task: Option<SubagentTask>) -> Subagent {
         let ports = Ports {
             model: self
                 .ports
@@ -231,7 +229,7 @@ impl Crew {
         Subagent {
             id,
             index,
-            errand,
+            task,
             parent: self.parent.clone(),
             ports,
             settings: child_settings(&self.settings, self.person.is_reachable()),

@@ -1,19 +1,19 @@
-//! What became of an errand, read from its session: the same whether it has just ended or did so before a crash.
+//! What became of a task, read from its session: the same whether it has just ended or did so before a crash.
 
 use std::collections::HashMap;
 
 use hermes_core::{
-    Arguments, CallId, ErrandReport, ErrandStatus, ErrandTokens, LoadedSession, Message, Role,
-    SessionId, ToolResult, TracedCall, TurnEnd, wording,
+    Arguments, CallId, LoadedSession, Message, Role, SessionId, SubagentReport, SubagentStatus,
+    SubagentTokens, ToolResult, TracedCall, TurnEnd, wording,
 };
 
 use super::subagent::Cut;
 
-pub(super) fn of(index: usize, session: &LoadedSession, cut: Option<Cut>) -> ErrandReport {
+pub(super) fn of(index: usize, session: &LoadedSession, cut: Option<Cut>) -> SubagentReport {
     let record = &session.record;
     let end = session.last_end.as_ref().filter(|_| !record.has_open_turn);
     let lived_ms = record.updated.as_millis() - record.created.as_millis();
-    ErrandReport {
+    SubagentReport {
         task_index: index,
         status: status(end, cut),
         summary: last_words(&session.messages),
@@ -25,7 +25,7 @@ pub(super) fn of(index: usize, session: &LoadedSession, cut: Option<Cut>) -> Err
         model: record.model.to_string(),
         api_calls: record.requests,
         duration_seconds: lived_ms.max(0) as f64 / 1000.0,
-        tokens: ErrandTokens {
+        tokens: SubagentTokens {
             input: record.usage.total().saturating_sub(record.usage.output),
             output: record.usage.output,
         },
@@ -37,10 +37,10 @@ pub(super) fn of(index: usize, session: &LoadedSession, cut: Option<Cut>) -> Err
 pub(super) fn without_session(
     index: usize,
     session: &SessionId,
-    status: ErrandStatus,
+    status: SubagentStatus,
     error: String,
-) -> ErrandReport {
-    ErrandReport {
+) -> SubagentReport {
+    SubagentReport {
         task_index: index,
         status,
         summary: String::new(),
@@ -49,7 +49,7 @@ pub(super) fn without_session(
         model: String::new(),
         api_calls: 0,
         duration_seconds: 0.0,
-        tokens: ErrandTokens::default(),
+        tokens: SubagentTokens::default(),
         tool_trace: Vec::new(),
     }
 }
@@ -64,12 +64,12 @@ pub(super) fn shortfall(end: &TurnEnd) -> Option<String> {
     }
 }
 
-fn status(end: Option<&TurnEnd>, cut: Option<Cut>) -> ErrandStatus {
+fn status(end: Option<&TurnEnd>, cut: Option<Cut>) -> SubagentStatus {
     match (end, cut) {
-        (Some(TurnEnd::Finished), _) => ErrandStatus::Completed,
-        (Some(TurnEnd::Interrupted) | None, Some(Cut::OutOfTime)) => ErrandStatus::Timeout,
-        (Some(TurnEnd::Interrupted) | None, _) => ErrandStatus::Interrupted,
-        (Some(TurnEnd::Broken { .. }), _) => ErrandStatus::Error,
+        (Some(TurnEnd::Finished), _) => SubagentStatus::Completed,
+        (Some(TurnEnd::Interrupted) | None, Some(Cut::OutOfTime)) => SubagentStatus::Timeout,
+        (Some(TurnEnd::Interrupted) | None, _) => SubagentStatus::Interrupted,
+        (Some(TurnEnd::Broken { .. }), _) => SubagentStatus::Error,
         (
             Some(
                 TurnEnd::OutOfSteps { .. }
@@ -78,7 +78,7 @@ fn status(end: Option<&TurnEnd>, cut: Option<Cut>) -> ErrandStatus {
                 | TurnEnd::Abandoned { .. },
             ),
             _,
-        ) => ErrandStatus::Failed,
+        ) => SubagentStatus::Failed,
     }
 }
 
@@ -131,26 +131,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_a_turn_ended_says_how_the_errand_did() {
+    fn how_a_turn_ended_says_how_the_task_did() {
         let out_of_steps = TurnEnd::OutOfSteps { steps: 50 };
         let said = shortfall(&out_of_steps).unwrap();
         assert!(said.contains("delegation.max_iterations"), "{said}");
         let check = |end: Option<&TurnEnd>, cut, expected| {
             assert_eq!(status(end, cut), expected, "{end:?} {cut:?}");
         };
-        check(Some(&TurnEnd::Finished), None, ErrandStatus::Completed);
+        check(Some(&TurnEnd::Finished), None, SubagentStatus::Completed);
         check(
             Some(&TurnEnd::Finished),
             Some(Cut::Interrupted),
-            ErrandStatus::Completed,
+            SubagentStatus::Completed,
         );
         check(
             Some(&TurnEnd::Interrupted),
             Some(Cut::OutOfTime),
-            ErrandStatus::Timeout,
+            SubagentStatus::Timeout,
         );
-        check(None, Some(Cut::Interrupted), ErrandStatus::Interrupted);
-        check(Some(&TurnEnd::Interrupted), None, ErrandStatus::Interrupted);
-        check(Some(&out_of_steps), None, ErrandStatus::Failed);
+        check(None, Some(Cut::Interrupted), SubagentStatus::Interrupted);
+        check(
+            Some(&TurnEnd::Interrupted),
+            None,
+            SubagentStatus::Interrupted,
+        );
+        check(Some(&out_of_steps), None, SubagentStatus::Failed);
     }
 }

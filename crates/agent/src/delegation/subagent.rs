@@ -7,8 +7,8 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    BoxFuture, CancellationToken, Errand, ErrandReport, ErrandRole, ErrandStatus, Event,
-    LoadedSession, Prefix, SessionId, StoreError, Tool, ToolSpec,
+    BoxFuture, CancellationToken, Event, LoadedSession, Prefix, SessionId, StoreError,
+    SubagentReport, SubagentRole, SubagentStatus, SubagentTask, Tool, ToolSpec,
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -30,14 +30,14 @@ const NOT_FOR_SUBAGENTS: &[&str] = &[
 const MCP_PREFIX: &str = "mcp__";
 /// The tools that find those, where they are too many to list.
 const MCP_FINDERS: &[&str] = &["tool_call", "tool_describe", "tool_search"];
-/// Longer than any process lives: an errand without a limit.
+/// Longer than any process lives: a task without a limit.
 const NO_LIMIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 pub(super) struct Subagent {
     pub(super) id: SessionId,
     pub(super) index: usize,
     /// None: it was told already, and goes on.
-    pub(super) errand: Option<Errand>,
+    pub(super) task: Option<SubagentTask>,
     pub(super) parent: SessionId,
     /// With all the tools of the parent.
     pub(super) ports: Ports,
@@ -71,33 +71,33 @@ impl Subagent {
     }
 
     /// What is reported of a subagent that crashed.
-    pub(super) fn lost(&self) -> ErrandReport {
+    pub(super) fn lost(&self) -> SubagentReport {
         let error = "the subagent crashed; this is a bug in hermes".to_owned();
-        report::without_session(self.index, &self.id, ErrandStatus::Error, error)
+        report::without_session(self.index, &self.id, SubagentStatus::Error, error)
     }
 
-    /// Works until the errand has come to rest. Being stopped is a way to rest, too.
-    pub(super) fn work(mut self, stop: CancellationToken) -> BoxFuture<'static, ErrandReport> {
+    /// Works until the task has come to rest. Being stopped is a way to rest, too.
+    pub(super) fn work(mut self, stop: CancellationToken) -> BoxFuture<'static, SubagentReport> {
         Box::pin(async move {
             let permits = Arc::clone(&self.permits);
             let _permit = tokio::select! {
                 permit = permits.acquire_owned() => permit,
                 () = stop.cancelled() => {
                     let error = "stopped before it began".to_owned();
-                    return report::without_session(self.index, &self.id, ErrandStatus::Interrupted, error);
+                    return report::without_session(self.index, &self.id, SubagentStatus::Interrupted, error);
                 }
             };
             match self.try_work(&stop).await {
                 Ok(report) => report,
                 Err(error) => {
                     let error = format!("{error}; {}", error.hint());
-                    report::without_session(self.index, &self.id, ErrandStatus::Error, error)
+                    report::without_session(self.index, &self.id, SubagentStatus::Error, error)
                 }
             }
         })
     }
 
-    async fn try_work(&mut self, stop: &CancellationToken) -> Result<ErrandReport, StoreError> {
+    async fn try_work(&mut self, stop: &CancellationToken) -> Result<SubagentReport, StoreError> {
         let (ended, cut) = match self.begin().await? {
             Begun::Ended(loaded) => (loaded, None),
             Begun::Running(opened) => {
@@ -109,7 +109,7 @@ impl Subagent {
         let folder = self.settings.results_folder.join(self.id.as_str());
         let chars_max = self.settings.delegation.summary_chars_max;
         let summary = spill::keep_ends(report.summary, chars_max, folder, "summary").await;
-        Ok(ErrandReport { summary, ..report })
+        Ok(SubagentReport { summary, ..report })
     }
 
     /// Opens the session where it stands: not there yet, cut short by a crash, or at its end.
@@ -119,16 +119,16 @@ impl Subagent {
             Ok(loaded) => Ok(loaded),
             Err(error) => Err(error),
         };
-        match (known, &self.errand) {
+        match (known, &self.task) {
             (Ok(loaded), _) => {
                 let tools = self.tools(|tool| is_offered(&loaded.prefix.tools, tool));
                 let resume = SessionStart::Resume(self.id.clone());
                 Ok(Begun::Running(self.open(tools, resume).await?))
             }
-            (Err(StoreError::NotFound { .. }), Some(errand)) => {
-                let tools = self.tools(|tool| self.may_have(tool, errand.role));
+            (Err(StoreError::NotFound { .. }), Some(task)) => {
+                let tools = self.tools(|tool| self.may_have(tool, task.role));
                 let specs: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
-                let start = SessionStart::Errand {
+                let start = SessionStart::Subagent {
                     id: self.id.clone(),
                     parent: self.parent.clone(),
                     prefix: Prefix {
@@ -137,8 +137,8 @@ impl Subagent {
                     },
                 };
                 let opened = self.open(tools, start).await?;
-                opened.session.say(told(errand)).await;
-                self.watch.show(&format!("started: {}", errand.goal)).await;
+                opened.session.say(told(task)).await;
+                self.watch.show(&format!("started: {}", task.goal)).await;
                 Ok(Begun::Running(opened))
             }
             (Err(error), _) => Err(error),
@@ -152,8 +152,8 @@ impl Subagent {
     ) -> Result<Opened, StoreError> {
         let mut ports = Ports {
             tools,
-            // It has what it was given; its errand is short.
-            supply: None,
+            // It has what it was given; its task is short.
+            tool_source: None,
             ..self.ports.clone()
         };
         if !self.settings.delegation.inherits_mcp_tools {
@@ -169,10 +169,10 @@ impl Subagent {
             .collect()
     }
 
-    fn may_have(&self, tool: &str, role: ErrandRole) -> bool {
+    fn may_have(&self, tool: &str, role: SubagentRole) -> bool {
         let delegation = &self.settings.delegation;
         if tool == DELEGATE_TASK {
-            return role == ErrandRole::Orchestrator
+            return role == SubagentRole::Orchestrator
                 && delegation.may_orchestrate
                 && delegation.depth < delegation.depth_max;
         }
@@ -189,7 +189,7 @@ impl Subagent {
             task,
             ..
         } = opened;
-        let mut door = Some(session);
+        let mut handle = Some(session);
         let mut cut = None;
         let mut is_running = true;
         let limit = self.settings.delegation.time_max.unwrap_or(NO_LIMIT);
@@ -201,16 +201,16 @@ impl Subagent {
                 biased;
                 () = stop.cancelled(), if cut.is_none() => {
                     cut = Some(Cut::Interrupted);
-                    interrupt(door.as_ref()).await;
+                    interrupt(handle.as_ref()).await;
                 }
                 () = &mut out_of_time, if cut.is_none() => {
                     cut = Some(Cut::OutOfTime);
-                    interrupt(door.as_ref()).await;
+                    interrupt(handle.as_ref()).await;
                 }
                 event = events.recv() => match event {
                     None => return cut,
-                    // At rest: the session ends with its last door.
-                    Some(Event::Idle) => door = None,
+                    // At rest: the session ends with its last handle.
+                    Some(Event::Idle) => handle = None,
                     Some(event) => {
                         if is_on_disk(&event) {
                             self.starting = None;
@@ -219,8 +219,8 @@ impl Subagent {
                     }
                 },
                 Some(answer) = asking.next() => {
-                    if let (Some(door), Some(answer)) = (&door, answer) {
-                        door.send(answer).await;
+                    if let (Some(handle), Some(answer)) = (&handle, answer) {
+                        handle.send(answer).await;
                     }
                 }
                 () = &mut task, if is_running => is_running = false,
@@ -229,9 +229,9 @@ impl Subagent {
     }
 }
 
-async fn interrupt(door: Option<&Session>) {
-    if let Some(door) = door {
-        door.interrupt().await;
+async fn interrupt(handle: Option<&Session>) {
+    if let Some(handle) = handle {
+        handle.interrupt().await;
     }
 }
 
@@ -247,10 +247,10 @@ fn is_offered(specs: &[ToolSpec], tool: &str) -> bool {
     specs.iter().any(|spec| spec.name == tool)
 }
 
-/// An errand as the subagent is told it.
-fn told(errand: &Errand) -> String {
-    match errand.context.trim() {
-        "" => errand.goal.clone(),
-        context => format!("{}\n\n# What you need to know\n{context}", errand.goal),
+/// A task as the subagent is told it.
+fn told(task: &SubagentTask) -> String {
+    match task.context.trim() {
+        "" => task.goal.clone(),
+        context => format!("{}\n\n# What you need to know\n{context}", task.goal),
     }
 }

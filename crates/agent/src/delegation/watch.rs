@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use hermes_core::exact::{self, exact};
 use hermes_core::{
-    ApprovalAnswer, ApprovalId, Ask, BoxFuture, CallId, CancellationToken, Enquiry, EnquiryId,
-    Event, Field, FieldKind, FieldOption, Notice, Op, Person, Question, Response, Verdict, Wanted,
-    text, wording,
+    ApprovalAnswer, ApprovalId, ApprovalRequest, BoxFuture, CallId, CancellationToken, Elicitation,
+    ElicitationId, ElicitationRequest, Event, Field, FieldKind, FieldOption, Notice, Op, Person,
+    Response, Verdict, Wanted, text, wording,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -29,18 +29,18 @@ pub(super) struct Watch {
     number: usize,
     person: Person,
     /// What the person is being asked; stopping it takes the question off their screen.
-    open: HashMap<Asked, CancellationToken>,
+    open: HashMap<OpenQuestion, CancellationToken>,
 }
 
 /// What a subagent asks, by its name in the subagent's session.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Asked {
+enum OpenQuestion {
     Consent(ApprovalId),
-    Enquiry(EnquiryId),
+    Elicitation(ElicitationId),
 }
 
 /// What to tell the subagent once the person has answered. Nothing, if they did not.
-pub(super) type Answer = BoxFuture<'static, Option<Op>>;
+pub(super) type PendingAnswer = BoxFuture<'static, Option<Op>>;
 
 impl Watch {
     /// The ear for subagent `number` of a call.
@@ -60,7 +60,7 @@ impl Watch {
     }
 
     /// Passes an event on. Returns the answer to wait for, if it asks something.
-    pub(super) async fn note(&mut self, event: Event) -> Option<Answer> {
+    pub(super) async fn note(&mut self, event: Event) -> Option<PendingAnswer> {
         match event {
             Event::CallStarted {
                 tool, arguments, ..
@@ -98,11 +98,15 @@ impl Watch {
                 })
                 .await;
             }
-            Event::Asked(question) => return Some(self.ask_consent(question)),
-            Event::Enquired(enquiry) => return Some(self.ask_on(enquiry)),
+            Event::ApprovalRequested(question) => return Some(self.ask_consent(question)),
+            Event::ElicitationRequested(elicitation) => return Some(self.ask_on(elicitation)),
             // Somebody else may have answered, or the time was up.
-            Event::QuestionClosed { approval, .. } => self.take_back(&Asked::Consent(approval)),
-            Event::EnquiryClosed { enquiry } => self.take_back(&Asked::Enquiry(enquiry)),
+            Event::ApprovalClosed { approval, .. } => {
+                self.take_back(&OpenQuestion::Consent(approval));
+            }
+            Event::ElicitationClosed { elicitation } => {
+                self.take_back(&OpenQuestion::Elicitation(elicitation));
+            }
             _ => {}
         }
         None
@@ -125,8 +129,8 @@ impl Watch {
     }
 
     /// Asks the parent's person whether something may run.
-    fn ask_consent(&mut self, question: Question) -> Answer {
-        let ask = Ask {
+    fn ask_consent(&mut self, question: ApprovalRequest) -> PendingAnswer {
+        let request = ElicitationRequest {
             asker: format!("subagent {}", self.number),
             message: consent_message(&question),
             wanted: Wanted::Form {
@@ -135,7 +139,7 @@ impl Watch {
             timeout: Duration::from_millis(question.expires_in_ms),
         };
         let approval = question.approval;
-        let response = self.ask(Asked::Consent(approval.clone()), ask);
+        let response = self.ask_person(OpenQuestion::Consent(approval.clone()), request);
         Box::pin(async move {
             let answer = answer(&response.await?)?;
             Some(Op::Answer { approval, answer })
@@ -143,33 +147,36 @@ impl Watch {
     }
 
     /// Asks the parent's person what a call of the subagent wants to know.
-    fn ask_on(&mut self, asked: Enquiry) -> Answer {
-        let ask = Ask {
+    fn ask_on(&mut self, asked: Elicitation) -> PendingAnswer {
+        let request = ElicitationRequest {
             asker: format!("{}, for subagent {}", asked.asker, self.number),
             message: asked.message,
             wanted: asked.wanted,
             timeout: Duration::from_millis(asked.expires_in_ms),
         };
-        let enquiry = asked.id;
-        let response = self.ask(Asked::Enquiry(enquiry.clone()), ask);
+        let elicitation = asked.id;
+        let response = self.ask_person(OpenQuestion::Elicitation(elicitation.clone()), request);
         Box::pin(async move {
             let response = response.await?;
-            Some(Op::Respond { enquiry, response })
+            Some(Op::Respond {
+                elicitation,
+                response,
+            })
         })
     }
 
     /// Asks until somebody answers or it is taken back.
-    fn ask(
+    fn ask_person(
         &mut self,
-        asked: Asked,
-        ask: Ask,
+        asked: OpenQuestion,
+        request: ElicitationRequest,
     ) -> impl Future<Output = Option<Response>> + Send + use<> {
         let (person, closed) = (self.person.clone(), CancellationToken::new());
         self.open.insert(asked, closed.clone());
-        async move { closed.run_until_cancelled(person.ask(ask)).await }
+        async move { closed.run_until_cancelled(person.elicit(request)).await }
     }
 
-    fn take_back(&mut self, asked: &Asked) {
+    fn take_back(&mut self, asked: &OpenQuestion) {
         if let Some(closed) = self.open.remove(asked) {
             closed.cancel();
         }
@@ -177,7 +184,7 @@ impl Watch {
 }
 
 /// Says what a subagent wants to do, why it is asked, and how a file would change.
-fn consent_message(question: &Question) -> String {
+fn consent_message(question: &ApprovalRequest) -> String {
     let wants = wording::wants(question);
     let what = exact(&question.what);
     let parts = exact::parts(&what);
@@ -245,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_with_the_question_and_its_rest_is_named() {
-        let question = |lines: usize| Question {
+        let question = |lines: usize| ApprovalRequest {
             approval: "a1".into(),
             call: "c1".into(),
             tool: "write_file".into(),

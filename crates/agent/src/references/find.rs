@@ -19,8 +19,8 @@ pub(super) struct Reference {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum What {
     /// A bare `@PATH`: a file or a folder.
-    Path(Place),
-    File(Place),
+    Path(FileLines),
+    File(FileLines),
     Folder(String),
     Changes(Changes),
     Page(String),
@@ -29,7 +29,7 @@ pub(super) enum What {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FileLines {
     pub(super) path: String,
     pub(super) lines: Option<(usize, usize)>,
 }
@@ -129,18 +129,18 @@ fn word(text: &str) -> (&str, usize) {
 }
 
 /// Splits `path:10-20` and `path:10`.
-fn place(value: &str) -> Place {
+fn place(value: &str) -> FileLines {
     let range = |text: &str| match text.split_once('-') {
         Some((first, last)) => Some((first.parse().ok()?, last.parse().ok()?)),
         None => text.parse().ok().map(|line| (line, line)),
     };
     let split = value.rsplit_once(':');
     match split.and_then(|(path, lines)| Some((path, range(lines)?))) {
-        Some((path, lines)) => Place {
+        Some((path, lines)) => FileLines {
             path: path.to_owned(),
             lines: Some(lines),
         },
-        None => Place {
+        None => FileLines {
             path: value.to_owned(),
             lines: None,
         },
@@ -153,8 +153,8 @@ mod tests {
 
     fn found(message: &str) -> Vec<String> {
         let told = |reference: Reference| match reference.what {
-            What::Path(Place { path, lines }) => format!("path {path}{}", told_lines(lines)),
-            What::File(Place { path, lines }) => format!("file {path}{}", told_lines(lines)),
+            What::Path(FileLines { path, lines }) => format!("path {path}{}", told_lines(lines)),
+            What::File(FileLines { path, lines }) => format!("file {path}{}", told_lines(lines)),
             What::Folder(path) => format!("folder {path}"),
             What::Changes(changes) => format!("{changes:?}"),
             What::Page(url) => format!("page {url}"),

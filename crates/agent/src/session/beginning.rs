@@ -16,7 +16,7 @@ impl SessionTask {
         self.unwritten = Some(self.row(source, title, prefix));
     }
 
-    pub(super) fn begin_errand(&mut self, id: SessionId, parent: SessionId, prefix: Prefix) {
+    pub(super) fn begin_subagent(&mut self, id: SessionId, parent: SessionId, prefix: Prefix) {
         self.recorder = self.recorder_of(id);
         self.history = History::new(prefix.clone());
         let row = self.row(SUBAGENT_SOURCE.to_owned(), None, prefix);

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::task::SessionTask;
 use crate::history::History;
-use crate::supply::Equipment;
+use crate::tool_source::SessionTools;
 
 /// What the words about new tools begin with: a session that goes on later finds by it what it was told.
 const MARK: &str = "Tools that are new in this conversation:";
@@ -46,28 +46,31 @@ impl SessionTask {
     /// Takes the tools that there are now, once those that are worth waiting for have come. Who interrupts the waiting
     /// goes on without them; where no person does, the turn is stopped.
     pub(super) async fn equip(&mut self, ops: &mut mpsc::Receiver<Op>, stop: &CancellationToken) {
-        let Some(supply) = self.ports.supply.clone() else {
+        let Some(tool_source) = self.ports.tool_source.clone() else {
             return;
         };
         let is_first = self.equipped.version.is_none();
         let events = self.events.clone();
-        let is_interrupted = is_first && self.wait_for(supply.ready(&events), ops).await;
+        let is_interrupted = is_first && self.wait_for(tool_source.ready(&events), ops).await;
         if is_interrupted && !self.settings.is_attended {
             stop.cancel();
         }
-        let version = supply.version();
+        let version = tool_source.version();
         if self.equipped.version.replace(version) == Some(version) {
             return;
         }
-        let equipment = supply.equipment();
-        let names = equipment.late.iter().map(|tool| tool.spec().name.clone());
+        let session_tools = tool_source.session_tools();
+        let names = session_tools
+            .late
+            .iter()
+            .map(|tool| tool.spec().name.clone());
         let names: Vec<String> = names.collect();
         match &mut self.unwritten {
             Some(row) => {
-                row.prefix = equipment.prefix.clone();
-                self.history = History::new(equipment.prefix);
-                self.ports.tools = equipment.tools;
-                self.ports.unlisted = equipment.unlisted;
+                row.prefix = session_tools.prefix.clone();
+                self.history = History::new(session_tools.prefix);
+                self.ports.tools = session_tools.tools;
+                self.ports.unlisted = session_tools.unlisted;
             }
             None => {
                 if is_first {
@@ -76,7 +79,7 @@ impl SessionTask {
                     let findable = is_listed(&self.history, FINDER).then(|| names.clone());
                     self.equipped.known.extend(findable.unwrap_or_default());
                 }
-                self.take_in(equipment).await;
+                self.take_in(session_tools).await;
             }
         }
         self.equipped.known.extend(names);
@@ -100,7 +103,7 @@ impl SessionTask {
                 Some(Op::Say(message) | Op::Steer(message)) => self.queue.push_back(message),
                 Some(_) => {}
                 None => {
-                    // Every door is closed, but what was said is still to be done.
+                    // Every handle is dropped, but what was said is still to be done.
                     ready.await;
                     return false;
                 }
@@ -109,14 +112,18 @@ impl SessionTask {
     }
 
     /// Makes further tools callable, and notes which of them the model has to be told of.
-    async fn take_in(&mut self, equipment: Equipment) {
-        let news: Vec<Arc<dyn Tool>> = equipment
+    async fn take_in(&mut self, session_tools: SessionTools) {
+        let news: Vec<Arc<dyn Tool>> = session_tools
             .late
             .iter()
             .filter(|tool| !self.equipped.known.contains(&tool.spec().name))
             .cloned()
             .collect();
-        for tool in equipment.tools.into_iter().chain(equipment.unlisted) {
+        for tool in session_tools
+            .tools
+            .into_iter()
+            .chain(session_tools.unlisted)
+        {
             let name = &tool.spec().name;
             let has = |tools: &[Arc<dyn Tool>]| tools.iter().any(|tool| tool.spec().name == *name);
             if !has(&self.ports.tools) && !has(&self.ports.unlisted) {
@@ -185,9 +192,10 @@ fn servers_of(tools: &[Arc<dyn Tool>]) -> Vec<String> {
 
 /// Tells the model of tools that its prefix does not have.
 fn announcement(tools: &[Arc<dyn Tool>], can_find: bool) -> String {
-    let how = match can_find {
-        true => "Call them with `tool_call`, or by their names.",
-        false => "Call them by their names, as if they had been listed from the beginning.",
+    let how = if can_find {
+        "Call them with `tool_call`, or by their names."
+    } else {
+        "Call them by their names, as if they had been listed from the beginning."
     };
     let mut text = format!("{MARK}\n{how}\n");
     let mut chars_left = SCHEMAS_CHARS_MAX;

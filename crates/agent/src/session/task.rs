@@ -8,10 +8,10 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::equip::Equipped;
 use super::{AgentSettings, Ports};
-use crate::approvals::Questions;
+use crate::approvals::OpenApprovals;
 use crate::calls::Kept;
-use crate::delegation::{Background, Crew, Report};
-use crate::enquiries::Enquiries;
+use crate::delegation::{Background, Report, SubagentContext};
+use crate::elicitations::Elicitations;
 use crate::history::History;
 use crate::nested::NestedContext;
 use crate::record::Recorder;
@@ -29,8 +29,8 @@ pub(super) struct SessionTask {
     pub(super) open_turn: Option<OpenTurn>,
     pub(super) queue: VecDeque<UserMessage>,
     pub(super) steering: Steering,
-    pub(super) questions: Questions,
-    pub(super) enquiries: Enquiries,
+    pub(super) approvals: OpenApprovals,
+    pub(super) elicitations: Elicitations,
     pub(super) nested: NestedContext,
     pub(super) kept: Kept,
     /// Room for subagents.
@@ -60,8 +60,8 @@ impl SessionTask {
             open_turn: None,
             queue: VecDeque::new(),
             steering: Steering::default(),
-            questions: Questions::default(),
-            enquiries: Enquiries::default(),
+            approvals: OpenApprovals::default(),
+            elicitations: Elicitations::default(),
             kept: Kept::default(),
             permits: Arc::new(Semaphore::new(settings.delegation.subagents_max)),
             background: Background::default(),
@@ -73,7 +73,7 @@ impl SessionTask {
         }
     }
 
-    /// Takes ops until every door is closed and the work is done.
+    /// Takes ops until every handle is dropped and the work is done.
     pub(super) async fn run(mut self, mut ops: mpsc::Receiver<Op>) {
         self.take_up_background();
         loop {
@@ -93,7 +93,7 @@ impl SessionTask {
         if !self.settings.is_attended {
             return;
         }
-        let crew = |call| Crew {
+        let context = |call| SubagentContext {
             parent: self.recorder.session().clone(),
             ports: self.ports.clone(),
             settings: self.settings.clone(),
@@ -102,10 +102,10 @@ impl SessionTask {
             call,
             person: Person::default(),
         };
-        self.background.take_up(crew, self.history.states());
+        self.background.take_up(context, self.history.states());
     }
 
-    /// Returns what to begin a turn with, or nothing when every door is closed.
+    /// Returns what to begin a turn with, or nothing when every handle is dropped.
     async fn next_input(&mut self, ops: &mut mpsc::Receiver<Op>) -> Option<Input> {
         loop {
             if let Some(message) = self.queue.pop_front() {

@@ -164,8 +164,8 @@ impl SessionTask {
             stop: stop.clone(),
             events: &self.events,
             steering: &self.steering,
-            questions: &self.questions,
-            enquiries: &self.enquiries,
+            approvals: &self.approvals,
+            elicitations: &self.elicitations,
             nested: &self.nested,
             kept: &self.kept,
             permits: &self.permits,
@@ -173,11 +173,11 @@ impl SessionTask {
         };
         let running = run_turn(&cx, &mut self.history, start);
         tokio::pin!(running);
-        let mut doors_open = true;
+        let mut handles_open = true;
         loop {
             let op = tokio::select! {
                 biased;
-                op = ops.recv(), if doors_open => op,
+                op = ops.recv(), if handles_open => op,
                 () = self.background.tend() => continue,
                 end = &mut running => return end,
             };
@@ -192,15 +192,18 @@ impl SessionTask {
                     reason: "a turn runs; stop it first".into(),
                 }),
                 Some(Op::Answer { approval, answer }) => {
-                    let taken = self.questions.answer(&approval, answer);
+                    let taken = self.approvals.answer(&approval, answer);
                     taken.err().map(|reason| Notice::NotTaken { reason })
                 }
-                Some(Op::Respond { enquiry, response }) => {
-                    let taken = self.enquiries.respond(&enquiry, response);
+                Some(Op::Respond {
+                    elicitation,
+                    response,
+                }) => {
+                    let taken = self.elicitations.respond(&elicitation, response);
                     taken.err().map(|reason| Notice::NotTaken { reason })
                 }
                 None => {
-                    doors_open = false;
+                    handles_open = false;
                     None
                 }
             };

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hermes_agent::ConsentPolicy;
 use hermes_core::{
-    Approvals as _, Clock as _, Consent, Door, Event, Notice, Op, Question, ResultStatus,
-    SessionId, Settled, Settlement, Settling, StoreError, TurnEnd, Verdict,
+    AnswerSource, ApprovalRequest, Approvals as _, Clock as _, Consent, Event, Notice, Op,
+    ResultStatus, SessionId, Settled, Settlement, Settling, StoreError, TurnEnd, Verdict,
 };
 use hermes_testkit::{Step, TestTool, World};
 use serde_json::json;
@@ -44,35 +44,35 @@ async fn resume(world: &World, session: &SessionId) -> Running {
     resume_with(world, settings, session).await
 }
 
-async fn asked(running: &mut Running) -> Question {
+async fn asked(running: &mut Running) -> ApprovalRequest {
     match running
-        .until(|event| matches!(event, Event::Asked(_)))
+        .until(|event| matches!(event, Event::ApprovalRequested(_)))
         .await
     {
-        Event::Asked(question) => question,
+        Event::ApprovalRequested(question) => question,
         _ => unreachable!("waited for a question"),
     }
 }
 
 /// Says go and waits for the question.
-async fn ask(running: &mut Running) -> Question {
+async fn ask(running: &mut Running) -> ApprovalRequest {
     running.session.say("go").await;
     asked(running).await
 }
 
 async fn closed(running: &mut Running) -> Settled {
     match running
-        .until(|event| matches!(event, Event::QuestionClosed { .. }))
+        .until(|event| matches!(event, Event::ApprovalClosed { .. }))
         .await
     {
-        Event::QuestionClosed { how, .. } => how,
+        Event::ApprovalClosed { how, .. } => how,
         _ => unreachable!("waited for its end"),
     }
 }
 
 /// Answers as another process would.
-async fn answer_outside(world: &World, question: &Question, verdict: Verdict) -> Settling {
-    let by = Door::Command;
+async fn answer_outside(world: &World, question: &ApprovalRequest, verdict: Verdict) -> Settling {
+    let by = AnswerSource::Command;
     let how = Settled::Answered { verdict, by };
     let at = world.clock.now();
     let settling = world
@@ -88,11 +88,11 @@ async fn status(world: &World, running: &Running) -> ResultStatus {
 }
 
 /// A world in which the process died while a question was open.
-async fn crashed() -> (World, Arc<AtomicUsize>, SessionId, Question) {
+async fn crashed() -> (World, Arc<AtomicUsize>, SessionId, ApprovalRequest) {
     crashed_in(world().0).await
 }
 
-async fn crashed_in(world: World) -> (World, Arc<AtomicUsize>, SessionId, Question) {
+async fn crashed_in(world: World) -> (World, Arc<AtomicUsize>, SessionId, ApprovalRequest) {
     let mut running = start(&world).await;
     let question = ask(&mut running).await;
     let session = running.session.id().clone();
@@ -116,7 +116,7 @@ async fn an_answer_from_another_process_is_noticed_and_closes_the_question() {
             (&question.approval, &question.what)
         );
         assert!(answer_outside(&world, &question, verdict).await.is_ours);
-        let by = Door::Command;
+        let by = AnswerSource::Command;
         assert_eq!(
             closed(&mut running).await,
             Settled::Answered { verdict, by }
@@ -137,7 +137,7 @@ async fn the_first_answer_wins_wherever_the_second_comes_from() {
         .session
         .answer(question.approval, Verdict::Once)
         .await;
-    let (verdict, by) = (Verdict::Deny, Door::Command);
+    let (verdict, by) = (Verdict::Deny, AnswerSource::Command);
     assert_eq!(
         closed(&mut running).await,
         Settled::Answered { verdict, by }
@@ -155,7 +155,7 @@ async fn an_answer_in_the_chat_is_written_down_and_final() {
     running.session.answer(approval, Verdict::Once).await;
     running.turn_end().await;
     let late = answer_outside(&world, &question, Verdict::Deny).await;
-    let (verdict, by) = (Verdict::Once, Door::Chat);
+    let (verdict, by) = (Verdict::Once, AnswerSource::Chat);
     assert_eq!(late.settlement.how, Settled::Answered { verdict, by });
     assert!(!late.is_ours);
     assert_eq!(runs.load(Ordering::Relaxed), 1);
@@ -229,7 +229,7 @@ async fn an_answer_given_while_nobody_ran_counts() {
         let mut running = resume(&world, &session).await;
         assert_eq!(running.turn_end().await, TurnEnd::Finished);
         assert_eq!(runs.load(Ordering::Relaxed), expected);
-        let asks_again = |event: &Event| matches!(event, Event::Asked(_));
+        let asks_again = |event: &Event| matches!(event, Event::ApprovalRequested(_));
         assert!(!running.events.iter().any(asks_again));
     }
 }

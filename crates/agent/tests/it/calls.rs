@@ -278,9 +278,9 @@ async fn asked(verdict: Option<Verdict>) -> (ResultStatus, usize) {
     let mut running = start_with(&world, settings).await;
     running.session.say("go").await;
     let question = running
-        .until(|event| matches!(event, Event::Asked(_)))
+        .until(|event| matches!(event, Event::ApprovalRequested(_)))
         .await;
-    if let (Event::Asked(question), Some(verdict)) = (question, verdict) {
+    if let (Event::ApprovalRequested(question), Some(verdict)) = (question, verdict) {
         running.session.answer(question.approval, verdict).await;
     }
     running.turn_end().await;

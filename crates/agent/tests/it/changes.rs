@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hermes_agent::{ConsentPolicy, Reviewer, Safety};
 use hermes_core::{
-    Approvals as _, Consent, Event, Preview, Question, ResultStatus, Review, Verdict,
+    ApprovalRequest, Approvals as _, Consent, Event, Preview, ResultStatus, Review, Verdict,
 };
 use hermes_testkit::{Behaviour, ScriptedModel, Step, TestTool, World};
 use serde_json::json;
@@ -55,16 +55,16 @@ async fn go(world: &World, consent: ConsentPolicy, safety: Safety) -> Running {
     running
 }
 
-async fn asked(running: &mut Running) -> Question {
-    let is_question = |event: &Event| matches!(event, Event::Asked(_));
+async fn asked(running: &mut Running) -> ApprovalRequest {
+    let is_question = |event: &Event| matches!(event, Event::ApprovalRequested(_));
     match running.until(is_question).await {
-        Event::Asked(question) => question,
+        Event::ApprovalRequested(question) => question,
         _ => unreachable!("waited for a question"),
     }
 }
 
 fn was_asked(running: &Running) -> bool {
-    let is_question = |event: &Event| matches!(event, Event::Asked(_));
+    let is_question = |event: &Event| matches!(event, Event::ApprovalRequested(_));
     running.events.iter().any(is_question)
 }
 
@@ -198,11 +198,11 @@ async fn after_a_crash_an_answer_counts_only_for_the_change_that_was_shown() {
     }
 }
 
-async fn answer_outside(world: &World, question: &Question) {
-    use hermes_core::{Clock as _, Door, Settled, Settlement};
+async fn answer_outside(world: &World, question: &ApprovalRequest) {
+    use hermes_core::{AnswerSource, Clock as _, Settled, Settlement};
     let how = Settled::Answered {
         verdict: Verdict::Once,
-        by: Door::Command,
+        by: AnswerSource::Command,
     };
     let at = world.clock.now();
     let settling = world

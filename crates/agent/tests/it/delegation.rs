@@ -6,17 +6,17 @@ use std::time::Duration;
 use hermes_agent::{AgentSettings, ConsentPolicy, DelegationSettings};
 use hermes_core::delegation::{DELEGATE_TASK, SUBAGENT_SOURCE};
 use hermes_core::{
-    Approvals as _, BoxFuture, Clock as _, Consent, Delegated, Door, Effect, Enquiry, Errand,
-    ErrandReport, ErrandRole, ErrandStatus, Event, Manner, Message, Notice, Parallel, Response,
-    ResultStatus, Role, SessionId, Settled, Settlement, Store as _, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec, TurnEnd, Verdict,
+    AnswerSource, Approvals as _, BoxFuture, Clock as _, Consent, Delegated, Effect, Elicitation,
+    Event, Manner, Message, Notice, Parallel, Response, ResultStatus, Role, SessionId, Settled,
+    Settlement, Store as _, SubagentReport, SubagentRole, SubagentStatus, SubagentTask, Tool,
+    ToolContext, ToolError, ToolOutput, ToolSpec, TurnEnd, Verdict,
 };
 use hermes_testkit::{Behaviour, Step, TestTool, World};
 use serde_json::{Value, json};
 
 use crate::run::{Running, resume, settings, start_with, stored};
 
-/// A tool that hands its goals on as errands, and gives back what comes of them.
+/// A tool that hands its goals on as tasks, and gives back what comes of them.
 struct Delegate(ToolSpec);
 
 impl Delegate {
@@ -52,22 +52,23 @@ impl Tool for Delegate {
         cx: &'a ToolContext,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         let role = match arguments["role"].as_str() {
-            Some("orchestrator") => ErrandRole::Orchestrator,
-            _ => ErrandRole::Leaf,
+            Some("orchestrator") => SubagentRole::Orchestrator,
+            _ => SubagentRole::Leaf,
         };
         let goals = arguments["goals"].as_array().cloned().unwrap_or_default();
-        let errand = |goal: Value| Errand {
+        let task = |goal: Value| SubagentTask {
             goal: goal.as_str().unwrap_or_default().to_owned(),
             context: String::new(),
             role,
         };
-        let errands = goals.into_iter().map(errand).collect();
-        let manner = match arguments["background"] == true {
-            true => Manner::Background,
-            false => Manner::Foreground,
+        let tasks = goals.into_iter().map(task).collect();
+        let manner = if arguments["background"] == true {
+            Manner::Background
+        } else {
+            Manner::Foreground
         };
         Box::pin(async move {
-            let delegated = cx.delegates.delegate(errands, manner).await;
+            let delegated = cx.delegates.delegate(tasks, manner).await;
             Ok(match delegated.map_err(ToolError::Answer)? {
                 Delegated::Done(reports) => ToolOutput::text(json!(reports).to_string()),
                 Delegated::Dispatched(dispatched) => {
@@ -99,7 +100,7 @@ async fn go_with(world: &World, settings: AgentSettings) -> Running {
 }
 
 /// What the delegating call got.
-async fn reports(world: &World, running: &Running) -> Vec<ErrandReport> {
+async fn reports(world: &World, running: &Running) -> Vec<SubagentReport> {
     let messages = stored(world, running).await;
     let result = messages.iter().rev().find_map(Message::tool_result);
     let text = &result.expect("a result").text;
@@ -114,7 +115,7 @@ async fn until_progress(running: &mut Running, words: &str) {
         .await;
 }
 
-fn summaries(reports: &[ErrandReport]) -> Vec<&str> {
+fn summaries(reports: &[SubagentReport]) -> Vec<&str> {
     let mut summaries: Vec<_> = reports
         .iter()
         .map(|report| report.summary.as_str())
@@ -141,7 +142,7 @@ async fn subagents_work_in_linked_sessions_and_their_last_words_come_back() {
     for (index, report) in reports.iter().enumerate() {
         assert_eq!(
             (report.task_index, report.status, report.api_calls),
-            (index, ErrandStatus::Completed, 1)
+            (index, SubagentStatus::Completed, 1)
         );
         let child = world.store.load(&report.session).await.unwrap();
         assert_eq!(child.record.source, SUBAGENT_SOURCE);
@@ -204,7 +205,7 @@ async fn an_interrupt_reaches_subagents_within_100_ms_and_they_close_their_sessi
     let took = interrupted.elapsed();
     assert!(took <= Duration::from_millis(100), "{took:?}");
     for report in reports(&world, &running).await {
-        assert_eq!(report.status, ErrandStatus::Interrupted);
+        assert_eq!(report.status, SubagentStatus::Interrupted);
         let end = last_end(&world, &report.session).await;
         assert_eq!(end, Some(TurnEnd::Interrupted));
     }
@@ -218,7 +219,7 @@ async fn a_subagent_out_of_time_is_stopped_and_says_so() {
     let mut running = go_with(&world, settings).await;
     assert_eq!(running.turn_end().await, TurnEnd::Finished);
     let report = reports(&world, &running).await.remove(0);
-    assert_eq!(report.status, ErrandStatus::Timeout);
+    assert_eq!(report.status, SubagentStatus::Timeout);
 }
 
 #[tokio::test]
@@ -269,8 +270,8 @@ async fn more_tasks_than_may_run_are_refused_with_the_limit() {
     assert!(result.text.contains("more than the 3"), "{}", result.text);
 }
 
-/// A session whose subagent needs consent, and the enquiry of it.
-async fn asking_for_consent(world: &World) -> (Running, Enquiry) {
+/// A session whose subagent needs consent, and the elicitation of it.
+async fn asking_for_consent(world: &World) -> (Running, Elicitation) {
     let consent = ConsentPolicy::Ask {
         timeout: Duration::from_secs(16),
     };
@@ -279,10 +280,10 @@ async fn asking_for_consent(world: &World) -> (Running, Enquiry) {
         ..settings(world)
     };
     let mut running = go_with(world, settings).await;
-    let is_enquiry = |event: &Event| matches!(event, Event::Enquired(_));
-    match running.until(is_enquiry).await {
-        Event::Enquired(enquiry) => (running, enquiry),
-        _ => unreachable!("waited for an enquiry"),
+    let is_elicitation = |event: &Event| matches!(event, Event::ElicitationRequested(_));
+    match running.until(is_elicitation).await {
+        Event::ElicitationRequested(elicitation) => (running, elicitation),
+        _ => unreachable!("waited for an elicitation"),
     }
 }
 
@@ -297,12 +298,15 @@ fn subagent_that_needs_consent() -> World {
 async fn what_a_subagent_needs_consent_for_is_asked_where_its_parent_is() {
     for (answer, status) in [("once", ResultStatus::Ok), ("no", ResultStatus::NotRun)] {
         let world = subagent_that_needs_consent();
-        let (mut running, enquiry) = asking_for_consent(&world).await;
-        assert_eq!(enquiry.asker, "subagent 1");
-        assert!(enquiry.message.contains("it deletes"), "{enquiry:?}");
+        let (mut running, elicitation) = asking_for_consent(&world).await;
+        assert_eq!(elicitation.asker, "subagent 1");
+        assert!(
+            elicitation.message.contains("it deletes"),
+            "{elicitation:?}"
+        );
         let values = json!({ "decision": answer }).as_object().unwrap().clone();
         let response = Response::Accepted { values };
-        running.session.respond(enquiry.id, response).await;
+        running.session.respond(elicitation.id, response).await;
         running.turn_end().await;
         let report = reports(&world, &running).await.remove(0);
         assert_eq!(report.tool_trace[0].status, status, "{answer}");
@@ -315,13 +319,12 @@ async fn consent_given_from_elsewhere_takes_the_question_off_the_parents_screen(
     let (mut running, asked) = asking_for_consent(&world).await;
     let at = world.clock.now();
     let open = world.store.open_approvals(at).await.unwrap();
-    let (verdict, by) = (Verdict::Once, Door::Command);
+    let (verdict, by) = (Verdict::Once, AnswerSource::Command);
     let how = Settled::Answered { verdict, by };
     let settling = world.store.settle(&open[0].id, Settlement::new(at, how));
     assert!(settling.await.unwrap().is_ours);
     let started = tokio::time::Instant::now();
-    let is_closed =
-        |event: &Event| matches!(event, Event::EnquiryClosed { enquiry } if *enquiry == asked.id);
+    let is_closed = |event: &Event| matches!(event, Event::ElicitationClosed { elicitation } if *elicitation == asked.id);
     running.until(is_closed).await;
     assert!(
         started.elapsed() < Duration::from_secs(8),

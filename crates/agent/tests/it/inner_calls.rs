@@ -1,11 +1,12 @@
-//! Calls that a running call makes pass the same door as the model's own.
+//! Calls that a running call makes pass the same checks as the model's own.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hermes_agent::ConsentPolicy;
 use hermes_core::{
-    Approvals as _, Consent, Event, Op, Parallel, Question, ResultStatus, Settled, TurnEnd, Verdict,
+    ApprovalRequest, Approvals as _, Consent, Event, Op, Parallel, ResultStatus, Settled, TurnEnd,
+    Verdict,
 };
 use hermes_testkit::{Behaviour, Step, TestTool, World};
 use serde_json::{Value, json};
@@ -134,10 +135,10 @@ async fn asking(world: &World) -> Running {
     running
 }
 
-async fn asked(running: &mut Running) -> Question {
-    let is_question = |event: &Event| matches!(event, Event::Asked(_));
+async fn asked(running: &mut Running) -> ApprovalRequest {
+    let is_question = |event: &Event| matches!(event, Event::ApprovalRequested(_));
     match running.until(is_question).await {
-        Event::Asked(question) => question,
+        Event::ApprovalRequested(question) => question,
         _ => unreachable!("waited for a question"),
     }
 }
@@ -162,9 +163,10 @@ async fn a_question_is_taken_back_when_the_call_that_made_it_ends_or_is_interrup
     for interrupted in [false, true] {
         let danger = dangerous();
         let runs = danger.runs();
-        let outer = match interrupted {
-            true => Behaviour::Use(vec![("danger", json!({}))]),
-            false => Behaviour::Abandon("danger", json!({})),
+        let outer = if interrupted {
+            Behaviour::Use(vec![("danger", json!({}))])
+        } else {
+            Behaviour::Abandon("danger", json!({}))
         };
         let steps = [Step::call("c1", "outer", &json!({})), Step::text("done")];
         let world = World::new(steps)
@@ -175,7 +177,7 @@ async fn a_question_is_taken_back_when_the_call_that_made_it_ends_or_is_interrup
         if interrupted {
             running.session.send(Op::Interrupt).await;
         }
-        let is_closed = |event: &Event| matches!(event, Event::QuestionClosed { .. });
+        let is_closed = |event: &Event| matches!(event, Event::ApprovalClosed { .. });
         running.until(is_closed).await;
         running.turn_end().await;
         let approval = world.store.approval(&question.approval).await.unwrap();

@@ -5,7 +5,7 @@ mod calls;
 mod changes;
 mod checkpoints;
 mod delegation;
-mod enquiries;
+mod elicitations;
 mod inner_calls;
 mod recovery;
 mod replies;

@@ -39,7 +39,7 @@ fn ports(world: &World) -> Ports {
         random: world.random.clone(),
         tools: world.tools.clone(),
         unlisted: Vec::new(),
-        supply: None,
+        tool_source: None,
         checkpoints: world.checkpoints.clone(),
         subagent_model: world.subagent_model.clone().map(|model| model as _),
         safety: Safety::default(),
@@ -187,7 +187,7 @@ impl Running {
 }
 
 impl Running {
-    /// Closes the door and stops listening; the task goes on.
+    /// Drops the handle and stops listening; the task goes on.
     pub(crate) fn close(self) -> JoinSet<()> {
         self.tasks
     }

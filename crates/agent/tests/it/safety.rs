@@ -8,8 +8,8 @@ use std::time::Duration;
 use hermes_agent::{ConsentPolicy, Reviewer, Safety};
 use hermes_core::hidden_keys::LABEL;
 use hermes_core::{
-    AllowList, ApprovalAnswer, Approvals as _, BoxFuture, Consent, Event, ModelErrorKind, Need,
-    Notice, Pass, Question, Scanner, Verdict,
+    AllowList, ApprovalAnswer, ApprovalRequest, Approvals as _, BoxFuture, Consent, Event,
+    ModelErrorKind, Need, Notice, Pass, Scanner, Verdict,
 };
 use hermes_testkit::{Behaviour, ScriptedModel, Step, TestTool, World};
 use serde_json::json;
@@ -94,18 +94,18 @@ async fn running(world: &World, consent: ConsentPolicy, safety: Safety) -> Runni
     running
 }
 
-async fn question(running: &mut Running) -> Question {
+async fn question(running: &mut Running) -> ApprovalRequest {
     match running
-        .until(|event| matches!(event, Event::Asked(_)))
+        .until(|event| matches!(event, Event::ApprovalRequested(_)))
         .await
     {
-        Event::Asked(question) => question,
+        Event::ApprovalRequested(question) => question,
         _ => unreachable!("waited for a question"),
     }
 }
 
 fn was_asked(running: &Running) -> bool {
-    let is_question = |event: &Event| matches!(event, Event::Asked(_));
+    let is_question = |event: &Event| matches!(event, Event::ApprovalRequested(_));
     running.events.iter().any(is_question)
 }
 
@@ -349,7 +349,7 @@ async fn the_code_of_a_question_is_written_nowhere_but_in_the_store() {
     assert_eq!(code.len(), 6);
     let approval = world.store.approval(&asked.approval).await.unwrap();
     assert_eq!(approval.code.shown(), code);
-    let event = Event::Asked(asked.clone());
+    let event = Event::ApprovalRequested(asked.clone());
     let written = [
         serde_json::to_string(&event).unwrap(),
         serde_json::to_string(&approval).unwrap(),

@@ -137,7 +137,7 @@ async fn the_work_goes_on_to_its_end_when_nobody_listens_any_more() {
     running.session.say("go").await;
     let id = running.session.id().clone();
     let store = world.store.clone();
-    // The door closes; the task finishes its turn and ends.
+    // The handle is dropped; the task finishes its turn and ends.
     let mut tasks = running.close();
     tokio::time::timeout(Duration::from_secs(5), tasks.join_next())
         .await

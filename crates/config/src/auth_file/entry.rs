@@ -141,9 +141,10 @@ fn rests_until(entry: &Value) -> Option<Timestamp> {
     let time = |name: &str| entry.get(name).and_then(Value::as_f64).map(from_seconds);
     time("last_error_reset_at").or_else(|| {
         let is_auth = entry.get("last_error_code").and_then(Value::as_i64) == Some(401);
-        let rest = match is_auth {
-            true => REST_AFTER_AUTH,
-            false => REST_AFTER_LIMIT,
+        let rest = if is_auth {
+            REST_AFTER_AUTH
+        } else {
+            REST_AFTER_LIMIT
         };
         Some(later(time("last_status_at")?, rest))
     })

@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CancellationToken, Clock, CommandExit, CommandOutput, ProcessError, ProcessName,
-    ProcessState, ProcessStatus, Processes, Progress, Random, SessionId, ShellCommand, Terminal,
-    Wishes,
+    BoxFuture, CancellationToken, Clock, CommandExit, CommandOutput, NotifyOn, ProcessError,
+    ProcessName, ProcessState, ProcessStatus, Processes, Progress, Random, SessionId, ShellCommand,
+    Terminal,
 };
 use tokio::sync::Notify;
 
@@ -123,7 +123,7 @@ impl Background {
     async fn start(
         &self,
         command: ShellCommand,
-        wishes: Wishes,
+        notify_on: NotifyOn,
     ) -> Result<ProcessStatus, ProcessError> {
         self.served().insert(command.session.clone());
         self.make_room().await?;
@@ -138,7 +138,7 @@ impl Background {
                 .unwrap_or_else(|| command.cwd.clone()),
             started_at_ms: self.clock.now().as_millis(),
             pid: None,
-            tell_end: wishes.tell_end,
+            tell_end: notify_on.tell_end,
             place: Some(command.cwd.clone()),
             pass: command.pass.clone(),
             mark: None,
@@ -176,7 +176,7 @@ impl Background {
             }
         }
         self.records.write(&record)?;
-        self.watch(&record, wishes.watch_for);
+        self.watch(&record, notify_on.watch_for);
         Ok(self.status(record, ProcessState::Running, String::new()))
     }
 
@@ -373,9 +373,9 @@ impl Processes for Background {
     fn start(
         &self,
         command: ShellCommand,
-        wishes: Wishes,
+        notify_on: NotifyOn,
     ) -> BoxFuture<'_, Result<ProcessStatus, ProcessError>> {
-        Box::pin(self.start(command, wishes))
+        Box::pin(self.start(command, notify_on))
     }
 
     fn list<'a>(

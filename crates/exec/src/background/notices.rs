@@ -117,9 +117,10 @@ impl Background {
             let mut all = self.watched();
             // Somebody may have stopped watching while we looked.
             let place = all.iter().position(|other| other.record.id == record.id)?;
-            match is_over {
-                true => drop(all.remove(place)),
-                false => all[place] = watched,
+            if is_over {
+                drop(all.remove(place));
+            } else {
+                all[place] = watched;
             }
         }
         if is_over {

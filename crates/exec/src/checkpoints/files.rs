@@ -97,12 +97,11 @@ impl Wanted<'_> {
 fn is_left_out(entry: &DirEntry, besides: &Path) -> bool {
     let name = entry.file_name();
     let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-    match is_folder {
-        true => is_folder_left_out(name) || entry.path() == besides,
-        false => {
-            // git accepts nothing of this name, in whatever case; in a worktree it is a file.
-            name.eq_ignore_ascii_case(".git") || is_file_left_out(Path::new(name))
-        }
+    if is_folder {
+        is_folder_left_out(name) || entry.path() == besides
+    } else {
+        // git accepts nothing of this name, in whatever case; in a worktree it is a file.
+        name.eq_ignore_ascii_case(".git") || is_file_left_out(Path::new(name))
     }
 }
 

@@ -155,11 +155,12 @@ impl Git {
             TerminalError::NotStarted { detail, .. } => CheckpointError::NoGit { detail },
             other => failed(what())(other),
         })?;
-        match output.status.success() {
-            true => Ok(output.stdout),
-            false => Err(failed(what())(
+        if output.status.success() {
+            Ok(output.stdout)
+        } else {
+            Err(failed(what())(
                 String::from_utf8_lossy(&output.stderr).trim(),
-            )),
+            ))
         }
     }
 

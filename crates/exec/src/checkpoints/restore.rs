@@ -179,16 +179,17 @@ impl CheckpointStore {
         path: &Path,
     ) -> Result<(), CheckpointError> {
         let files = self.files_of(checkpoint).await?;
-        match files.iter().any(|file| file.starts_with(path)) {
-            true => Ok(()),
-            false => Err(CheckpointError::Failed {
+        if files.iter().any(|file| file.starts_with(path)) {
+            Ok(())
+        } else {
+            Err(CheckpointError::Failed {
                 what: format!(
                     "checkpoint {} has no `{}`",
                     checkpoint.short_id(),
                     path.display()
                 ),
                 detail: format!("files are named as seen from `{}`", project.display()),
-            }),
+            })
         }
     }
 }

@@ -127,9 +127,12 @@ impl Engine {
 /// Escapes a value for a query.
 pub(super) fn escaped(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    let escape = |byte: u8| match is_plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let escape = |byte: u8| {
+        if is_plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     };
     text.bytes().map(escape).collect()
 }

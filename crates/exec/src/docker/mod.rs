@@ -11,7 +11,7 @@ use hermes_core::{BoxFuture, TerminalError};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::remote::{Line, OpenLine, Remote};
+use crate::remote::{Remote, RunningScript, Transport};
 use engine::{Engine, EngineError};
 use frames::Frames;
 
@@ -93,7 +93,7 @@ pub struct Container {
 }
 
 impl Container {
-    async fn start(&self, args: &[String]) -> Result<OpenLine, EngineError> {
+    async fn start(&self, args: &[String]) -> Result<RunningScript, EngineError> {
         let mut id = self.id.lock().await;
         if let Some(known) = &*id {
             match self.exec(known, args).await {
@@ -154,7 +154,7 @@ impl Container {
         self.engine.post(&path, &Value::Null).await.map(drop)
     }
 
-    async fn exec(&self, id: &str, args: &[String]) -> Result<OpenLine, EngineError> {
+    async fn exec(&self, id: &str, args: &[String]) -> Result<RunningScript, EngineError> {
         let mut words = vec!["sh".to_owned(), "-c".to_owned()];
         words.extend_from_slice(args);
         let exec = json!({
@@ -176,15 +176,18 @@ impl Container {
             .hijack(&path, &json!({"Detach": false, "Tty": false}))
             .await?;
         let (output, input) = tokio::io::split(stream);
-        Ok(OpenLine {
+        Ok(RunningScript {
             input: Box::new(input),
             output: Box::new(Frames::new(output)),
         })
     }
 }
 
-impl Line for Container {
-    fn open<'a>(&'a self, args: &'a [String]) -> BoxFuture<'a, Result<OpenLine, TerminalError>> {
+impl Transport for Container {
+    fn open<'a>(
+        &'a self,
+        args: &'a [String],
+    ) -> BoxFuture<'a, Result<RunningScript, TerminalError>> {
         Box::pin(async {
             let opened = self.start(args).await;
             opened.map_err(|error| TerminalError::NotStarted {

@@ -115,9 +115,10 @@ impl Grants {
             if is_link || hidden.contains(path.as_path()) {
                 continue;
             }
-            match levels.contains(path.as_path()) {
-                true => self.open_level(&path, levels, hidden),
-                false => self.read.push(path),
+            if levels.contains(path.as_path()) {
+                self.open_level(&path, levels, hidden);
+            } else {
+                self.read.push(path);
             }
         }
     }

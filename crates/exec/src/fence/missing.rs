@@ -6,7 +6,7 @@ use std::fs;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotFenced {
     #[error("nothing here can fence commands in: {landlock}; {bubblewrap}")]
-    NoMeans {
+    NoSupport {
         landlock: NoLandlock,
         bubblewrap: NoBubblewrap,
     },
@@ -18,7 +18,7 @@ impl NotFenced {
     /// What to do about it, besides doing without a fence.
     pub fn fix(&self) -> String {
         match self {
-            Self::NoMeans {
+            Self::NoSupport {
                 landlock,
                 bubblewrap,
             } => format!("{}; or {}", bubblewrap.fix(), landlock.fix()),

@@ -3,12 +3,12 @@
 //! Landlock fences files in and needs nothing but the kernel. It cannot cut off the network as a whole, so that takes
 //! `bubblewrap`, which also fences files where the kernel has no Landlock. Whatever is asked for is enforced, or commands
 //! do not run. Start at [`Fences`]: `places` decides what is inside, `secrets` what is hidden, `project` what a session
-//! works on; `landlock` (by the `grants` it takes) and `bubblewrap` are the two ways to put it up, `keeper` keeps the
+//! works on; `landlock` (by the `grants` it takes) and `bubblewrap` are the two ways to put it up, `guarded_files` keeps the
 //! guarded files of a project as they were.
 
 mod bubblewrap;
 mod grants;
-mod keeper;
+mod guarded_files;
 mod landlock;
 mod missing;
 mod places;
@@ -25,8 +25,8 @@ use hermes_core::{Checkout, FenceArea, Fencing, Pass};
 use tokio::process::{Child, Command};
 
 use grants::{Grants, Level};
-use keeper::Keeper;
-pub(crate) use keeper::Round;
+use guarded_files::GuardedFiles;
+pub(crate) use guarded_files::Round;
 use landlock::{FencedThread, Rules};
 pub use missing::{Forbidden, NoBubblewrap, NoLandlock, NotFenced};
 pub use places::{FenceKind, FencePlaces};
@@ -43,7 +43,7 @@ pub enum Network {
 
 /// What this machine could put a fence up with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FenceMeans {
+pub struct FenceSupport {
     /// The version of Landlock, or why there is none that is good enough.
     pub landlock: Result<i32, NoLandlock>,
     /// Where `bwrap` is, or why it cannot be used.
@@ -52,7 +52,7 @@ pub struct FenceMeans {
     pub seatbelt: Option<PathBuf>,
 }
 
-impl FenceMeans {
+impl FenceSupport {
     /// Tries both.
     pub fn of_this_machine(environment: &[(OsString, OsString)]) -> Self {
         Self {
@@ -72,7 +72,7 @@ pub struct Fences {
     /// The last used is the last.
     standing: Mutex<Vec<Arc<Fence>>>,
     prepared: Once,
-    keeper: Keeper,
+    guarded_files: GuardedFiles,
 }
 
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl Fences {
                 Ok(program) => By::Bubblewrap(program),
                 Err(bubblewrap) => {
                     return Err(match (landlock, network) {
-                        (Err(landlock), Network::Open) => NotFenced::NoMeans {
+                        (Err(landlock), Network::Open) => NotFenced::NoSupport {
                             landlock,
                             bubblewrap,
                         },
@@ -139,14 +139,14 @@ impl Fences {
                 }
             },
         };
-        let keeper = Keeper::new(places.hermes_home.join("put-back"));
+        let guarded_files = GuardedFiles::new(places.hermes_home.join("put-back"));
         Ok(Self {
             places,
             network,
             by,
             standing: Mutex::default(),
             prepared: Once::new(),
-            keeper,
+            guarded_files,
         })
     }
 
@@ -225,9 +225,10 @@ impl Fences {
 
     /// Where commands with such a pass keep what running them takes.
     fn own(&self, pass: &Pass) -> Vec<PathBuf> {
-        match pass.is_inside() {
-            true => self.places.own.clone(),
-            false => vec![self.places.apart.clone()],
+        if pass.is_inside() {
+            self.places.own.clone()
+        } else {
+            vec![self.places.apart.clone()]
         }
     }
 
@@ -239,21 +240,21 @@ impl Fences {
     /// Remembers what a command must not change. `folder` is where it begins.
     pub(crate) fn begin(&self, fence: &Fence, folder: &Path, is_quiet: bool) -> Round {
         let places = (fence.cwd.as_path(), folder);
-        self.keeper
+        self.guarded_files
             .begin(self, &fence.area, places, &fence.pass, is_quiet)
     }
 
     /// Puts back what has changed without consent, while anything may still change it.
     pub(crate) fn look(&self, round: &Round) {
-        self.keeper.look(self, round);
+        self.guarded_files.look(self, round);
     }
 
     pub(crate) fn end(&self, round: &Round) {
-        self.keeper.end(self, round);
+        self.guarded_files.end(self, round);
     }
 
     pub(crate) fn notices(&self) -> Vec<String> {
-        self.keeper.notices()
+        self.guarded_files.notices()
     }
 
     fn standing(&self) -> MutexGuard<'_, Vec<Arc<Fence>>> {
@@ -286,11 +287,11 @@ impl Fencing for Fences {
     }
 
     fn agree(&self, path: &Path) {
-        self.keeper.agree(path);
+        self.guarded_files.agree(path);
     }
 
     fn accept(&self, path: &Path) {
-        self.keeper.accept(path);
+        self.guarded_files.accept(path);
     }
 
     fn means(&self) -> &'static str {

@@ -249,9 +249,12 @@ impl FencePlaces {
         let named = CACHE_VARIABLES.iter().flat_map(|(variable, inside)| {
             let folder = self.variable(variable);
             folder.into_iter().flat_map(|folder| {
-                inside.iter().map(move |name| match name.is_empty() {
-                    true => folder.clone(),
-                    false => folder.join(name),
+                inside.iter().map(move |name| {
+                    if name.is_empty() {
+                        folder.clone()
+                    } else {
+                        folder.join(name)
+                    }
                 })
             })
         });

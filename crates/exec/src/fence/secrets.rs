@@ -114,10 +114,11 @@ pub(super) fn hidden(home: Option<&Path>, hermes_home: &Path, project: &Path) ->
     let mut names: Vec<PathBuf> = OF_SYSTEM.iter().map(PathBuf::from).collect();
     names.extend(home.into_iter().flat_map(secrets_of));
     for other in homes_of_others(home) {
-        match project.starts_with(&other) {
+        if project.starts_with(&other) {
             // Somebody works as another user in the project of the first.
-            true => names.extend(secrets_of(&other)),
-            false => names.push(other),
+            names.extend(secrets_of(&other));
+        } else {
+            names.push(other);
         }
     }
     let is_around = |path: &PathBuf| project.starts_with(path);

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::ModalSettings;
-use super::grpc::{Call, Channel, Errands, GrpcError, code};
+use super::grpc::{Call, Channel, DetachedCalls, GrpcError, code};
 use super::messages::{
     AppGetOrCreate, CREATE_IF_MISSING, Definition, GenericResult, Image, ImageGetOrCreate,
     ImageJoinStreaming, NetworkAccess, OPEN, Resources, SUCCESS, SandboxCreate, SandboxGetTaskId,
@@ -80,7 +80,7 @@ pub(super) struct Cloud {
     settings: ModalSettings,
     /// Made when it is first needed: reading the system's certificates takes time.
     channel: OnceLock<Channel>,
-    errands: Errands,
+    detached_calls: DetachedCalls,
 }
 
 impl Cloud {
@@ -88,7 +88,7 @@ impl Cloud {
         Self {
             settings,
             channel: OnceLock::new(),
-            errands: Errands::default(),
+            detached_calls: DetachedCalls::default(),
         }
     }
 
@@ -175,7 +175,7 @@ impl Cloud {
         let (hand_over, created) = oneshot::channel();
         let cloud = Arc::clone(self);
         // Whoever stops waiting in the middle would never know that there is a sandbox.
-        self.errands.run(async move {
+        self.detached_calls.run(async move {
             let created = cloud.ask(create).await;
             let _ = hand_over.send(created.map(|created| Unplaced {
                 cloud,
@@ -266,7 +266,7 @@ impl Cloud {
         self.ask(terminate).await.map(drop)
     }
 
-    async fn ask<C: Call>(&self, call: C) -> Result<C::Answer, GrpcError> {
+    async fn ask<C: Call>(&self, call: C) -> Result<C::Response, GrpcError> {
         self.channel()?.ask(&call).await
     }
 
@@ -295,7 +295,7 @@ impl Drop for Unplaced {
         if let (false, Ok(channel)) = (self.is_placed, self.cloud.channel()) {
             let sandbox_id = std::mem::take(&mut self.id);
             let terminate = SandboxTerminate { sandbox_id };
-            self.cloud.errands.send(channel.clone(), terminate);
+            self.cloud.detached_calls.send(channel.clone(), terminate);
         }
     }
 }
@@ -312,7 +312,7 @@ pub(super) struct Sandbox {
 
 impl Sandbox {
     /// Asks the machine. What it is shown is renewed when it has become too old.
-    pub(super) async fn ask<C: Call>(&self, call: &C) -> Result<C::Answer, GrpcError> {
+    pub(super) async fn ask<C: Call>(&self, call: &C) -> Result<C::Response, GrpcError> {
         match self.router().ask(call).await {
             Err(error) if error.has_code(&[code::UNAUTHENTICATED]) => {
                 self.renew().await?;
@@ -324,7 +324,7 @@ impl Sandbox {
 
     /// Asks without waiting for an answer.
     pub(super) fn send_off<C: Call + 'static>(&self, call: C) {
-        self.cloud.errands.send(self.router(), call);
+        self.cloud.detached_calls.send(self.router(), call);
     }
 
     pub(super) fn router(&self) -> Channel {

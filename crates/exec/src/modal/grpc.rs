@@ -31,7 +31,7 @@ const FRAME_HEADER_BYTES: usize = 5;
 /// A request that a service understands.
 pub(super) trait Call: Message {
     const PATH: &'static str;
-    type Answer: Message + Default;
+    type Response: Message + Default;
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -133,7 +133,7 @@ impl Channel {
     }
 
     /// Makes a call that has one answer.
-    pub(super) async fn ask<C: Call>(&self, call: &C) -> Result<C::Answer, GrpcError> {
+    pub(super) async fn ask<C: Call>(&self, call: &C) -> Result<C::Response, GrpcError> {
         let asked = async {
             let mut answers = self.listen(call).await?;
             let mut last = None;
@@ -147,7 +147,10 @@ impl Channel {
     }
 
     /// Makes a call that is answered bit by bit.
-    pub(super) async fn listen<C: Call>(&self, call: &C) -> Result<Answers<C::Answer>, GrpcError> {
+    pub(super) async fn listen<C: Call>(
+        &self,
+        call: &C,
+    ) -> Result<Answers<C::Response>, GrpcError> {
         let request = self.http.post(format!("{}{}", self.address, C::PATH));
         let request = request.headers(self.headers.clone()).body(framed(call));
         let response: http::Response<Body> = request.send().await?.into();
@@ -176,20 +179,20 @@ impl Channel {
 
 /// Calls that go on when nobody waits for them any more.
 #[derive(Default)]
-pub(super) struct Errands(Mutex<JoinSet<()>>);
+pub(super) struct DetachedCalls(Mutex<JoinSet<()>>);
 
-impl Errands {
+impl DetachedCalls {
     /// Makes a call, whatever the answer.
     pub(super) fn send<C: Call + 'static>(&self, channel: Channel, call: C) {
         self.run(async move { drop(channel.ask(&call).await) });
     }
 
     /// Runs to its end, unless there is no runtime to do so.
-    pub(super) fn run(&self, errand: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn run(&self, detached_call: impl Future<Output = ()> + Send + 'static) {
         if let Ok(runtime) = Handle::try_current() {
-            let mut errands = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            while errands.try_join_next().is_some() {}
-            errands.spawn_on(errand, &runtime);
+            let mut detached_calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            while detached_calls.try_join_next().is_some() {}
+            detached_calls.spawn_on(detached_call, &runtime);
         }
     }
 }

@@ -11,7 +11,7 @@ macro_rules! calls {
     ($($service:literal $call:ident -> $answer:ident),+ $(,)?) => {
         $(impl Call for $call {
             const PATH: &'static str = concat!("/", $service, "/", stringify!($call));
-            type Answer = $answer;
+            type Response = $answer;
         })+
     };
 }

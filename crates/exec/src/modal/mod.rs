@@ -1,13 +1,13 @@
 //! A sandbox of Modal, over the gRPC that its own client libraries speak.
 //!
 //! A sandbox is made with the first command. When we leave, a snapshot of its files is taken, from which the next one
-//! begins. `cloud` makes sandboxes, `line` runs commands in them, `grpc` and `messages` are how both speak.
+//! begins. `cloud` makes sandboxes, `transport` runs commands in them, `grpc` and `messages` are how both speak.
 
 mod cloud;
 mod grpc;
-mod line;
 mod messages;
 mod snapshots;
+mod transport;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use hermes_core::{BoxFuture, Random, Secret, TerminalError};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::remote::{Line, OpenLine, Remote};
+use crate::remote::{Remote, RunningScript, Transport};
 use cloud::{Cloud, CloudError, Sandbox};
-use line::Exec;
 use snapshots::Snapshots;
+use transport::Exec;
 
 /// How long the machine of a sandbox may be out of reach while Modal says that it runs.
 const REACH_TIME_MAX: Duration = Duration::from_secs(300);
@@ -55,23 +55,23 @@ pub struct ModalSettings {
 }
 
 /// A sandbox that commands run in.
-pub type Modal = Remote<SandboxLine>;
+pub type Modal = Remote<SandboxTransport>;
 
 impl Modal {
     pub fn new(settings: ModalSettings) -> Self {
         let folder = settings.folder.clone();
-        let line = SandboxLine {
+        let transport = SandboxTransport {
             snapshots: Snapshots::new(settings.snapshots.clone()),
             cloud: Arc::new(Cloud::new(settings.clone())),
             settings,
             sandbox: Mutex::default(),
             random: Random::from_system(),
         };
-        Self::over(line, folder, Vec::new())
+        Self::over(transport, folder, Vec::new())
     }
 }
 
-pub struct SandboxLine {
+pub struct SandboxTransport {
     settings: ModalSettings,
     cloud: Arc<Cloud>,
     snapshots: Snapshots,
@@ -80,8 +80,11 @@ pub struct SandboxLine {
     random: Random,
 }
 
-impl Line for SandboxLine {
-    fn open<'a>(&'a self, args: &'a [String]) -> BoxFuture<'a, Result<OpenLine, TerminalError>> {
+impl Transport for SandboxTransport {
+    fn open<'a>(
+        &'a self,
+        args: &'a [String],
+    ) -> BoxFuture<'a, Result<RunningScript, TerminalError>> {
         Box::pin(async {
             let opened = self.open(args).await;
             opened.map_err(|error| TerminalError::NotStarted {
@@ -115,8 +118,8 @@ impl Line for SandboxLine {
     }
 }
 
-impl SandboxLine {
-    async fn open(&self, args: &[String]) -> Result<OpenLine, CloudError> {
+impl SandboxTransport {
+    async fn open(&self, args: &[String]) -> Result<RunningScript, CloudError> {
         let mut current = self.sandbox.lock().await;
         if let Some(old) = current.take_if(|sandbox| self.is_old(sandbox)) {
             self.leave(&old).await;
@@ -141,12 +144,12 @@ impl SandboxLine {
         &self,
         sandbox: &Arc<Sandbox>,
         args: &[String],
-    ) -> Result<Option<OpenLine>, CloudError> {
+    ) -> Result<Option<RunningScript>, CloudError> {
         let exec = Exec::new(Arc::clone(sandbox), args, &self.random);
         let deadline = Instant::now() + REACH_TIME_MAX;
         loop {
             let Err(error) = exec.start().await else {
-                return Ok(Some(exec.into_line()));
+                return Ok(Some(exec.into_running()));
             };
             if !self.cloud.is_running(sandbox).await? {
                 return Ok(None);
@@ -185,7 +188,7 @@ impl SandboxLine {
     /// Keeps the files of a sandbox and ends it.
     async fn leave(&self, sandbox: &Sandbox) {
         if self.settings.persistent {
-            let name = line::new_id(&self.random);
+            let name = transport::new_id(&self.random);
             match self.cloud.snapshot(sandbox, name).await {
                 Ok(image_id) => {
                     if let Err(error) = self.snapshots.remember(&image_id) {

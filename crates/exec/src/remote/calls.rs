@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use hermes_core::{BoxFuture, Random, TerminalError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::OpenLine;
+use super::RunningScript;
 use crate::shell::quoted;
 
 /// Sent in one call: with the script around it, and written in base64, it stays below what one argument may have.
@@ -34,10 +34,10 @@ pub(crate) async fn open(
     calls: Arc<dyn Calls>,
     args: &[String],
     random: &Random,
-) -> Result<OpenLine, TerminalError> {
+) -> Result<RunningScript, TerminalError> {
     let words: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
     let script = format!("exec sh -c {}\n", words.join(" "));
-    let place = Place {
+    let place = CallFolder {
         calls,
         id: format!("{:016x}", random.next_u64()),
     };
@@ -49,7 +49,7 @@ pub(crate) async fn open(
             detail: format!("the place says: {}", started.trim()),
         });
     }
-    Ok(OpenLine {
+    Ok(RunningScript {
         input: Box::new(Input {
             place: place.clone(),
             sending: None,
@@ -66,12 +66,12 @@ pub(crate) async fn open(
 
 /// One line's folder there.
 #[derive(Clone)]
-struct Place {
+struct CallFolder {
     calls: Arc<dyn Calls>,
     id: String,
 }
 
-impl Place {
+impl CallFolder {
     /// Calls a function of the script.
     fn call(&self, words: &str) -> BoxFuture<'static, Result<String, TerminalError>> {
         let script = include_str!("calls.sh");
@@ -116,7 +116,7 @@ enum Fetched {
 type Sending = BoxFuture<'static, io::Result<()>>;
 
 struct Input {
-    place: Place,
+    place: CallFolder,
     sending: Option<Sending>,
     is_closing: bool,
 }
@@ -169,7 +169,7 @@ impl AsyncWrite for Input {
 type Asking = BoxFuture<'static, io::Result<Fetched>>;
 
 struct Output {
-    place: Place,
+    place: CallFolder,
     asking: Option<Asking>,
     next: u64,
     heard: Vec<u8>,

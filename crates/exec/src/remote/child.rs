@@ -12,14 +12,14 @@ use hermes_core::Random;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::OpenLine;
+use super::RunningScript;
 
 /// More than such a program ever says when it fails.
 const COMPLAINT_BYTES_MAX: usize = 4096;
 
 /// Starts the program. What it complains about is kept in a nameless file in `scratch`, a folder that is made when it is
 /// needed, and comes at the end of its output.
-pub(crate) fn open(program: std::process::Command, scratch: &Path) -> io::Result<OpenLine> {
+pub(crate) fn open(program: std::process::Command, scratch: &Path) -> io::Result<RunningScript> {
     make_private(scratch)?;
     let complaints = nameless_file(scratch)?;
     let mut child = Command::from(program)
@@ -33,7 +33,7 @@ pub(crate) fn open(program: std::process::Command, scratch: &Path) -> io::Result
     let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("no standard input or output"));
     };
-    Ok(OpenLine {
+    Ok(RunningScript {
         input: Box::new(input),
         output: Box::new(ChildOutput {
             output,

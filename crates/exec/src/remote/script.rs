@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::output::{EndOfOutput, Heard};
-use super::{Line, OpenLine, READ_BYTES};
+use super::{READ_BYTES, RunningScript, Transport};
 
 /// A script that ends by printing its mark and an exit code, as `lifeline.sh` does.
 pub(crate) struct Script<'a> {
@@ -23,7 +23,7 @@ pub(crate) struct Script<'a> {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ScriptError {
     #[error(transparent)]
-    Line(#[from] TerminalError),
+    Transport(#[from] TerminalError),
     #[error("{0}")]
     Failed(String),
     #[error("it took longer than {} s", .0.as_secs())]
@@ -33,8 +33,11 @@ pub(crate) enum ScriptError {
 }
 
 /// Returns what the script printed. What it printed before it failed is the error.
-pub(crate) async fn run(line: &dyn Line, script: Script<'_>) -> Result<Vec<u8>, ScriptError> {
-    let mut open = line.open(script.args).await?;
+pub(crate) async fn run(
+    transport: &dyn Transport,
+    script: Script<'_>,
+) -> Result<Vec<u8>, ScriptError> {
+    let mut open = transport.open(script.args).await?;
     let time_max = script.time_max;
     let talk = timeout(time_max, talk(&mut open, &script));
     let (output, code) = talk.await.map_err(|_| ScriptError::TimedOut(time_max))??;
@@ -42,16 +45,16 @@ pub(crate) async fn run(line: &dyn Line, script: Script<'_>) -> Result<Vec<u8>, 
     match code {
         Some(0) => Ok(output),
         Some(_) => Err(ScriptError::Failed(words())),
-        None => Err(line.cut(&words()).into()),
+        None => Err(transport.cut(&words()).into()),
     }
 }
 
 /// Returns the output and the code; no code when the line was cut.
 async fn talk(
-    line: &mut OpenLine,
+    running: &mut RunningScript,
     script: &Script<'_>,
 ) -> Result<(Vec<u8>, Option<i32>), ScriptError> {
-    let (input, output) = (&mut line.input, &mut line.output);
+    let (input, output) = (&mut running.input, &mut running.output);
     let write = async {
         // A script that fails early does not read it all.
         let _ = input.write_all(script.input).await;

@@ -43,11 +43,12 @@ impl CredentialFile {
         let name = name.ok_or_else(|| CredentialError::NotBelowHome {
             path: path.to_owned(),
         })?;
-        match is_own_secret(name.as_str()) {
-            true => Err(CredentialError::OwnSecret {
+        if is_own_secret(name.as_str()) {
+            Err(CredentialError::OwnSecret {
                 path: path.to_owned(),
-            }),
-            false => Ok(Self(name)),
+            })
+        } else {
+            Ok(Self(name))
         }
     }
 

@@ -1,7 +1,7 @@
 //! Brings files of Hermes' home to where commands run, and back: the skills, whose scripts run there, and the credential
 //! files the user named. The project is not among them.
 //!
-//! One mechanism over any [`Line`]; over there it takes a POSIX shell, `tar` and `sha256sum`, those of busybox will do.
+//! One mechanism over any [`Transport`]; over there it takes a POSIX shell, `tar` and `sha256sum`, those of busybox will do.
 //! `scan` looks at what is here, `plan` decides, `pack` makes archives and takes them apart, `there` talks to the other
 //! side, and `back` puts what was changed there into its place here. Start at [`FileSync::bring`].
 
@@ -23,7 +23,7 @@ use hermes_core::Random;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::remote::Line;
+use crate::remote::Transport;
 use crate::remote::script::ScriptError;
 use back::Landed;
 pub use credential::{CredentialError, CredentialFile};
@@ -58,15 +58,15 @@ const NAMES_SHOWN: usize = 8;
 
 /// What goes along with commands to another machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Luggage {
+pub struct Forwarded {
     /// Names and values that commands find in their environment.
     pub variables: Vec<(String, String)>,
-    pub files: Option<FilesThere>,
+    pub files: Option<ForwardedFiles>,
 }
 
 /// Which files go along, and where to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilesThere {
+pub struct ForwardedFiles {
     /// The home of Hermes here.
     pub home: PathBuf,
     /// The folder that stands for it there; `~/.hermes` is below the home there.
@@ -86,7 +86,7 @@ enum SyncError {
 
 /// Keeps files over there like those here.
 pub(crate) struct FileSync {
-    files: FilesThere,
+    files: ForwardedFiles,
     /// Tells this start of Hermes from others that use the same folder there.
     user: String,
     random: Random,
@@ -112,7 +112,7 @@ struct Notices {
 }
 
 impl FileSync {
-    pub(crate) fn new(files: FilesThere) -> Self {
+    pub(crate) fn new(files: ForwardedFiles) -> Self {
         let random = Random::from_system();
         Self {
             files,
@@ -126,16 +126,16 @@ impl FileSync {
     /// Brings what has changed since the last time. When that fails, commands run without, and a notice says so.
     ///
     /// Dropping the future leaves what was there; the next call begins anew.
-    pub(crate) async fn bring(&self, line: &dyn Line) {
+    pub(crate) async fn bring(&self, transport: &dyn Transport) {
         let mut state = self.state.lock().await;
         if state.next_look.is_some_and(|next| Instant::now() < next) {
             return;
         }
-        let brought = self.try_bring(line, &mut state).await;
+        let brought = self.try_bring(transport, &mut state).await;
         let pause = match &brought {
             Ok(()) => self.files.look_interval,
             // The command finds out for itself, and the next one may have more luck.
-            Err(SyncError::There(ScriptError::Line(_))) => Duration::ZERO,
+            Err(SyncError::There(ScriptError::Transport(_))) => Duration::ZERO,
             Err(_) => RETRY_INTERVAL,
         };
         state.next_look = Some(Instant::now() + pause);
@@ -145,7 +145,11 @@ impl FileSync {
         self.notices().failure = failure;
     }
 
-    async fn try_bring(&self, line: &dyn Line, state: &mut State) -> Result<(), SyncError> {
+    async fn try_bring(
+        &self,
+        transport: &dyn Transport,
+        state: &mut State,
+    ) -> Result<(), SyncError> {
         let found = self.scan().await?;
         if !found.left_out.is_empty() {
             let names = listed(found.left_out.iter());
@@ -155,7 +159,7 @@ impl FileSync {
             Some(ledger) => ledger.clone(),
             None if found.files.is_empty() => return Ok(()),
             None => {
-                let seen = self.there(line).look().await?;
+                let seen = self.there(transport).look().await?;
                 let files = found.files.clone();
                 let here = blocking(move || pack::read_hashes(&files)).await?;
                 plan::first_ledger(&here, &seen)
@@ -168,22 +172,22 @@ impl FileSync {
         }
         let packed = blocking(move || pack::pack(&changes, &found.files, &ledger)).await??;
         if let Some(archive) = packed.archive {
-            self.there(line).put(&archive).await?;
+            self.there(transport).put(&archive).await?;
         }
         state.ledger = Some(packed.ledger);
         Ok(())
     }
 
     /// Brings back what was changed there, and removes the credential files. Does nothing where we have not been.
-    pub(crate) async fn leave(&self, line: &dyn Line) {
+    pub(crate) async fn leave(&self, transport: &dyn Transport) {
         let mut state = self.state.lock().await;
         let Some(ledger) = state.ledger.take() else {
             return;
         };
         state.next_look = None;
         let left = timeout(LEAVE_TIME_MAX, async {
-            self.bring_back(line, &ledger).await;
-            self.remove_credentials(line, &ledger).await;
+            self.bring_back(transport, &ledger).await;
+            self.remove_credentials(transport, &ledger).await;
         });
         if left.await.is_err() {
             let seconds = LEAVE_TIME_MAX.as_secs();
@@ -191,10 +195,10 @@ impl FileSync {
         }
     }
 
-    async fn bring_back(&self, line: &dyn Line, ledger: &Ledger) {
+    async fn bring_back(&self, transport: &dyn Transport, ledger: &Ledger) {
         let mut attempt = 1;
         let landed = loop {
-            match self.try_bring_back(line, ledger).await {
+            match self.try_bring_back(transport, ledger).await {
                 Err(_) if attempt < BACK_ATTEMPTS => sleep(BACK_PAUSE * attempt).await,
                 landed => break landed,
             }
@@ -206,8 +210,12 @@ impl FileSync {
         }
     }
 
-    async fn try_bring_back(&self, line: &dyn Line, ledger: &Ledger) -> Result<Landed, SyncError> {
-        let there = self.there(line);
+    async fn try_bring_back(
+        &self,
+        transport: &dyn Transport,
+        ledger: &Ledger,
+    ) -> Result<Landed, SyncError> {
+        let there = self.there(transport);
         let seen = there.look().await?;
         let mut names = plan::coming_back(&seen.files, ledger);
         names.retain(|name| self.credentials().all(|credential| credential != name));
@@ -240,10 +248,10 @@ impl FileSync {
         }
     }
 
-    async fn remove_credentials(&self, line: &dyn Line, ledger: &Ledger) {
+    async fn remove_credentials(&self, transport: &dyn Transport, ledger: &Ledger) {
         let is_there = |name: &&Name| ledger.contains_key(*name);
         let names: Vec<Name> = self.credentials().filter(is_there).cloned().collect();
-        let left = match self.there(line).leave(&names).await {
+        let left = match self.there(transport).leave(&names).await {
             Ok(left) if left.is_empty() => return,
             Ok(left) => left,
             Err(_) if names.is_empty() => return,
@@ -297,9 +305,9 @@ impl FileSync {
         self.files.credentials.iter().map(CredentialFile::name)
     }
 
-    fn there<'a>(&'a self, line: &'a dyn Line) -> There<'a> {
+    fn there<'a>(&'a self, transport: &'a dyn Transport) -> There<'a> {
         There {
-            line,
+            transport,
             folder: &self.files.folder,
             user: &self.user,
             random: &self.random,
@@ -307,7 +315,7 @@ impl FileSync {
     }
 
     async fn scan(&self) -> io::Result<Found> {
-        let FilesThere {
+        let ForwardedFiles {
             home, credentials, ..
         } = self.files.clone();
         blocking(move || scan::scan(&home, &credentials)).await

@@ -106,10 +106,12 @@ pub(super) enum Landing {
 
 /// Compares hashes: what was sent, what is here now, what came.
 pub(super) fn landing(sent: Option<&Hash>, here: Option<&Hash>, there: &Hash) -> Landing {
-    match here == Some(there) {
-        true => Landing::Nothing,
-        false if here == sent => Landing::Replace,
-        false => Landing::Beside,
+    if here == Some(there) {
+        Landing::Nothing
+    } else if here == sent {
+        Landing::Replace
+    } else {
+        Landing::Beside
     }
 }
 

@@ -8,7 +8,7 @@ use super::name::{Name, SKIPPED};
 use super::plan::{Hash, Hashes, Seen};
 use super::{ARCHIVE_BYTES_MAX, FILES_MAX};
 use crate::mark::new_mark;
-use crate::remote::Line;
+use crate::remote::Transport;
 use crate::remote::script::{self, Script, ScriptError};
 
 /// Longest time for one conversation: enough for a full archive over a slow network.
@@ -24,7 +24,7 @@ const HASH_CHARS: usize = 64;
 
 /// A folder over there.
 pub(super) struct There<'a> {
-    pub(super) line: &'a dyn Line,
+    pub(super) transport: &'a dyn Transport,
     /// `~/…` for one below the home there.
     pub(super) folder: &'a str,
     /// Tells this start of Hermes from others.
@@ -76,7 +76,7 @@ impl There<'_> {
             output_bytes_max,
             time_max: TIME_MAX,
         };
-        script::run(self.line, script).await
+        script::run(self.transport, script).await
     }
 }
 

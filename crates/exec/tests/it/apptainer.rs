@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hermes_core::Terminal;
 use hermes_exec::{Apptainer, ApptainerSettings, Background, ProcessFolder};
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::{luggage, processes, terminal};
+use hermes_testkit::contract::{forwarded, processes, terminal};
 
 use crate::command;
 use hermes_testkit::peers::{is_there, program};
@@ -73,8 +73,8 @@ async fn what_goes_along_to_an_instance_keeps_the_contract() {
         return;
     }
     let host = Host::new();
-    let open = |home: &Path| Apptainer::new(host.settings()).carrying(crate::luggage(home));
-    luggage::check(open, "/tmp").await;
+    let open = |home: &Path| Apptainer::new(host.settings()).forwarding(crate::forwarded(home));
+    forwarded::check(open, "/tmp").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{CommandExit, ShellCommand, Terminal};
-use hermes_exec::{FenceKind, FenceMeans, FencePlaces, Fences, Local, Network};
+use hermes_exec::{FenceKind, FencePlaces, FenceSupport, Fences, Local, Network};
 
 use hermes_testkit::peers::is_there as is_installed;
 
@@ -19,7 +19,7 @@ struct Project {
 impl Project {
     #[expect(clippy::print_stderr, reason = "a skipped test must be heard")]
     fn new(programs: &[&str]) -> Option<Self> {
-        if let Err(why) = FenceMeans::of_this_machine(&environment()).landlock {
+        if let Err(why) = FenceSupport::of_this_machine(&environment()).landlock {
             eprintln!("SKIPPED: {why}");
             return None;
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hermes_core::{Secret, Terminal};
 use hermes_exec::{Background, Daytona, DaytonaSettings, ProcessFolder};
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::{luggage, processes, terminal};
+use hermes_testkit::contract::{forwarded, processes, terminal};
 use hermes_testkit::daytona::{DaytonaServer, KEY};
 
 use crate::command;
@@ -42,8 +42,8 @@ async fn a_sandbox_in_the_cloud_keeps_the_contract() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_goes_along_to_the_cloud_keeps_the_contract() {
     let (server, folder) = cloud();
-    let open = |home: &Path| Daytona::new(settings(&server)).carrying(crate::luggage(home));
-    luggage::check(open, folder.path().canonicalize().unwrap()).await;
+    let open = |home: &Path| Daytona::new(settings(&server)).forwarding(crate::forwarded(home));
+    forwarded::check(open, folder.path().canonicalize().unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hermes_core::Terminal;
 use hermes_exec::{Background, Docker, DockerSettings, ProcessFolder, TmpfsSizes};
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::{luggage, processes, terminal};
+use hermes_testkit::contract::{forwarded, processes, terminal};
 use hermes_testkit::peers::{Podman, is_there};
 
 use crate::command;
@@ -52,8 +52,8 @@ async fn what_goes_along_to_a_container_keeps_the_contract() {
         return;
     }
     let podman = Podman::start();
-    let open = |home: &Path| Docker::new(settings(&podman)).carrying(crate::luggage(home));
-    luggage::check(open, "/tmp").await;
+    let open = |home: &Path| Docker::new(settings(&podman)).forwarding(crate::forwarded(home));
+    forwarded::check(open, "/tmp").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

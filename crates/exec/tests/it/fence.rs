@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    Checkout, Fencing, Pass, ProcessName, Processes, ShellCommand, Terminal, Wishes,
+    Checkout, Fencing, NotifyOn, Pass, ProcessName, Processes, ShellCommand, Terminal,
 };
 use hermes_exec::{
-    Background, FenceKind, FenceMeans, FencePlaces, Fences, Local, Network, NotFenced,
+    Background, FenceKind, FencePlaces, FenceSupport, Fences, Local, Network, NotFenced,
     ProcessFolder,
 };
 use hermes_testkit::TestClock;
@@ -146,11 +146,11 @@ const BUBBLEWRAP: Network = Network::Closed;
 
 #[expect(clippy::print_stderr, reason = "a skipped test must be heard")]
 fn has_landlock() -> bool {
-    let means = FenceMeans::of_this_machine(&environment());
-    if let Err(why) = &means.landlock {
+    let support = FenceSupport::of_this_machine(&environment());
+    if let Err(why) = &support.landlock {
         eprintln!("SKIPPED: {why}");
     }
-    means.landlock.is_ok()
+    support.landlock.is_ok()
 }
 
 fn has_bubblewrap() -> bool {
@@ -368,7 +368,7 @@ async fn what_appears_beside_a_secret_is_read_by_the_next_command() {
 
 #[tokio::test]
 async fn nobody_outside_is_signalled() {
-    if !FenceMeans::of_this_machine(&environment())
+    if !FenceSupport::of_this_machine(&environment())
         .landlock
         .is_ok_and(|version| version >= 6)
     {
@@ -396,7 +396,7 @@ async fn processes_and_what_is_typed_into_them_stay_inside() {
     let session = "session".into();
     let type_and_look = async |pass: Pass| {
         let started = background
-            .start(start(pass), Wishes::default())
+            .start(start(pass), NotifyOn::default())
             .await
             .unwrap();
         let process = ProcessName {

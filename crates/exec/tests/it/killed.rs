@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use hermes_core::{
-    CancellationToken, ProcessName, ProcessState, Processes, SessionId, Terminal, Wishes,
+    CancellationToken, NotifyOn, ProcessName, ProcessState, Processes, SessionId, Terminal,
 };
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_testkit::TestClock;
@@ -86,7 +86,7 @@ async fn background_processes_of_a_killed_hermes_are_found_again() {
     if let Some(home) = std::env::var_os(KEEPER) {
         let processes = open(Path::new(&home));
         for line in ["echo up; sleep 0.5; exit 7", "read -r x; echo \"got $x\""] {
-            Processes::start(&processes, command(line), Wishes::default())
+            Processes::start(&processes, command(line), NotifyOn::default())
                 .await
                 .unwrap();
         }
@@ -148,7 +148,7 @@ async fn a_process_that_left_no_mark_takes_nobody_with_it() {
     let (ours, theirs) = (open("ours"), open("theirs"));
     let mut started = Vec::new();
     for processes in [&ours, &theirs] {
-        let process = Processes::start(processes, command("sleep 60"), Wishes::default());
+        let process = Processes::start(processes, command("sleep 60"), NotifyOn::default());
         started.push(process.await.unwrap().id);
     }
     for entry in folder.path().join("ours/processes").read_dir().unwrap() {

@@ -26,8 +26,8 @@ use hermes_core::{
     BoxFuture, CancellationToken, CommandOutput, Pass, Progress, ShellCommand, Terminal,
     TerminalError,
 };
-use hermes_exec::{CredentialFile, FilesThere, Local, Luggage};
-use hermes_testkit::contract::luggage::{CREDENTIAL, VARIABLE};
+use hermes_exec::{CredentialFile, Forwarded, ForwardedFiles, Local};
+use hermes_testkit::contract::forwarded::{CREDENTIAL, VARIABLE};
 
 /// Long enough that a test which waits for it has failed.
 const NEVER: Duration = Duration::from_secs(60);
@@ -53,11 +53,11 @@ fn command(line: &str) -> ShellCommand {
 }
 
 /// What the contract wants to go along from a home of Hermes.
-fn luggage(home: &Path) -> Luggage {
+fn forwarded(home: &Path) -> Forwarded {
     let (name, value) = VARIABLE;
-    Luggage {
+    Forwarded {
         variables: vec![(name.to_owned(), value.to_owned())],
-        files: Some(FilesThere {
+        files: Some(ForwardedFiles {
             home: home.to_owned(),
             folder: "~/.hermes".to_owned(),
             credentials: vec![CredentialFile::new(CREDENTIAL).unwrap()],

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hermes_core::{CommandExit, Progress, Secret, Terminal};
 use hermes_exec::{Background, Modal, ModalSettings, ProcessFolder};
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::{luggage, processes, terminal};
+use hermes_testkit::contract::{forwarded, processes, terminal};
 use hermes_testkit::modal::{BROKEN_IMAGE, ModalServer, TOKEN_ID, TOKEN_SECRET};
 
 use crate::{NEVER, command, is_alive, pid_in, wait_until};
@@ -72,9 +72,10 @@ async fn a_sandbox_of_modal_keeps_the_contract() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_goes_along_to_a_sandbox_of_modal_keeps_the_contract() {
     let (server, folder) = cloud();
-    let open =
-        |home: &Path| Modal::new(settings(&server, folder.path())).carrying(crate::luggage(home));
-    luggage::check_alone(open, server.home()).await;
+    let open = |home: &Path| {
+        Modal::new(settings(&server, folder.path())).forwarding(crate::forwarded(home))
+    };
+    forwarded::check_alone(open, server.home()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hermes_core::{Terminal, TerminalError};
 use hermes_exec::{Background, ProcessFolder, Ssh, SshSettings};
 use hermes_testkit::TestClock;
-use hermes_testkit::contract::{luggage, processes, terminal};
+use hermes_testkit::contract::{forwarded, processes, terminal};
 use hermes_testkit::peers::{Sshd, is_there, program};
 
 use crate::{command, environment, is_alive, pid_in, wait_until};
@@ -40,8 +40,8 @@ async fn what_goes_along_to_another_host_keeps_the_contract() {
         return;
     }
     let sshd = Sshd::start();
-    let open = |home: &Path| Ssh::new(settings(&sshd)).carrying(crate::luggage(home));
-    luggage::check(open, sshd.folder.path()).await;
+    let open = |home: &Path| Ssh::new(settings(&sshd)).forwarding(crate::forwarded(home));
+    forwarded::check(open, sshd.folder.path()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -140,7 +140,7 @@ async fn files_that_cannot_be_brought_hold_up_no_command_and_are_told_once() {
     std::fs::write(home.path().join("skills/a"), "a").unwrap();
     // A file where the folder should be.
     std::fs::write(sshd.path(".hermes"), "").unwrap();
-    let ssh = Ssh::new(settings(&sshd)).carrying(crate::luggage(home.path()));
+    let ssh = Ssh::new(settings(&sshd)).forwarding(crate::forwarded(home.path()));
     for _ in 0..2 {
         let output = ssh.run(command("echo ran")).await.unwrap();
         assert_eq!(output.text, "ran\n");

@@ -156,9 +156,10 @@ fn told_of_flag(arguments: &[String], flag: &str) -> Option<Failure> {
 
 /// What to answer to words that clap does not know, if Hermes Agent knows them.
 pub fn told(arguments: &[String], unknown: &str) -> Option<Failure> {
-    let typed = match unknown.starts_with('-') {
-        true => unknown.to_owned(),
-        false => words_up_to(arguments, unknown)?,
+    let typed = if unknown.starts_with('-') {
+        unknown.to_owned()
+    } else {
+        words_up_to(arguments, unknown)?
     };
     let Some(absent) = ABSENT.iter().find(|absent| absent.words == typed) else {
         return told_of_flag(arguments, unknown);

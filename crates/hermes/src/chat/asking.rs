@@ -1,15 +1,15 @@
-//! What waits for the person's answer in plain lines: a call for their consent, an enquiry for its fields. Owns which is
+//! What waits for the person's answer in plain lines: a call for their consent, an elicitation for its fields. Owns which is
 //! asked first and what a line says to it; knows nothing of what else a line may mean.
 
 use std::collections::VecDeque;
 
 use hermes_agent::Session;
-use hermes_core::command::{self, Line, Surface, Verb};
+use hermes_core::command::{self, ParsedLine, Surface, Verb};
 use hermes_core::exact::{exact, parts};
 use hermes_core::interview::{Heard, Interview};
 use hermes_core::skill::SkillNames;
 use hermes_core::text::escaped;
-use hermes_core::{ApprovalAnswer, Event, Question, Response, Verdict, wording};
+use hermes_core::{ApprovalAnswer, ApprovalRequest, Event, Response, Verdict, wording};
 
 use crate::failure::Outcome;
 use crate::keyboard::Typed;
@@ -32,7 +32,7 @@ pub(super) struct Asking {
 /// A question, and how many parts of what would run were shown.
 #[derive(Debug)]
 struct Waiting {
-    question: Question,
+    question: ApprovalRequest,
     parts_shown: usize,
 }
 
@@ -58,32 +58,32 @@ impl Asking {
     /// Keeps in mind what an event asks for, and asks it unless something else is being asked.
     pub(super) fn heed(&mut self, event: Event) -> Outcome<()> {
         match event {
-            Event::Asked(asked) => {
+            Event::ApprovalRequested(asked) => {
                 self.show_question(&asked)?;
                 self.question = Some(Waiting {
                     question: asked,
                     parts_shown: 1,
                 });
             }
-            Event::QuestionClosed { approval, how } => {
+            Event::ApprovalClosed { approval, how } => {
                 self.question
                     .take_if(|waiting| waiting.question.approval == approval);
-                if let Some(words) = wording::question_closed(how) {
+                if let Some(words) = wording::approval_closed(how) {
                     note(&self.style.yellow(format!("\n  {words}")));
                 }
             }
-            Event::Enquired(enquiry) => {
-                self.interviews.push_back(Interview::new(enquiry));
+            Event::ElicitationRequested(elicitation) => {
+                self.interviews.push_back(Interview::new(elicitation));
                 if self.interviews.len() == 1 {
                     self.ask_next()?;
                 }
             }
-            Event::EnquiryClosed { enquiry } => {
-                return self.close_interviews(|interview| *interview.id() == enquiry);
+            Event::ElicitationClosed { elicitation } => {
+                return self.close_interviews(|interview| *interview.id() == elicitation);
             }
             Event::CallFinished { call, .. } => {
                 self.question = None;
-                return self.close_interviews(|interview| interview.enquiry().call == call);
+                return self.close_interviews(|interview| interview.elicitation().call == call);
             }
             _ => {}
         }
@@ -96,14 +96,14 @@ impl Asking {
             return Ok(Some(typed));
         };
         let heard = match command::read(line, Surface::Terminal, &SkillNames::NONE) {
-            Line::Words(_)
-            | Line::Skills { .. }
-            | Line::Unknown { .. }
-            | Line::Ambiguous { .. } => interview.hear(line),
-            Line::Command { command, .. } if command.verb == Verb::Decline => {
+            ParsedLine::Words(_)
+            | ParsedLine::Skills { .. }
+            | ParsedLine::Unknown { .. }
+            | ParsedLine::Ambiguous { .. } => interview.hear(line),
+            ParsedLine::Command { command, .. } if command.verb == Verb::Decline => {
                 Heard::Done(Response::Declined { reason: None })
             }
-            Line::Command { .. } => return Ok(Some(typed)),
+            ParsedLine::Command { .. } => return Ok(Some(typed)),
         };
         let (id, prompt) = (interview.id().clone(), interview.prompt());
         match heard {
@@ -194,7 +194,7 @@ impl Asking {
     }
 
     /// Shows exactly what would run: what cannot be seen is spelt out, so that nothing can hide.
-    fn show_question(&self, question: &Question) -> Outcome<()> {
+    fn show_question(&self, question: &ApprovalRequest) -> Outcome<()> {
         let (tool, what) = (escaped(&question.tool), exact(&question.what));
         let (wants, reason) = (wording::wants(question), escaped(&question.reason));
         let parts = parts(&what);
@@ -221,7 +221,7 @@ impl Asking {
     }
 
     /// Shows the change that a question is about, as far as a person reads it in passing.
-    fn show_change(&self, question: &Question) {
+    fn show_change(&self, question: &ApprovalRequest) {
         let Some(diff) = &question.diff else {
             return;
         };
@@ -240,18 +240,17 @@ impl Asking {
 
     /// Shows what a line is wanted for; beside the events, when those are for a program.
     fn ask_for(&self, prompt: &str) -> Outcome<()> {
-        match self.is_beside_events {
-            true => {
-                note(prompt);
-                Ok(())
-            }
-            false => print(prompt),
+        if self.is_beside_events {
+            note(prompt);
+            Ok(())
+        } else {
+            print(prompt)
         }
     }
 }
 
 /// The patterns that a yes for longer may cover, from 1.
-fn offered_patterns(question: &Question) -> impl Iterator<Item = (usize, &str)> {
+fn offered_patterns(question: &ApprovalRequest) -> impl Iterator<Item = (usize, &str)> {
     let lasts = |verdict: &Verdict| matches!(verdict, Verdict::Session | Verdict::Always);
     let is_offered = question.choices.iter().any(lasts);
     let patterns = question.patterns.iter().filter(move |_| is_offered);
@@ -261,13 +260,16 @@ fn offered_patterns(question: &Question) -> impl Iterator<Item = (usize, &str)> 
 }
 
 /// What the person is asked to type.
-fn prompt(question: &Question, has_more: bool) -> String {
+fn prompt(question: &ApprovalRequest, has_more: bool) -> String {
     if has_more {
         return "  Enter shows more of it, then it can be allowed; [N]o: ".to_owned();
     }
-    let offered = |verdict, words| match question.choices.contains(&verdict) {
-        true => words,
-        false => "",
+    let offered = |verdict, words| {
+        if question.choices.contains(&verdict) {
+            words
+        } else {
+            ""
+        }
     };
     let session = offered(Verdict::Session, " for the [s]ession,");
     let always = offered(Verdict::Always, " [a]lways,");
@@ -279,11 +281,11 @@ fn prompt(question: &Question, has_more: bool) -> String {
 }
 
 /// What a line says about a command that waits for consent. Other commands than `/decline` say nothing.
-fn said(line: &str, question: &Question, has_more: bool) -> Said {
+fn said(line: &str, question: &ApprovalRequest, has_more: bool) -> Said {
     match command::read(line, Surface::Terminal, &SkillNames::NONE) {
-        Line::Words(words) if has_more && words.trim().is_empty() => Said::ReadOn,
-        Line::Words(words) => Said::Answer(answer(words, question)),
-        Line::Command { command, .. } if command.verb == Verb::Decline => {
+        ParsedLine::Words(words) if has_more && words.trim().is_empty() => Said::ReadOn,
+        ParsedLine::Words(words) => Said::Answer(answer(words, question)),
+        ParsedLine::Command { command, .. } if command.verb == Verb::Decline => {
             Said::Answer(Verdict::Deny.into())
         }
         _ => Said::Nothing,
@@ -291,7 +293,7 @@ fn said(line: &str, question: &Question, has_more: bool) -> Said {
 }
 
 /// Anything but a clear yes is a no, and so is a yes to more than was offered.
-fn answer(line: &str, question: &Question) -> ApprovalAnswer {
+fn answer(line: &str, question: &ApprovalRequest) -> ApprovalAnswer {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let (word, rest) = (word.to_lowercase(), rest.trim());
@@ -317,12 +319,13 @@ fn answer(line: &str, question: &Question) -> ApprovalAnswer {
     let pattern = pattern.map(|(_, pattern)| pattern.to_owned());
     let lasts = matches!(verdict, Verdict::Session | Verdict::Always);
     let is_clear = number.is_empty() || (lasts && pattern.is_some());
-    match is_clear && question.choices.contains(&verdict) {
-        true => ApprovalAnswer {
+    if is_clear && question.choices.contains(&verdict) {
+        ApprovalAnswer {
             pattern,
             ..verdict.into()
-        },
-        false => Verdict::Deny.into(),
+        }
+    } else {
+        Verdict::Deny.into()
     }
 }
 
@@ -330,8 +333,8 @@ fn answer(line: &str, question: &Question) -> ApprovalAnswer {
 mod tests {
     use super::*;
 
-    fn question(choices: &[Verdict]) -> Question {
-        Question {
+    fn question(choices: &[Verdict]) -> ApprovalRequest {
+        ApprovalRequest {
             approval: "a1".into(),
             code: hermes_core::ApprovalCode::default(),
             call: "c".into(),

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-use hermes_core::command::{self, Line, Surface};
+use hermes_core::command::{self, ParsedLine, Surface};
 use hermes_core::quick::Own;
 use hermes_core::skill::{self, SkillNames};
 use hermes_core::text::printable;
@@ -32,20 +32,27 @@ impl Chat<'_> {
                 return None;
             }
         };
-        let skills = match line.trim_start().starts_with('/') {
-            true => self.host.skill_names().await,
-            false => SkillNames::NONE,
+        let skills = if line.trim_start().starts_with('/') {
+            self.host.skill_names().await
+        } else {
+            SkillNames::NONE
         };
         let done = match command::read(&line, Surface::Terminal, &skills) {
-            Line::Words("") => return None,
-            Line::Words(text) => return Some(self.said(UserMessage::text(text), here.is_busy)),
-            Line::Skills { names, words } => return self.with_skills(words, &names, here).await,
-            Line::Command { command, arguments } => self.host.run(command, arguments, &here).await,
-            Line::Unknown { name, near } => {
+            ParsedLine::Words("") => return None,
+            ParsedLine::Words(text) => {
+                return Some(self.said(UserMessage::text(text), here.is_busy));
+            }
+            ParsedLine::Skills { names, words } => {
+                return self.with_skills(words, &names, here).await;
+            }
+            ParsedLine::Command { command, arguments } => {
+                self.host.run(command, arguments, &here).await
+            }
+            ParsedLine::Unknown { name, near } => {
                 unknown(name, &near);
                 return None;
             }
-            Line::Ambiguous { name, names } => {
+            ParsedLine::Ambiguous { name, names } => {
                 note(&format!("/{name} could be /{}", names.join(" or /")));
                 return None;
             }

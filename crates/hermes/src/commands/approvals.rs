@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal as _};
 use hermes_core::exact::exact;
 use hermes_core::text::{escaped, shorten};
 use hermes_core::{
-    Approval, ApprovalAnswer, ApprovalId, Approvals as _, Clock as _, Door, Settled, Settlement,
-    Settling, StoreError, Timestamp, Verdict, wording,
+    AnswerSource, Approval, ApprovalAnswer, ApprovalId, Approvals as _, Clock as _, Settled,
+    Settlement, Settling, StoreError, Timestamp, Verdict, wording,
 };
 use serde_json::json;
 
@@ -98,9 +98,10 @@ async fn list(base: &Base, json: &JsonFlag) -> Outcome<()> {
 
 /// The code of a question, where it may be seen.
 fn code(approval: &Approval) -> String {
-    match shows_codes() {
-        true => approval.code.shown().to_owned(),
-        false => "-".to_owned(),
+    if shows_codes() {
+        approval.code.shown().to_owned()
+    } else {
+        "-".to_owned()
     }
 }
 
@@ -143,7 +144,7 @@ async fn answer(base: &Base, code: &str, said: ApprovalAnswer, json: &JsonFlag) 
         return Err(StoreError::WrongCode.into());
     }
     let verdict = said.verdict;
-    let settlement = Settlement::answered(SystemClock.now(), said, Door::Command);
+    let settlement = Settlement::answered(SystemClock.now(), said, AnswerSource::Command);
     let store = open_store(base)?;
     let (id, settling) = store.settle_by_code(code, settlement).await?;
     let Settling {
@@ -175,7 +176,7 @@ async fn pattern_of(base: &Base, code: &str, number: usize, verdict: Verdict) ->
     let Some(approval) = open.into_iter().find(|approval| approval.code.is(code)) else {
         // Wrong codes are counted wherever they are tried.
         let said = Verdict::Deny.into();
-        let settlement = Settlement::answered(SystemClock.now(), said, Door::Command);
+        let settlement = Settlement::answered(SystemClock.now(), said, AnswerSource::Command);
         let counted = open_store(base)?.settle_by_code("", settlement).await;
         return Err(counted.err().unwrap_or(StoreError::WrongCode).into());
     };
@@ -247,7 +248,11 @@ fn offer(verdict: Verdict) -> &'static str {
 fn settled(how: Settled) -> String {
     match how {
         Settled::Answered { verdict, by } => {
-            format!("{} {}", wording::verdict(verdict), wording::door(by))
+            format!(
+                "{} {}",
+                wording::verdict(verdict),
+                wording::answer_source(by)
+            )
         }
         Settled::Expired => "nobody answered in time, which means no".to_owned(),
         Settled::Withdrawn => "taken back before anybody answered".to_owned(),

@@ -122,11 +122,12 @@ fn not_found(base: &Base, provider: &str, keys: &[StoredKey], name: &str) -> Fai
     }
     let elsewhere = used_keys(&base.home).unwrap_or_default();
     let is_roots = elsewhere.iter().any(|(_, key)| key.provider == provider);
-    failure.hint(match is_roots {
-        true => format!(
+    failure.hint(if is_roots {
+        format!(
             "the keys this profile uses are the default one's: `hermes -p default auth remove {provider} …`"
-        ),
-        false => "keys in variables and settings are removed where they stand; `hermes auth` shows where".to_owned(),
+        )
+    } else {
+        "keys in variables and settings are removed where they stand; `hermes auth` shows where".to_owned()
     })
 }
 

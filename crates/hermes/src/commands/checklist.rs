@@ -54,9 +54,10 @@ pub(crate) fn ask(entries: &mut [Entry], style: Style) -> Outcome<bool> {
 }
 
 fn line(number: usize, entry: &Entry, style: Style) -> String {
-    let mark = match entry.is_on {
-        true => style.green("[x]"),
-        false => "[ ]".to_owned(),
+    let mark = if entry.is_on {
+        style.green("[x]")
+    } else {
+        "[ ]".to_owned()
     };
     let purpose = shorten(&one_line(&entry.purpose), PURPOSE_CHARS_MAX);
     let name = one_line(&entry.name);

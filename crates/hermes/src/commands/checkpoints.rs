@@ -22,17 +22,19 @@ pub(crate) async fn run(base: &Base, args: CheckpointsArgs) -> Outcome<()> {
         CheckpointsCommand::List { all: true, json } => list_all(base, json.json).await,
         CheckpointsCommand::List { all: false, json } => {
             let here = Checkpoints::around(base, &base.cwd)?;
-            match json.json {
-                true => print_json(&listed(&here.all().await?)),
-                false => println(&here.list(RESTORE).await?),
+            if json.json {
+                print_json(&listed(&here.all().await?))
+            } else {
+                println(&here.list(RESTORE).await?)
             }
         }
         CheckpointsCommand::Diff { checkpoint, json } => {
             let here = Checkpoints::around(base, &base.cwd)?;
             let diff = here.diff(&checkpoint).await?;
-            match json.json {
-                true => print_json(&json!({ "diff": diff })),
-                false => println(&diff),
+            if json.json {
+                print_json(&json!({ "diff": diff }))
+            } else {
+                println(&diff)
             }
         }
         CheckpointsCommand::Restore {
@@ -45,22 +47,24 @@ pub(crate) async fn run(base: &Base, args: CheckpointsArgs) -> Outcome<()> {
             let session = SessionId::from("cli");
             let (checkpoint, restored) =
                 here.restore(&checkpoint, file.as_deref(), &session).await?;
-            match json.json {
-                true => print_json(&done(&checkpoint, &restored)),
-                false => println(&told(&checkpoint, &restored, RESTORE)),
+            if json.json {
+                print_json(&done(&checkpoint, &restored))
+            } else {
+                println(&told(&checkpoint, &restored, RESTORE))
             }
         }
         CheckpointsCommand::Prune { json } => {
             let tidied = store(base)?.prune().await?;
-            match json.json {
-                true => print_json(&tidy(&tidied)),
-                false => println(&format!(
+            if json.json {
+                print_json(&tidy(&tidied))
+            } else {
+                println(&format!(
                     "{} dropped, {} kept; {} of {} are left",
                     count(tidied.dropped as u64, "checkpoint"),
                     tidied.kept,
                     size(tidied.bytes_after),
                     size(tidied.bytes_before),
-                )),
+                ))
             }
         }
     }

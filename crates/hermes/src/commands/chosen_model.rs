@@ -74,10 +74,12 @@ fn key_source(base: &Base, settings: &ModelSettings, route: &Route) -> KeySource
         KeySource::Settings(origin.map_or_else(|| key.to_owned(), |origin| origin.to_string()))
     };
     if route.keys.is_empty() {
-        return match route.local {
-            _ if route.login.is_some() => KeySource::Login,
-            true => KeySource::NotNeeded,
-            false => KeySource::Missing,
+        return if route.login.is_some() {
+            KeySource::Login
+        } else if route.local {
+            KeySource::NotNeeded
+        } else {
+            KeySource::Missing
         };
     }
     if settings.choice.api_key.is_some() {

@@ -34,8 +34,9 @@ fn with_value(argument: Arg, providers: &[&'static str]) -> Arg {
         return argument.value_parser(PossibleValuesParser::new(providers));
     }
     let takes_value = argument.get_action().takes_values();
-    match takes_value && argument.get_value_hint() == ValueHint::Unknown {
-        true => argument.value_hint(ValueHint::Other),
-        false => argument,
+    if takes_value && argument.get_value_hint() == ValueHint::Unknown {
+        argument.value_hint(ValueHint::Other)
+    } else {
+        argument
     }
 }

@@ -66,9 +66,10 @@ fn show(settings: &Settings) -> Outcome<()> {
 fn get(base: &Base, name: &str, json: &JsonFlag) -> Outcome<()> {
     name.parse::<Key>()?;
     let Some(value) = base.settings.get(name) else {
-        return match is_saved_key(base, name) {
-            true => println("***"),
-            false => Err(unknown(&base.settings, name)),
+        return if is_saved_key(base, name) {
+            println("***")
+        } else {
+            Err(unknown(&base.settings, name))
         };
     };
     let value = mask(name, value);

@@ -152,9 +152,10 @@ fn load_settings(
 ) -> (Option<Settings>, Vec<Check>) {
     const NAME: &str = "settings";
     let working_directory = std::env::current_dir().ok();
-    let user_config = match flags.ignores_user_config() {
-        true => UserConfig::Ignore,
-        false => UserConfig::Read,
+    let user_config = if flags.ignores_user_config() {
+        UserConfig::Ignore
+    } else {
+        UserConfig::Read
     };
     let loaded = Settings::load(&Sources {
         home,

@@ -51,12 +51,11 @@ async fn gather(store: &SqliteStore, days: u32) -> Outcome<Summary> {
 }
 
 fn text(summary: &Summary, style: Style) -> String {
-    match summary.is_empty() {
-        true => NOTHING_YET.to_owned(),
-        false => {
-            let columns = columns();
-            chart::text(summary, Canvas { style, columns })
-        }
+    if summary.is_empty() {
+        NOTHING_YET.to_owned()
+    } else {
+        let columns = columns();
+        chart::text(summary, Canvas { style, columns })
     }
 }
 

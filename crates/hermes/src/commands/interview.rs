@@ -94,9 +94,10 @@ impl Interview {
         mut options: Vec<Choice<T>>,
         usual: usize,
     ) -> Outcome<T> {
-        let index = match self.is_drawn {
-            true => self.pick(&options, usual)?,
-            false => self.number(&options, usual)?,
+        let index = if self.is_drawn {
+            self.pick(&options, usual)?
+        } else {
+            self.number(&options, usual)?
         };
         Ok(options.swap_remove(index).value)
     }

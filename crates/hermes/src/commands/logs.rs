@@ -33,9 +33,10 @@ pub(crate) async fn run(base: &Base, args: &LogsArgs) -> Outcome<()> {
     let print = |line: &String| println(&painted(line, style));
     lines.iter().try_for_each(print)?;
     if !args.follow {
-        return match lines.is_empty() {
-            true => println(&format!("nothing to show in `{}`", log.path.display())),
-            false => Ok(()),
+        return if lines.is_empty() {
+            println(&format!("nothing to show in `{}`", log.path.display()))
+        } else {
+            Ok(())
         };
     }
     loop {

@@ -36,10 +36,13 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
         json: JsonFlag { json: false },
     }) {
         McpCommand::List { json } => list(base, &json),
-        McpCommand::Status { watch, wait, json } => match watch {
-            true => status::watch(base, &json).await,
-            false => status::once(base, wait.time(), &json).await,
-        },
+        McpCommand::Status { watch, wait, json } => {
+            if watch {
+                status::watch(base, &json).await
+            } else {
+                status::once(base, wait.time(), &json).await
+            }
+        }
         McpCommand::Test { server, wait, json } => {
             test::run(base, server.as_deref(), wait.time(), &json).await
         }

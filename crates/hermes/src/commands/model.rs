@@ -27,9 +27,10 @@ pub(crate) async fn run(base: &Base, args: ModelArgs) -> Outcome<()> {
     match args.command {
         None => {
             show(base)?;
-            match io::stdout().is_terminal() {
-                true => setup::choose_model(base).await,
-                false => Ok(()),
+            if io::stdout().is_terminal() {
+                setup::choose_model(base).await
+            } else {
+                Ok(())
             }
         }
         Some(ModelCommand::List { provider, json }) => {
@@ -228,9 +229,10 @@ fn warn_without_key(
     model: &str,
     leaves_provider: bool,
 ) -> Option<String> {
-    let choice = match leaves_provider {
-        true => ModelChoice::default(),
-        false => settings.choice.clone(),
+    let choice = if leaves_provider {
+        ModelChoice::default()
+    } else {
+        settings.choice.clone()
     };
     settings.choice = ModelChoice {
         provider: provider.or(settings.choice.provider),

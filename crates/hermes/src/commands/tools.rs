@@ -157,9 +157,12 @@ pub(crate) fn switch_toolsets(
     }
     let chosen = Toolsets::of_settings(base, surface)?;
     let is_named = |toolset: &Toolset| names.iter().any(|name| name.as_ref() == toolset.name);
-    let on = leaves().filter(|toolset| match is_named(toolset) {
-        true => is_on,
-        false => chosen.has(toolset),
+    let on = leaves().filter(|toolset| {
+        if is_named(toolset) {
+            is_on
+        } else {
+            chosen.has(toolset)
+        }
     });
     save(
         base,
@@ -194,9 +197,10 @@ fn check(base: &Base, name: &str) -> Outcome<()> {
 
 /// Writes down what is on. Names of servers, and of toolsets that are elsewhere, stay as they were.
 fn save(base: &Base, surface: &str, on: Vec<String>) -> Outcome<String> {
-    let what = match on.is_empty() {
-        true => "no built-in tools".to_owned(),
-        false => on.join(", "),
+    let what = if on.is_empty() {
+        "no built-in tools".to_owned()
+    } else {
+        on.join(", ")
     };
     let is_ours = |name: &String| {
         hermes_tools::select(std::slice::from_ref(name)).is_ok() && !is_elsewhere(name)

@@ -105,7 +105,7 @@ fn settings_of(base: &Base, candidate: &Candidate) -> Outcome<ModelSettings> {
 async fn first_word(client: &Client) -> Result<(), ModelError> {
     let (session, turn) = (SessionId::from("setup"), TurnId::from("setup"));
     let messages = [Message::user("Answer with the single word: ready")];
-    let mut answer = client.ask(ModelRequest {
+    let mut answer = client.stream(ModelRequest {
         session: &session,
         turn: &turn,
         system: "You are being tried out.",

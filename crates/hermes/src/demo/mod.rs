@@ -389,7 +389,7 @@ impl Stage {
             tools: [hermes_tools::built_in(&ports), more_tools].concat(),
             checkpoints: Some(Arc::new(self.checkpoints())),
             unlisted: Vec::new(),
-            supply: None,
+            tool_source: None,
             subagent_model: None,
             safety: Safety::default(),
             references: None,

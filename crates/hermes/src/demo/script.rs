@@ -39,14 +39,14 @@ for name in terminal('ls notes.txt tasks.md').split():
 print(terminal('date +%A').strip(), 'is a good day to water it')
 ";
 
-enum Line {
+enum ScriptLine {
     Text(&'static str),
     Calls(Vec<(&'static str, Value)>),
 }
 
-fn line(said: &str, step: usize, last_result: &str) -> Line {
+fn line(said: &str, step: usize, last_result: &str) -> ScriptLine {
     match (said, step) {
-        (FIRST, 0) => Line::Calls(vec![
+        (FIRST, 0) => ScriptLine::Calls(vec![
             ("read_file", json!({ "path": "notes.txt" })),
             (
                 "todo",
@@ -56,74 +56,78 @@ fn line(said: &str, step: usize, last_result: &str) -> Line {
                 ]}),
             ),
         ]),
-        (FIRST, 1) => Line::Calls(vec![(
+        (FIRST, 1) => ScriptLine::Calls(vec![(
             "write_file",
             json!({ "path": "tasks.md", "content": "# Open tasks\n- [ ] book the train to Delphi\n- [ ] water the laurel\n- [ ] answer Penelope\n" }),
         )]),
-        (FIRST, 2) => Line::Calls(vec![(
+        (FIRST, 2) => ScriptLine::Calls(vec![(
             "terminal",
             json!({ "command": "grep -c '\\[ \\]' tasks.md" }),
         )]),
-        (FIRST, _) => Line::Text(
+        (FIRST, _) => ScriptLine::Text(
             "Three tasks are open: the train to Delphi, the laurel, and a letter to Penelope. They are in tasks.md.",
         ),
-        (SCRIPTED, 0) => Line::Calls(vec![("execute_code", json!({ "code": SCRIPT }))]),
+        (SCRIPTED, 0) => ScriptLine::Calls(vec![("execute_code", json!({ "code": SCRIPT }))]),
         (SCRIPTED, _) => {
-            Line::Text("Both do: notes.txt says so on Tuesday, tasks.md as an open task.")
+            ScriptLine::Text("Both do: notes.txt says so on Tuesday, tasks.md as an open task.")
         }
-        (LEFT_RUNNING, 0) => Line::Calls(vec![(
+        (LEFT_RUNNING, 0) => ScriptLine::Calls(vec![(
             "terminal",
             json!({ "command": "sleep 1; echo the kettle sings", "background": true }),
         )]),
-        (LEFT_RUNNING, 1) => Line::Calls(vec![
+        (LEFT_RUNNING, 1) => ScriptLine::Calls(vec![
             ("terminal", json!({ "command": "grep -c 'day$' notes.txt" })),
             (
                 "process",
                 json!({ "action": "wait", "session_id": started(last_result), "timeout": 20 }),
             ),
         ]),
-        (LEFT_RUNNING, _) => Line::Text("Two days, counted while the water boiled. Tea is ready."),
-        (INTERRUPTED, 0) => Line::Calls(vec![(
+        (LEFT_RUNNING, _) => {
+            ScriptLine::Text("Two days, counted while the water boiled. Tea is ready.")
+        }
+        (INTERRUPTED, 0) => ScriptLine::Calls(vec![(
             "terminal",
             json!({ "command": "echo building; sleep 30" }),
         )]),
-        (CRASHED, 0) => Line::Calls(vec![(
+        (CRASHED, 0) => ScriptLine::Calls(vec![(
             "terminal",
             json!({ "command": "echo sent >> outbox.txt; sleep 30", "timeout": 60 }),
         )]),
-        (CRASHED, 1) => Line::Calls(vec![("terminal", json!({ "command": "cat outbox.txt" }))]),
-        (CRASHED, _) if last_result.contains("sent") => Line::Text(
+        (CRASHED, 1) => {
+            ScriptLine::Calls(vec![("terminal", json!({ "command": "cat outbox.txt" }))])
+        }
+        (CRASHED, _) if last_result.contains("sent") => ScriptLine::Text(
             "The crash left it open whether the announcement went out. I looked: outbox.txt has it, once, so I did not send it again.",
         ),
-        (CRASHED, _) => Line::Text("The announcement did not go out."),
-        (PATCHED, 0) => Line::Calls(vec![(
+        (CRASHED, _) => ScriptLine::Text("The announcement did not go out."),
+        (PATCHED, 0) => ScriptLine::Calls(vec![(
             "patch",
             json!({ "path": "garden/plan.md", "old_string": "laurel: on Tuesdays", "new_string": "laurel: every day" }),
         )]),
-        (PATCHED, _) => Line::Text("The plan says so now."),
-        (RECORDS, 0 | 1) => Line::Calls(vec![(
+        (PATCHED, _) => ScriptLine::Text("The plan says so now."),
+        (RECORDS, 0 | 1) => ScriptLine::Calls(vec![(
             "mcp__records__conversations_list",
             json!({ "limit": 2 }),
         )]),
-        (DELEGATED, 0) => Line::Calls(vec![(
+        (DELEGATED, 0) => ScriptLine::Calls(vec![(
             "delegate_task",
             json!({ "tasks": [{ "goal": COUNT_TASKS }, { "goal": COUNT_DAYS }] }),
         )]),
-        (DELEGATED, _) => {
-            Line::Text("Three tasks are open, over two days. Two subagents counted, side by side.")
-        }
-        (COUNT_TASKS, 0) => Line::Calls(vec![(
+        (DELEGATED, _) => ScriptLine::Text(
+            "Three tasks are open, over two days. Two subagents counted, side by side.",
+        ),
+        (COUNT_TASKS, 0) => ScriptLine::Calls(vec![(
             "terminal",
             json!({ "command": "grep -c '(open)' notes.txt" }),
         )]),
-        (COUNT_TASKS, _) => Line::Text("Three tasks are open."),
-        (COUNT_DAYS, 0) => Line::Calls(vec![(
+        (COUNT_TASKS, _) => ScriptLine::Text("Three tasks are open."),
+        (COUNT_DAYS, 0) => ScriptLine::Calls(vec![(
             "terminal",
             json!({ "command": "grep -c 'day$' notes.txt" }),
         )]),
-        (COUNT_DAYS, _) => Line::Text("It has two days."),
-        (RECORDS, _) => Line::Text("Both times the records say the same."),
-        _ => Line::Text("That is not in my script."),
+        (COUNT_DAYS, _) => ScriptLine::Text("It has two days."),
+        (RECORDS, _) => ScriptLine::Text("Both times the records say the same."),
+        _ => ScriptLine::Text("That is not in my script."),
     }
 }
 
@@ -145,7 +149,7 @@ impl Model for DemoModel {
         Some(128_000)
     }
 
-    fn ask<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
         let messages = request.messages;
         let user = messages
             .iter()
@@ -173,15 +177,15 @@ impl Model for DemoModel {
     }
 }
 
-fn deltas(line: Line, step: usize, model: ModelName) -> Vec<Delta> {
+fn deltas(line: ScriptLine, step: usize, model: ModelName) -> Vec<Delta> {
     let (mut deltas, reason) = match line {
-        Line::Text(text) => {
+        ScriptLine::Text(text) => {
             let words = text
                 .split_inclusive(' ')
                 .map(|word| Delta::Text(word.to_owned()));
             (words.collect::<Vec<_>>(), FinishReason::Stop)
         }
-        Line::Calls(calls) => {
+        ScriptLine::Calls(calls) => {
             let calls = calls
                 .into_iter()
                 .enumerate()

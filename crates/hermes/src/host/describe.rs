@@ -34,9 +34,10 @@ pub(super) fn help(surface: Surface) -> String {
                 .iter()
                 .map(|name| format!("/{name}"))
                 .collect();
-            let aliases = match aliases.is_empty() {
-                true => String::new(),
-                false => format!(" (also {})", aliases.join(", ")),
+            let aliases = if aliases.is_empty() {
+                String::new()
+            } else {
+                format!(" (also {})", aliases.join(", "))
             };
             table.row([
                 name.trim_end().to_owned(),
@@ -63,9 +64,10 @@ pub(super) fn tools(tools: &[Arc<dyn Tool>]) -> String {
         let purpose = hermes_core::text::shorten(&purpose, PURPOSE_CHARS_MAX);
         table.row([one_line(&spec.name), purpose]);
     }
-    match tools.is_empty() {
-        true => "this conversation has no tools".into(),
-        false => table.text(),
+    if tools.is_empty() {
+        "this conversation has no tools".into()
+    } else {
+        table.text()
     }
 }
 
@@ -78,11 +80,10 @@ pub(super) fn servers(servers: &[ServerStatus]) -> String {
 
 /// What reading the settings again did to the servers.
 pub(super) fn reloaded(reloaded: &Reloaded, has_news: bool) -> String {
-    let unchanged = match has_news {
-        true => {
-            "the settings have not changed, but the tools have; your next message tells the model"
-        }
-        false => "nothing has changed",
+    let unchanged = if has_news {
+        "the settings have not changed, but the tools have; your next message tells the model"
+    } else {
+        "nothing has changed"
     };
     changes(reloaded).unwrap_or_else(|| unchanged.to_owned())
 }
@@ -132,9 +133,10 @@ pub(super) fn status(wired: &Wired, here: &Here, record: Option<&SessionRecord>)
     row("tools", wired.ports.tools.len().to_string());
     let messages = record.map_or(0, |record| record.messages);
     row("messages", messages.to_string());
-    let turn = match here.is_busy {
-        true => "running",
-        false => "waiting for you",
+    let turn = if here.is_busy {
+        "running"
+    } else {
+        "waiting for you"
     };
     row("turn", turn.to_owned());
     table.text()

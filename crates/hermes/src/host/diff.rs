@@ -25,12 +25,13 @@ impl Host {
         let new = new.lines().map(|name| format!("new file: {name}"));
         let changed = (!tracked.is_empty()).then(|| shortened(&tracked));
         let shown: Vec<String> = changed.into_iter().chain(new).collect();
-        Ok(match shown.is_empty() {
-            true => Done::told("nothing is changed since the last commit"),
-            false => Done {
+        Ok(if shown.is_empty() {
+            Done::told("nothing is changed since the last commit")
+        } else {
+            Done {
                 told: None,
                 then: Then::ShowDiff(shown.join("\n")),
-            },
+            }
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use hermes_core::UserMessage;
 
-const WISH: &str = "\
+const INIT_PROMPT: &str = "\
 Write `AGENTS.md` for this folder: what somebody needs to know who works here for the first time. Look around first: the \
 README, how it is built, tested and run, how the code is laid out, what the tests and the latest commits say about the way \
 things are done here. Then write it, in at most 60 lines: what this is; the commands to build, check and test, one test alone \
@@ -12,7 +12,7 @@ in it and keep the rest.";
 
 pub(super) fn message(words: &str) -> UserMessage {
     match words {
-        "" => UserMessage::text(WISH),
-        words => UserMessage::text(format!("{WISH}\n\nAlso: {words}")),
+        "" => UserMessage::text(INIT_PROMPT),
+        words => UserMessage::text(format!("{INIT_PROMPT}\n\nAlso: {words}")),
     }
 }

@@ -14,7 +14,7 @@ use crate::{commands, wiring};
 impl Host {
     /// Changes the model from the next message on; with `--global`, of all future sessions too.
     pub(super) async fn model(&mut self, arguments: &str, here: &Here) -> Outcome<Done> {
-        let choice = ModelWish::parse(arguments)?;
+        let choice = ModelArguments::parse(arguments)?;
         let Some(name) = choice.model else {
             let model = self.prepared.wired.ports.model.name();
             return Ok(Done::told(format!(
@@ -78,29 +78,29 @@ impl Host {
 
 /// What `/model` was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct ModelWish<'a> {
+struct ModelArguments<'a> {
     model: Option<&'a str>,
     provider: Option<&'a str>,
     is_global: bool,
 }
 
-impl<'a> ModelWish<'a> {
+impl<'a> ModelArguments<'a> {
     fn parse(arguments: &'a str) -> Outcome<Self> {
-        let mut wish = Self::default();
+        let mut parsed = Self::default();
         let mut words = arguments.split_whitespace();
         while let Some(word) = words.next() {
             match word {
-                "--global" => wish.is_global = true,
-                "--session" => wish.is_global = false,
-                "--provider" => wish.provider = words.next(),
+                "--global" => parsed.is_global = true,
+                "--session" => parsed.is_global = false,
+                "--provider" => parsed.provider = words.next(),
                 word if word.starts_with("--") => {
                     return Err(no_such("/model", word, "--provider NAME and --global"));
                 }
-                word if wish.model.is_none() => wish.model = Some(word),
+                word if parsed.model.is_none() => parsed.model = Some(word),
                 word => return Err(no_such("/model", word, "one model")),
             }
         }
-        Ok(wish)
+        Ok(parsed)
     }
 }
 
@@ -110,15 +110,15 @@ mod tests {
 
     #[test]
     fn a_model_may_come_with_its_provider_and_be_kept() {
-        let wish = |arguments| ModelWish::parse(arguments).map_err(|failure| failure.message);
-        assert_eq!(wish(""), Ok(ModelWish::default()));
-        let kept = ModelWish {
+        let parse = |arguments| ModelArguments::parse(arguments).map_err(|failure| failure.message);
+        assert_eq!(parse(""), Ok(ModelArguments::default()));
+        let kept = ModelArguments {
             model: Some("opus"),
             provider: Some("anthropic"),
             is_global: true,
         };
-        assert_eq!(wish("opus --provider anthropic --global"), Ok(kept));
-        assert!(wish("one two").is_err());
-        assert!(wish("--nonsense").is_err());
+        assert_eq!(parse("opus --provider anthropic --global"), Ok(kept));
+        assert!(parse("one two").is_err());
+        assert!(parse("--nonsense").is_err());
     }
 }

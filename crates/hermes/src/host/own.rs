@@ -32,9 +32,10 @@ pub struct Heard {
 impl Heard {
     /// What the person sees of it.
     pub fn shown(&self) -> String {
-        match self.text.is_empty() {
-            true => "done".to_owned(),
-            false => self.text.clone(),
+        if self.text.is_empty() {
+            "done".to_owned()
+        } else {
+            self.text.clone()
         }
     }
 }
@@ -47,9 +48,10 @@ impl Host {
         let environment = hermes_exec::child_environment(variables, &[]);
         let shell = self.base.environment.get("SHELL").unwrap_or_default();
         let name = shell.rsplit('/').next().unwrap_or_default();
-        let shell = match SHELLS.contains(&name) {
-            true => shell,
-            false => "/bin/sh",
+        let shell = if SHELLS.contains(&name) {
+            shell
+        } else {
+            "/bin/sh"
         };
         let folder = self.prepared.wired.settings.cwd.clone();
         run(shell.to_owned(), line.to_owned(), environment, folder)
@@ -80,9 +82,10 @@ impl Host {
 
 fn block(heard: &Heard) -> String {
     let shown = text::tail(&heard.text, TOLD_BYTES_MAX);
-    let cut = match shown.len() < heard.text.len() {
-        true => "[… only the end of it]\n",
-        false => "",
+    let cut = if shown.len() < heard.text.len() {
+        "[… only the end of it]\n"
+    } else {
+        ""
     };
     format!(
         "The user ran `{}` in a shell of their own:\n```\n{cut}{shown}\n```",
@@ -102,9 +105,10 @@ async fn run(
         Err(error) => error.to_string(),
         Ok(output) => {
             let printed = redact::redact(output.stdout.trim_end());
-            let end = match output.status.success() {
-                true => String::new(),
-                false => format!("[{}]", output.status),
+            let end = if output.status.success() {
+                String::new()
+            } else {
+                format!("[{}]", output.status)
             };
             let lines = [printed.to_string(), output.stderr, end];
             let lines = lines.iter().map(|line| line.trim_end());

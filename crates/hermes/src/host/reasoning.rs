@@ -18,7 +18,7 @@ const EFFORTS: [&str; 8] = [
 
 /// What `/reasoning` was asked for.
 #[derive(Debug, PartialEq, Eq)]
-enum Wish<'a> {
+enum ReasoningArguments<'a> {
     Tell,
     Show(bool),
     Think { effort: &'a str, is_global: bool },
@@ -26,14 +26,16 @@ enum Wish<'a> {
 
 impl Host {
     pub(super) async fn reasoning(&mut self, arguments: &str, here: &Here) -> Outcome<Done> {
-        match Wish::parse(arguments)? {
-            Wish::Tell => self.told_reasoning(),
-            Wish::Show(true) => Ok(shown("what the model thinks is shown", true)),
-            Wish::Show(false) => Ok(shown("what the model thinks is hidden", false)),
-            Wish::Think { .. } if here.is_busy => Ok(Done::told(
+        match ReasoningArguments::parse(arguments)? {
+            ReasoningArguments::Tell => self.told_reasoning(),
+            ReasoningArguments::Show(true) => Ok(shown("what the model thinks is shown", true)),
+            ReasoningArguments::Show(false) => Ok(shown("what the model thinks is hidden", false)),
+            ReasoningArguments::Think { .. } if here.is_busy => Ok(Done::told(
                 "how much it thinks can change when the turn has ended (/stop ends it)",
             )),
-            Wish::Think { effort, is_global } => self.think(effort, is_global, here).await,
+            ReasoningArguments::Think { effort, is_global } => {
+                self.think(effort, is_global, here).await
+            }
         }
     }
 
@@ -56,12 +58,13 @@ impl Host {
         };
         let base = self.base.with_flags(&flags)?;
         let (model, warnings) = wiring::model(&base).await?;
-        let mut told = match takes_effort(&base)? {
-            true => format!("it thinks from now on: {effort}"),
-            false => format!(
+        let mut told = if takes_effort(&base)? {
+            format!("it thinks from now on: {effort}")
+        } else {
+            format!(
                 "{} cannot be told how much to think: nothing changes",
                 model.name()
-            ),
+            )
         };
         if is_global {
             let changed = set(&self.base.home, &self.base.settings, EFFORT, effort)?;
@@ -84,7 +87,7 @@ fn shown(told: &str, shows: bool) -> Done {
     }
 }
 
-impl<'a> Wish<'a> {
+impl<'a> ReasoningArguments<'a> {
     fn parse(arguments: &'a str) -> Outcome<Self> {
         let words: Vec<&str> = arguments.split_whitespace().collect();
         let effort_of = |word: &str| EFFORTS.contains(&word);
@@ -112,14 +115,14 @@ mod tests {
 
     #[test]
     fn it_takes_whether_to_show_or_how_much() {
-        let wish = |words| Wish::parse(words).map_err(|failure| failure.message);
-        let think = |effort, is_global| Ok(Wish::Think { effort, is_global });
-        assert_eq!(wish(""), Ok(Wish::Tell));
-        assert_eq!(wish("on"), Ok(Wish::Show(true)));
-        assert_eq!(wish("high"), think("high", false));
-        assert_eq!(wish("low --global"), think("low", true));
+        let parse = |words| ReasoningArguments::parse(words).map_err(|failure| failure.message);
+        let think = |effort, is_global| Ok(ReasoningArguments::Think { effort, is_global });
+        assert_eq!(parse(""), Ok(ReasoningArguments::Tell));
+        assert_eq!(parse("on"), Ok(ReasoningArguments::Show(true)));
+        assert_eq!(parse("high"), think("high", false));
+        assert_eq!(parse("low --global"), think("low", true));
         for wrong in ["extreme", "high low", "show --global"] {
-            assert!(wish(wrong).is_err(), "{wrong}");
+            assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -25,12 +25,13 @@ impl Host {
             let reconnected = servers.reconnect(name).await;
             reconnected.map_err(|error| Failure::new(error.to_string()))?;
         }
-        Ok(match names.is_empty() {
-            true => describe::servers(&servers.status()),
-            false => format!(
+        Ok(if names.is_empty() {
+            describe::servers(&servers.status())
+        } else {
+            format!(
                 "connecting to {} anew; /mcp shows what came of it",
                 names.join(", ")
-            ),
+            )
         })
     }
 

@@ -26,21 +26,21 @@ pub(super) fn read(settings: &Settings) -> Outcome<OwnProviders> {
         for (index, entry) in list.iter().enumerate() {
             if let Some(name) = string(entry, &["name"]) {
                 let path = ["custom_providers".to_owned(), index.to_string()];
-                own.add(&name, &Place::new(settings, path, entry))?;
+                own.add(&name, &ProviderEntry::new(settings, path, entry))?;
             }
         }
     }
     if let Some(Value::Object(named)) = settings.get("providers") {
         for (name, entry) in named {
             let path = ["providers".to_owned(), name.clone()];
-            own.add(name, &Place::new(settings, path, entry))?;
+            own.add(name, &ProviderEntry::new(settings, path, entry))?;
         }
     }
     Ok(own)
 }
 
 impl OwnProviders {
-    fn add(&mut self, name: &str, place: &Place<'_>) -> Outcome<()> {
+    fn add(&mut self, name: &str, place: &ProviderEntry<'_>) -> Outcome<()> {
         if place.entry.get("enabled") == Some(&Value::Bool(false)) {
             return Ok(());
         }
@@ -68,7 +68,7 @@ fn endpoint(entry: &Value) -> Option<Endpoint> {
     })
 }
 
-fn options(place: &Place<'_>) -> Outcome<ProviderOptions> {
+fn options(place: &ProviderEntry<'_>) -> Outcome<ProviderOptions> {
     Ok(ProviderOptions {
         headers: headers(place)?,
         extra_body: place.section("extra_body")?.cloned().unwrap_or_default(),
@@ -78,7 +78,7 @@ fn options(place: &Place<'_>) -> Outcome<ProviderOptions> {
     })
 }
 
-fn headers(place: &Place<'_>) -> Outcome<Vec<(String, Secret)>> {
+fn headers(place: &ProviderEntry<'_>) -> Outcome<Vec<(String, Secret)>> {
     let headers = place.section("extra_headers")?.into_iter().flatten();
     let text = |(name, value): (&String, &Value)| match value {
         Value::String(text) => Ok((name.clone(), Secret::new(text))),
@@ -90,7 +90,7 @@ fn headers(place: &Place<'_>) -> Outcome<Vec<(String, Secret)>> {
 }
 
 /// The models that are named: a list of names, or a section with settings for each.
-fn models(place: &Place<'_>) -> Outcome<BTreeMap<String, ModelOptions>> {
+fn models(place: &ProviderEntry<'_>) -> Outcome<BTreeMap<String, ModelOptions>> {
     let usual = |name: &Value| Some((name.as_str()?.to_owned(), ModelOptions::default()));
     match place.entry.get("models") {
         None | Some(Value::Null) => Ok(BTreeMap::new()),
@@ -111,7 +111,7 @@ fn models(place: &Place<'_>) -> Outcome<BTreeMap<String, ModelOptions>> {
 }
 
 /// A request may take as long as is said, and as long to begin; a stream may be silent as long as is said.
-fn deadlines(place: &Place<'_>, request: &str) -> Outcome<DeadlineSettings> {
+fn deadlines(place: &ProviderEntry<'_>, request: &str) -> Outcome<DeadlineSettings> {
     let request = place.seconds(request)?;
     let silence = place.seconds("stale_timeout_seconds")?;
     Ok(DeadlineSettings {
@@ -124,13 +124,13 @@ fn deadlines(place: &Place<'_>, request: &str) -> Outcome<DeadlineSettings> {
 }
 
 /// An entry, and where it stands, for reading what is in it.
-struct Place<'a> {
+struct ProviderEntry<'a> {
     settings: &'a Settings,
     path: Vec<String>,
     entry: &'a Value,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ProviderEntry<'a> {
     fn new(settings: &'a Settings, path: [String; 2], entry: &'a Value) -> Self {
         Self {
             settings,

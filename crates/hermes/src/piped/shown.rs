@@ -72,9 +72,12 @@ fn picture(bytes: &[u8], format: PictureFormat) -> Shown {
 /// Reads bytes as text in the encodings that logs come in; nothing when they are something else.
 fn decode(bytes: &[u8]) -> Option<String> {
     let wide = |little: bool| {
-        let pair = |pair: &[u8]| match little {
-            true => u16::from_le_bytes([pair[0], pair[1]]),
-            false => u16::from_be_bytes([pair[0], pair[1]]),
+        let pair = |pair: &[u8]| {
+            if little {
+                u16::from_le_bytes([pair[0], pair[1]])
+            } else {
+                u16::from_be_bytes([pair[0], pair[1]])
+            }
         };
         let units = bytes[2..].chunks_exact(2).map(pair);
         let characters = char::decode_utf16(units);

@@ -34,9 +34,10 @@ struct Held {
 
 impl Held {
     fn event(&self, text: String) -> Event {
-        match self.is_reasoning {
-            true => Event::Reasoning { text },
-            false => Event::Text { text },
+        if self.is_reasoning {
+            Event::Reasoning { text }
+        } else {
+            Event::Text { text }
         }
     }
 }
@@ -77,9 +78,10 @@ impl JsonLines {
                 return Ok(lines);
             }
         };
-        let mut lines = match self.held.is_reasoning == is_reasoning {
-            true => Vec::new(),
-            false => self.flush(&hide)?,
+        let mut lines = if self.held.is_reasoning == is_reasoning {
+            Vec::new()
+        } else {
+            self.flush(&hide)?
         };
         self.held.is_reasoning = is_reasoning;
         self.held.text.push_str(text);
@@ -110,9 +112,10 @@ fn safe_bytes(text: &str) -> usize {
         let space = text[at..].chars().next();
         at + space.map_or(0, char::len_utf8)
     });
-    match text.len() - after_space > WORD_BYTES_MAX {
-        true => text.len(),
-        false => after_space,
+    if text.len() - after_space > WORD_BYTES_MAX {
+        text.len()
+    } else {
+        after_space
     }
 }
 

@@ -73,12 +73,13 @@ fn check_mode(base: &Base) -> Outcome<()> {
 
 fn image(base: &Base) -> Outcome<String> {
     let image = base.settings.string("terminal.modal_image")?;
-    match image.contains(char::is_whitespace) || image.is_empty() {
-        true => Err(Failure::usage(format!(
+    if image.contains(char::is_whitespace) || image.is_empty() {
+        Err(Failure::usage(format!(
             "`terminal.modal_image` is `{image}`, which is no image"
         ))
-        .hint("run: hermes config set terminal.modal_image python:3.13")),
-        false => Ok(image),
+        .hint("run: hermes config set terminal.modal_image python:3.13"))
+    } else {
+        Ok(image)
     }
 }
 

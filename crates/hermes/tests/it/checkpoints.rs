@@ -1,4 +1,4 @@
-//! Checkpoints, from the binary's doors.
+//! Checkpoints, from the binary's surfaces.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;

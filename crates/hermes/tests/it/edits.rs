@@ -1,4 +1,4 @@
-//! Changes of files that somebody looks at first: shown on every door, written or left alone.
+//! Changes of files that somebody looks at first: shown on every surface, written or left alone.
 
 use std::path::PathBuf;
 use std::time::Duration;

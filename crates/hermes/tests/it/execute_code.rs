@@ -167,7 +167,7 @@ impl Stage {
             tools,
             checkpoints: None,
             unlisted: Vec::new(),
-            supply: None,
+            tool_source: None,
             safety: Safety::default(),
             references: None,
             subagent_model: None,

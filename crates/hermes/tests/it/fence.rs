@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use hermes_core::{Agreement, Consent, Fencing, Pass, Terminal, Tool, ToolContext, ToolError};
 use hermes_exec::{
-    Background, FenceKind, FenceMeans, FencePlaces, Fences, Local, Network, ProcessFolder, Unfenced,
+    Background, FenceKind, FencePlaces, FenceSupport, Fences, Local, Network, ProcessFolder,
+    Unfenced,
 };
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::tool::context;
@@ -26,7 +27,7 @@ impl Home {
     /// `None` where the kernel cannot hold a fence.
     #[expect(clippy::print_stderr, reason = "a skipped test must be heard")]
     fn new() -> Option<Self> {
-        if let Err(why) = FenceMeans::of_this_machine(&environment()).landlock {
+        if let Err(why) = FenceSupport::of_this_machine(&environment()).landlock {
             eprintln!("SKIPPED: {why}");
             return None;
         }

@@ -78,10 +78,10 @@ fn sources() -> String {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder of sources") {
             let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true if !path.ends_with("tests") => folders.push(path),
-                false if is_source(&path) => text.push_str(&without_tests(&path)),
-                _ => {}
+            if path.is_dir() && !path.ends_with("tests") {
+                folders.push(path);
+            } else if !path.is_dir() && is_source(&path) {
+                text.push_str(&without_tests(&path));
             }
         }
     }

@@ -103,9 +103,10 @@ fn http_date(text: &str) -> Option<Duration> {
         return None;
     };
     let is_old_form = first.parse::<u64>().is_err();
-    let (day, month, year, clock) = match is_old_form {
-        true => (second, first, fourth, third),
-        false => (first, second, third, fourth),
+    let (day, month, year, clock) = if is_old_form {
+        (second, first, fourth, third)
+    } else {
+        (first, second, third, fourth)
     };
     let day: u64 = day.parse().ok()?;
     let month = MONTHS.iter().position(|name| *name == month)? as u64;

@@ -10,7 +10,7 @@ use super::{Decoded, usage_of};
 
 #[derive(Debug, Default)]
 pub(super) struct ResponsesDecoder {
-    calls: HashMap<Place, Call>,
+    calls: HashMap<ItemKey, Call>,
     /// Text or calls came before the closing event, which repeats them.
     streamed: bool,
     /// So did the signature of some reasoning.
@@ -21,12 +21,12 @@ pub(super) struct ResponsesDecoder {
 /// Which item of the output an event is about. OpenAI gives the number and an id, of which some proxies change the id
 /// on the way; llama.cpp gives the id only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Place {
+enum ItemKey {
     Number(u64),
     Id(String),
 }
 
-impl Place {
+impl ItemKey {
     fn new(number: Option<u64>, id: Option<String>) -> Self {
         match number {
             Some(number) => Self::Number(number),
@@ -171,7 +171,7 @@ impl ResponsesDecoder {
                 output_index,
                 item_id,
                 delta,
-            } => self.arguments(&Place::new(output_index, item_id), delta, out),
+            } => self.arguments(&ItemKey::new(output_index, item_id), delta, out),
             Event::ItemDone { output_index, item } => self.done(output_index, item, out),
             Event::Closed { response } => self.closed(response, out),
             Event::Failed { response } => {
@@ -188,11 +188,11 @@ impl ResponsesDecoder {
             id, call_id, name, ..
         } = item
         {
-            self.start(Place::new(number, id), call_id, name, out);
+            self.start(ItemKey::new(number, id), call_id, name, out);
         }
     }
 
-    fn start(&mut self, place: Place, id: String, name: String, out: &mut Decoded) {
+    fn start(&mut self, place: ItemKey, id: String, name: String, out: &mut Decoded) {
         self.streamed = true;
         if let Some(index) = out.call_started(id, name) {
             let call = Call {
@@ -203,7 +203,7 @@ impl ResponsesDecoder {
         }
     }
 
-    fn arguments(&mut self, place: &Place, json: String, out: &mut Decoded) {
+    fn arguments(&mut self, place: &ItemKey, json: String, out: &mut Decoded) {
         if let Some(call) = self.calls.get_mut(place) {
             call.arguments_bytes += json.len();
             out.call_arguments(call.index, json);
@@ -219,7 +219,7 @@ impl ResponsesDecoder {
                 name,
                 arguments,
             } => {
-                let place = Place::new(number, id);
+                let place = ItemKey::new(number, id);
                 if !self.calls.contains_key(&place) {
                     self.start(place.clone(), call_id, name, out);
                 }

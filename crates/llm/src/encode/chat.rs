@@ -194,9 +194,10 @@ fn user(message: &Message) -> Option<ChatMessage<'_>> {
         return None;
     }
     let is_text = |part: &ContentPart<'_>| matches!(part, ContentPart::Text { .. });
-    let content = match parts.iter().all(is_text) {
-        true => Content::Text(joined(texts_of(&parts))),
-        false => Content::Parts(parts),
+    let content = if parts.iter().all(is_text) {
+        Content::Text(joined(texts_of(&parts)))
+    } else {
+        Content::Parts(parts)
     };
     Some(ChatMessage::User { content })
 }

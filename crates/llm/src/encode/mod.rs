@@ -87,9 +87,10 @@ impl<'a> Asked<'a> {
 
     /// Opens a signature, if it was made by the provider that is asked.
     fn open<'s>(&self, sealed: &'s str) -> Option<&'s str> {
-        match self.left_out.signatures {
-            false => signature::open(&self.route.name.provider, sealed),
-            true => None,
+        if self.left_out.signatures {
+            None
+        } else {
+            signature::open(&self.route.name.provider, sealed)
         }
     }
 }

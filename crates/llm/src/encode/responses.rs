@@ -184,13 +184,12 @@ fn call(call: &ToolCall) -> Item<'_> {
 }
 
 fn output(result: &ToolResult) -> Item<'_> {
-    let output = match result.images.is_empty() {
-        true => Output::Text(&result.text),
-        false => {
-            let text = spoken(&result.text).map(|text| Content::InputText { text: text.into() });
-            let images = result.images.iter().map(picture);
-            Output::Contents(text.into_iter().chain(images).collect())
-        }
+    let output = if result.images.is_empty() {
+        Output::Text(&result.text)
+    } else {
+        let text = spoken(&result.text).map(|text| Content::InputText { text: text.into() });
+        let images = result.images.iter().map(picture);
+        Output::Contents(text.into_iter().chain(images).collect())
     };
     Item::FunctionCallOutput {
         call_id: result.call.as_str(),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::exchange::{Answer, Grant, post, seconds};
+use super::exchange::{Grant, TokenResponse, post, seconds};
 use super::server::is_safe;
 use super::{LoginError, LoginServer};
 
@@ -77,8 +77,8 @@ impl DeviceFlow {
             ("scope", server.login.scope),
         ];
         let authorization: Authorization = match post(&url, &form, None).await? {
-            Answer::Good(authorization) => authorization,
-            Answer::Refused(refusal) => {
+            TokenResponse::Good(authorization) => authorization,
+            TokenResponse::Refused(refusal) => {
                 return Err(LoginError::Refused {
                     reason: refusal.reason(&[]),
                 });
@@ -113,8 +113,8 @@ impl DeviceFlow {
         while self.begun.elapsed() + self.interval < self.lifetime {
             sleep(self.interval).await;
             match self.ask().await {
-                Ok(Answer::Good(grant)) => return Ok(grant.into_tokens(None, clock.now())),
-                Ok(Answer::Refused(refusal)) => match refusal.error.as_str() {
+                Ok(TokenResponse::Good(grant)) => return Ok(grant.into_tokens(None, clock.now())),
+                Ok(TokenResponse::Refused(refusal)) => match refusal.error.as_str() {
                     "authorization_pending" => {}
                     "slow_down" => self.slow_down(),
                     "access_denied" => return Err(LoginError::Declined),
@@ -136,7 +136,7 @@ impl DeviceFlow {
         })
     }
 
-    async fn ask(&self) -> Result<Answer<Grant>, LoginError> {
+    async fn ask(&self) -> Result<TokenResponse<Grant>, LoginError> {
         let form = [
             ("grant_type", GRANT),
             ("client_id", self.server.login.client_id),
@@ -157,14 +157,15 @@ fn prompt(authorization: &Authorization) -> Result<Prompt, LoginError> {
     let code = &authorization.user_code;
     let is_plain =
         |text: &str| !text.is_empty() && text.chars().all(|mark| mark.is_ascii_graphic());
-    match is_plain(url) && is_safe(url) && is_plain(code) {
-        true => Ok(Prompt {
+    if is_plain(url) && is_safe(url) && is_plain(code) {
+        Ok(Prompt {
             url: url.clone(),
             code: code.clone(),
-        }),
-        false => Err(LoginError::Refused {
+        })
+    } else {
+        Err(LoginError::Refused {
             reason: "the server sent no address or code that can be shown".into(),
-        }),
+        })
     }
 }
 

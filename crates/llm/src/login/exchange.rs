@@ -27,7 +27,7 @@ const REASON_CHARS_MAX: usize = 200;
 const LIFETIME_MAX: Duration = Duration::from_secs(365 * 86_400);
 
 /// An answer that could be read.
-pub(super) enum Answer<T> {
+pub(super) enum TokenResponse<T> {
     Good(T),
     Refused(Refusal),
 }
@@ -98,9 +98,10 @@ impl Grant {
 /// An empty token is no token: it would be saved, and every request refused.
 fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    match text.is_empty() {
-        true => Err(D::Error::custom("empty")),
-        false => Ok(text),
+    if text.is_empty() {
+        Err(D::Error::custom("empty"))
+    } else {
+        Ok(text)
     }
 }
 
@@ -117,7 +118,7 @@ pub(super) fn seconds(value: &Value) -> Option<Duration> {
 pub(super) async fn renew(
     server: &LoginServer,
     refresh: &Secret,
-) -> Result<Answer<Grant>, LoginError> {
+) -> Result<TokenResponse<Grant>, LoginError> {
     let mut form = vec![
         ("grant_type", "refresh_token"),
         ("client_id", server.login.client_id),
@@ -159,13 +160,13 @@ pub(super) async fn post<T: DeserializeOwned>(
     url: &str,
     form: &[(&str, &str)],
     header: Option<(&str, &Secret)>,
-) -> Result<Answer<T>, LoginError> {
+) -> Result<TokenResponse<T>, LoginError> {
     let (status, body) = send(url, form, header).await?;
     if let Ok(refusal) = serde_json::from_slice(&body) {
-        return Ok(Answer::Refused(refusal));
+        return Ok(TokenResponse::Refused(refusal));
     }
     match serde_json::from_slice(&body) {
-        Ok(good) if (200..300).contains(&status) => Ok(Answer::Good(good)),
+        Ok(good) if (200..300).contains(&status) => Ok(TokenResponse::Good(good)),
         _ => Err(unexpected(url, status)),
     }
 }

@@ -210,7 +210,7 @@ async fn a_reference_that_never_ends_is_left_out() {
     let turn = TurnId::from("t");
     let messages = [Message::user("go")];
     let deltas: Vec<_> = mixture
-        .ask(request(&session, &turn, &messages))
+        .stream(request(&session, &turn, &messages))
         .collect()
         .await;
     assert!(deltas.iter().all(Result::is_ok), "{deltas:?}");
@@ -247,7 +247,7 @@ async fn dropping_the_stream_reaches_every_reference() {
     let (session, turn) = (SessionId::from("s"), TurnId::from("t"));
     let messages = [Message::user("go")];
 
-    let mut stream = mixture.ask(request(&session, &turn, &messages));
+    let mut stream = mixture.stream(request(&session, &turn, &messages));
     let accepting = async {
         let mut connections = Vec::new();
         for listener in &listeners {

@@ -307,7 +307,7 @@ async fn dropping_the_stream_closes_the_connection() {
     let client = client(&settings(choice_at(&url)));
     let (session, turn) = (SessionId::from("s"), TurnId::from("t"));
     let messages = hello();
-    let mut stream = client.ask(ModelRequest {
+    let mut stream = client.stream(ModelRequest {
         session: &session,
         turn: &turn,
         system: "",

@@ -5,12 +5,12 @@ use hermes_core::Secret;
 use super::login::{LoginError, clean};
 
 /// What the browser came back with. The code is a secret until it is used.
-pub(super) struct Answer {
+pub(super) struct AuthorizationResponse {
     pub(super) code: Secret,
     pub(super) issuer: Option<String>,
 }
 
-impl Answer {
+impl AuthorizationResponse {
     pub(super) fn read(text: &str, state: &str) -> Result<Self, LoginError> {
         let text = text.trim();
         let query = match (text.split_once('?'), text.contains('=')) {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<(String, Option<String>), LoginError> {
-        let answer = Answer::read(text, "st")?;
+        let answer = AuthorizationResponse::read(text, "st")?;
         Ok((answer.code.expose().to_owned(), answer.issuer))
     }
 

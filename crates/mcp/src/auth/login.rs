@@ -1,6 +1,6 @@
 //! Logging in: an address for a person to visit, and a token for what they bring back.
 //!
-//! Knows no terminal and no browser, so that any door can do it: [`Login::begin`] gives the address, [`Login::finish`]
+//! Knows no terminal and no browser, so that any surface can do it: [`Login::begin`] gives the address, [`Login::finish`]
 //! takes the address the browser was sent back to, or the bare code in it. Between them may lie another process's
 //! screen and ten minutes.
 
@@ -16,12 +16,12 @@ use rmcp::transport::auth::{
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-use super::answer::Answer;
+use super::answer::AuthorizationResponse;
 use super::challenge::challenge;
 use super::client::{Client, Metadata};
 use super::http::{LibraryHttp, Web};
-use super::keeper::blocking;
 use super::registration::Registrar;
+use super::server_token::blocking;
 use super::store::Store;
 use super::token::{Token, TokenFile};
 use crate::client::McpPorts;
@@ -128,7 +128,7 @@ impl Login {
     ///
     /// `answer` is the whole address, or only the code. After [`LoginError::NotTheAnswer`] another may be tried.
     pub async fn finish(&self, answer: &str) -> Result<(), LoginError> {
-        let answer = Answer::read(answer, &self.state)?;
+        let answer = AuthorizationResponse::read(answer, &self.state)?;
         let exchange = self.manager.exchange_code_for_token_with_issuer(
             answer.code.expose(),
             &self.state,
@@ -217,9 +217,10 @@ async fn wanted_scopes(
     store: &Store,
     more: &[String],
 ) -> Result<Vec<String>, LoginError> {
-    let mut scopes = match settings.scopes.is_empty() {
-        true => manager.select_initial_scopes(&[]).await,
-        false => settings.scopes.clone(),
+    let mut scopes = if settings.scopes.is_empty() {
+        manager.select_initial_scopes(&[]).await
+    } else {
+        settings.scopes.clone()
     };
     if !more.is_empty() {
         let granted = store.token().map_err(files)?.and_then(|token| token.scope);

@@ -44,14 +44,14 @@ pub(super) async fn renew(
         Ok(request) => exchange(&http, request).await.map_err(NotRenewed::Failed)?,
         Err(error) => return Err(failed(with_sources(&error.without_url()))),
     };
-    let answered: Option<Answer> = serde_json::from_slice(answer.body()).ok();
+    let answered: Option<TokenResponse> = serde_json::from_slice(answer.body()).ok();
     match answered {
-        Some(Answer {
+        Some(TokenResponse {
             error: Some(error),
             error_description,
             ..
         }) => Err(refusal(&error, error_description.as_deref())),
-        Some(Answer {
+        Some(TokenResponse {
             access_token: Some(access),
             refresh_token,
             expires_in,
@@ -137,7 +137,7 @@ fn lifetime(value: &serde_json::Value) -> Option<Duration> {
 
 /// Has no `Debug`: its texts are secrets.
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     access_token: Option<String>,
     refresh_token: Option<String>,
     expires_in: Option<serde_json::Value>,

@@ -6,13 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{Ask, Response, Wanted};
+use hermes_core::{ElicitationRequest, Response, Wanted};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use super::callback::{Callback, CallbackError};
-use super::keeper::Keeper;
 use super::login::{Login, LoginError};
+use super::server_token::ServerToken;
 use crate::client::McpPorts;
 use crate::in_flight::Call;
 use crate::settings::{OAuthSettings, ServerSettings};
@@ -24,7 +24,7 @@ pub(crate) struct StepUp {
     settings: Arc<ServerSettings>,
     oauth: OAuthSettings,
     ports: McpPorts,
-    keeper: Arc<Keeper>,
+    server_token: Arc<ServerToken>,
     /// Calls that lack the same right need one login; a person does one at a time in any case.
     asking: Mutex<()>,
 }
@@ -34,14 +34,14 @@ impl StepUp {
     pub(crate) fn of(
         settings: &Arc<ServerSettings>,
         ports: &McpPorts,
-        keeper: Option<&Arc<Keeper>>,
+        server_token: Option<&Arc<ServerToken>>,
     ) -> Option<Self> {
-        let keeper = keeper.filter(|_| ports.is_attended)?;
+        let server_token = server_token.filter(|_| ports.is_attended)?;
         Some(Self {
             settings: Arc::clone(settings),
             oauth: settings.oauth.clone()?,
             ports: ports.clone(),
-            keeper: Arc::clone(keeper),
+            server_token: Arc::clone(server_token),
             asking: Mutex::default(),
         })
     }
@@ -49,7 +49,7 @@ impl StepUp {
     /// Has the person log in for `scopes` beside those they have granted. `Err` says why they have not.
     pub(crate) async fn grant(&self, scopes: &[String], call: &Call) -> Result<(), String> {
         let _alone = self.asking.lock().await;
-        if self.keeper.allows(scopes).await {
+        if self.server_token.allows(scopes).await {
             return Ok(());
         }
         let message = format!(
@@ -77,7 +77,7 @@ impl StepUp {
     pub(crate) async fn granted_elsewhere(&self, scopes: &[String]) {
         loop {
             sleep(LOOK).await;
-            if self.keeper.allows(scopes).await {
+            if self.server_token.allows(scopes).await {
                 return;
             }
         }
@@ -94,7 +94,7 @@ impl StepUp {
         let returned = finished(&login, callback);
         tokio::pin!(returned);
         // Whoever shows the question keeps the time too, but a call must end where nobody does.
-        let asked = timeout(self.oauth.login_timeout, call.ask(ask));
+        let asked = timeout(self.oauth.login_timeout, call.elicit(ask));
         let logged_in = tokio::select! {
             logged_in = &mut returned => Some(logged_in),
             response = asked => match response.unwrap_or(Response::Cancelled) {
@@ -108,7 +108,7 @@ impl StepUp {
         match logged_in {
             Some(Ok(())) => {
                 // From now on requests carry the new token.
-                self.keeper.allows(scopes).await;
+                self.server_token.allows(scopes).await;
                 Ok(())
             }
             Some(Err(error)) => Err(error.to_string()),
@@ -116,8 +116,8 @@ impl StepUp {
         }
     }
 
-    fn question(&self, login: &Login, message: String) -> Ask {
-        Ask {
+    fn question(&self, login: &Login, message: String) -> ElicitationRequest {
+        ElicitationRequest {
             asker: format!("MCP server `{}`", self.settings.name),
             message,
             wanted: Wanted::Visit {

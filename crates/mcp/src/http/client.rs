@@ -12,7 +12,7 @@ use rustls::crypto::ring;
 
 use super::proxy::with_proxy;
 use super::tls::{self, with_certificates};
-use crate::auth::Keeper;
+use crate::auth::ServerToken;
 use crate::classify::SessionUse;
 use crate::failure::{Failure, with_sources};
 use crate::settings::TlsSettings;
@@ -44,7 +44,7 @@ pub(crate) struct HttpClient {
     pub(super) client: reqwest::Client,
     pub(super) headers: HeaderMap,
     pub(super) reporter: Reporter,
-    pub(super) tokens: Option<Arc<Keeper>>,
+    pub(super) tokens: Option<Arc<ServerToken>>,
     session_seen: Arc<AtomicBool>,
     stream_seen: Arc<AtomicBool>,
 }
@@ -62,7 +62,7 @@ impl HttpClient {
     pub(crate) async fn new(
         address: Address<'_>,
         reporter: Reporter,
-        tokens: Option<Arc<Keeper>>,
+        tokens: Option<Arc<ServerToken>>,
     ) -> Result<Self, Failure> {
         Ok(Self {
             client: client(&address).await?,
@@ -76,9 +76,10 @@ impl HttpClient {
 
     /// Returns whether the server gave us a session.
     pub(crate) fn session_use(&self) -> SessionUse {
-        match self.session_seen.load(Ordering::Relaxed) {
-            true => SessionUse::Session,
-            false => SessionUse::Sessionless,
+        if self.session_seen.load(Ordering::Relaxed) {
+            SessionUse::Session
+        } else {
+            SessionUse::Sessionless
         }
     }
 

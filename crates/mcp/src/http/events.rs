@@ -60,7 +60,7 @@ pub(super) fn answering(events: Events, request: RequestId) -> Events {
 /// Returns whether an event has the result of another request. The library would take it for the end of this one.
 fn is_stray(event: &Sse, request: &RequestId) -> bool {
     #[derive(Deserialize)]
-    struct Answer {
+    struct RpcAnswer {
         id: RequestId,
         #[serde(rename = "result")]
         _result: IgnoredAny,
@@ -70,7 +70,7 @@ fn is_stray(event: &Sse, request: &RequestId) -> bool {
         .data
         .as_deref()
         .filter(|data| data.contains("\"result\""));
-    let answer = data.and_then(|data| serde_json::from_str::<Answer>(data).ok());
+    let answer = data.and_then(|data| serde_json::from_str::<RpcAnswer>(data).ok());
     answer.is_some_and(|answer| !is_same(&answer.id, request))
 }
 

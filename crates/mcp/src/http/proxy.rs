@@ -13,9 +13,10 @@ pub(super) fn with_proxy(
     environment: &[(String, String)],
 ) -> Result<(ClientBuilder, bool), Failure> {
     let builder = builder.no_proxy();
-    let named = match is_this_machine(url) {
-        true => None,
-        false => proxy_for(url.scheme(), environment),
+    let named = if is_this_machine(url) {
+        None
+    } else {
+        proxy_for(url.scheme(), environment)
     };
     let Some((name, address)) = named else {
         return Ok((builder, false));

@@ -96,9 +96,10 @@ async fn first_endpoint(events: &mut Events) -> Result<String, Failure> {
         })?;
         if event.event.as_deref() == Some("endpoint") {
             let data = event.data.unwrap_or_default();
-            return match data.len() <= ENDPOINT_BYTES_MAX {
-                true => Ok(data),
-                false => Err(no_endpoint("in a sensible length")),
+            return if data.len() <= ENDPOINT_BYTES_MAX {
+                Ok(data)
+            } else {
+                Err(no_endpoint("in a sensible length"))
             };
         }
     }
@@ -113,13 +114,14 @@ fn resolve(base: &Url, endpoint: &str) -> Result<Url, Failure> {
             "it wants messages at `{endpoint}`, which is not an address: {error}"
         ))
     })?;
-    match resolved.origin() == base.origin() {
-        true => Ok(resolved),
-        false => Err(unreadable(format!(
+    if resolved.origin() == base.origin() {
+        Ok(resolved)
+    } else {
+        Err(unreadable(format!(
             "it wants messages at another origin, `{}`, which will not be trusted with them; \
              if that is right, make it the `url`",
             resolved.origin().ascii_serialization()
-        ))),
+        )))
     }
 }
 
@@ -142,10 +144,11 @@ impl Transport<RoleClient> for SseTransport {
             })?;
             let taken = timeout(post_timeout, async {
                 let response = client.send(request.body(body), true).await?;
-                match response.status().is_success() {
-                    true => Ok(()),
+                if response.status().is_success() {
+                    Ok(())
+                } else {
                     // The endpoint names our session, so every refusal may be about it.
-                    false => Err(HttpFailure(Failure::Http(refusal(response, true).await))),
+                    Err(HttpFailure(Failure::Http(refusal(response, true).await)))
                 }
             });
             taken.await.unwrap_or(Err(HttpFailure(Failure::Timeout {

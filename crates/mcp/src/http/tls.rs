@@ -28,9 +28,10 @@ async fn authorities(path: &Path, home: Option<&str>) -> Result<Vec<Certificate>
     let pem = read("ssl_verify", path, home).await?;
     let certificates = Certificate::from_pem_bundle(&pem)
         .map_err(|error| unusable("ssl_verify", path, &with_sources(&error)))?;
-    match certificates.is_empty() {
-        true => Err(unusable("ssl_verify", path, "it has no certificate in it")),
-        false => Ok(certificates),
+    if certificates.is_empty() {
+        Err(unusable("ssl_verify", path, "it has no certificate in it"))
+    } else {
+        Ok(certificates)
     }
 }
 

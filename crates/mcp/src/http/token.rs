@@ -24,15 +24,15 @@ impl HttpClient {
         request: RequestBuilder,
         session_sent: bool,
     ) -> Result<Response, HttpFailure> {
-        let Some(keeper) = &self.tokens else {
+        let Some(server_token) = &self.tokens else {
             return Ok(request.send().await?);
         };
-        let token = keeper.token().await.map_err(HttpFailure)?;
+        let token = server_token.token().await.map_err(HttpFailure)?;
         let again = request.try_clone();
         let response = request.bearer_auth(token.expose()).send().await?;
         match again {
             Some(again) if self.is_about_token(&response, &token, session_sent).await => {
-                let another = keeper.another(token).await.map_err(HttpFailure)?;
+                let another = server_token.another(token).await.map_err(HttpFailure)?;
                 Ok(again.bearer_auth(another.expose()).send().await?)
             }
             _ => Ok(response),
@@ -52,7 +52,9 @@ impl HttpClient {
         // Without a challenge it may be the session that is gone: a new one is tried before a new token, if the token
         // is good without a session.
         let has_challenge = response.headers().contains_key(WWW_AUTHENTICATE);
-        let trusts = |keeper: &crate::auth::Keeper| keeper.trusts(token, self.reporter.epoch());
+        let trusts = |server_token: &crate::auth::ServerToken| {
+            server_token.trusts(token, self.reporter.epoch())
+        };
         has_challenge
             || !session_sent
             || !self.tokens.as_deref().is_some_and(trusts)

@@ -41,9 +41,10 @@ impl Conversation {
         for message in &request.messages {
             conversation.add(message)?;
         }
-        match conversation.messages.is_empty() {
-            true => Err("there is no message to answer"),
-            false => Ok(conversation),
+        if conversation.messages.is_empty() {
+            Err("there is no message to answer")
+        } else {
+            Ok(conversation)
         }
     }
 

@@ -1,6 +1,6 @@
 //! Elicitation: a server asks the person behind a call for values, or to open an address.
 
-use hermes_core::{Ask, Response, Wanted};
+use hermes_core::{ElicitationRequest, Response, Wanted};
 use reqwest::Url;
 use rmcp::ErrorData;
 use rmcp::model::{ElicitResult, ElicitationAction};
@@ -81,8 +81,8 @@ impl Respondent {
         if fields.is_empty() {
             return Err(invalid("the form has no fields"));
         }
-        let ask = self.ask(message, Wanted::Form { fields });
-        Ok(call.ask(ask).await)
+        let ask = self.request(message, Wanted::Form { fields });
+        Ok(call.elicit(ask).await)
     }
 
     /// Asks the person to open an address. When the server says that they have been there, nobody needs to say so.
@@ -101,7 +101,7 @@ impl Respondent {
         };
         let completed = self.completed(&visit.id);
         tokio::select! {
-            response = call.ask(self.ask(&visit.message, wanted)) => Ok(response),
+            response = call.elicit(self.request(&visit.message, wanted)) => Ok(response),
             () = completed => Ok(Response::Accepted { values: Map::new() }),
         }
     }
@@ -126,8 +126,8 @@ impl Respondent {
         }
     }
 
-    fn ask(&self, message: &str, wanted: Wanted) -> Ask {
-        Ask {
+    fn request(&self, message: &str, wanted: Wanted) -> ElicitationRequest {
+        ElicitationRequest {
             asker: format!("MCP server `{}`", self.server),
             message: message.to_owned(),
             wanted,

@@ -170,7 +170,7 @@ async fn ask(
     tokens_max: u32,
 ) -> Result<(Message, Finished), ModelError> {
     let turn = TurnId::from(TURN);
-    let mut answer = model.ask(ModelRequest {
+    let mut answer = model.stream(ModelRequest {
         session: &call.session,
         turn: &turn,
         system: &conversation.system,

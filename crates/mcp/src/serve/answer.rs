@@ -4,7 +4,7 @@ use hermes_core::{StoreError, Timestamp};
 use rmcp::model::{CallToolResult, ContentBlock};
 
 /// The answer to a call, or why there is none. Both reach the client as a result, so that a model can read them.
-pub(super) type Answer = Result<CallToolResult, Refused>;
+pub(super) type CallOutcome = Result<CallToolResult, Refused>;
 
 /// Why a call is not done, and what would help. Written for a model.
 #[derive(Debug, PartialEq, Eq)]

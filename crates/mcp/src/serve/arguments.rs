@@ -78,12 +78,11 @@ impl Arguments {
     /// Reads one of a few words.
     pub(super) fn word(&self, name: &str, words: &[&str]) -> Result<String, Refused> {
         let word = self.text(name)?;
-        match words.contains(&word.as_str()) {
-            true => Ok(word),
-            false => {
-                let expected = format!("one of `{}`", words.join("`, `"));
-                Err(wrong(name, &expected, &Value::String(word)))
-            }
+        if words.contains(&word.as_str()) {
+            Ok(word)
+        } else {
+            let expected = format!("one of `{}`", words.join("`, `"));
+            Err(wrong(name, &expected, &Value::String(word)))
         }
     }
 

@@ -4,13 +4,13 @@ use hermes_core::{Archive, Media, MediaSource, Part, SpokenFrom, SpokenQuery};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Refused};
+use super::answer::{CallOutcome, Refused};
 use super::arguments::Arguments;
 
 /// Of all attachments of an answer together, as they travel; clients refuse much larger messages.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
-pub(super) async fn fetch(archive: &dyn Archive, arguments: &Arguments) -> Answer {
+pub(super) async fn fetch(archive: &dyn Archive, arguments: &Arguments) -> CallOutcome {
     let session = archive.find(&arguments.text("session_key")?).await?;
     let Some(id) = arguments.number("message_id", 1..=u64::MAX)? else {
         return Err(Refused("the argument `message_id` is missing".to_owned()));

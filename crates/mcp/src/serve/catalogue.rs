@@ -131,7 +131,7 @@ impl ServedTool {
         let limit = |default: u64| json!({"type": "integer", "minimum": 1, "maximum": ITEMS_MAX, "default": default});
         match self {
             ConversationsList => json!({
-                "platform": {"type": "string", "description": "Only conversations that came through this door: cli, oneshot, …"},
+                "platform": {"type": "string", "description": "Only conversations that came through this surface: cli, oneshot, …"},
                 "search": {"type": "string", "description": "Only conversations with these words in their title or messages"},
                 "limit": limit(50),
             }),

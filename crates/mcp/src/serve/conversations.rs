@@ -10,7 +10,7 @@ use hermes_core::{
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Refused, time};
+use super::answer::{CallOutcome, Refused, time};
 use super::arguments::Arguments;
 use super::catalogue::{CONTENT_CHARS_MAX, ITEMS_MAX};
 
@@ -21,7 +21,7 @@ const PREVIEW_CHARS_MAX: usize = 200;
 /// Messages whose conversations a search lists.
 const HITS_MAX: usize = 300;
 
-pub(super) async fn list(archive: &dyn Archive, arguments: &Arguments) -> Answer {
+pub(super) async fn list(archive: &dyn Archive, arguments: &Arguments) -> CallOutcome {
     let platform = arguments.optional_text("platform")?;
     let search = arguments.optional_text("search")?;
     let limit = arguments.number("limit", 1..=ITEMS_MAX)?.unwrap_or(LISTED) as usize;
@@ -62,7 +62,7 @@ fn is_titled(record: &SessionRecord, words: &str) -> bool {
     title.to_lowercase().contains(&words.to_lowercase())
 }
 
-pub(super) async fn get(archive: &dyn Archive, arguments: &Arguments) -> Answer {
+pub(super) async fn get(archive: &dyn Archive, arguments: &Arguments) -> CallOutcome {
     let session = archive.find(&arguments.text("session_key")?).await?;
     let record = archive.record(&session).await?;
     let mut conversation = brief(&record);
@@ -74,7 +74,7 @@ pub(super) async fn get(archive: &dyn Archive, arguments: &Arguments) -> Answer 
     Ok(CallToolResult::structured(conversation))
 }
 
-pub(super) async fn read(archive: &dyn Archive, arguments: &Arguments) -> Answer {
+pub(super) async fn read(archive: &dyn Archive, arguments: &Arguments) -> CallOutcome {
     let session = archive.find(&arguments.text("session_key")?).await?;
     let limit = arguments.number("limit", 1..=ITEMS_MAX)?.unwrap_or(LISTED) as usize;
     let query = SpokenQuery {

@@ -7,7 +7,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::answer::{Answer, Refused};
+use super::answer::{CallOutcome, Refused};
 use super::arguments::Arguments;
 use super::catalogue::{ITEMS_MAX, WAIT_MS_MAX};
 use super::conversations::message;
@@ -17,7 +17,7 @@ const WAIT_MS: u64 = 30_000;
 /// How often a wait looks: soon enough for a person, and a look costs a fraction of a millisecond.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
-pub(super) async fn poll(archive: &dyn Archive, arguments: &Arguments) -> Answer {
+pub(super) async fn poll(archive: &dyn Archive, arguments: &Arguments) -> CallOutcome {
     let limit = arguments.number("limit", 1..=ITEMS_MAX)?.unwrap_or(POLLED) as usize;
     let follower = Follower::new(archive, arguments).await?;
     let spoken = follower.look(limit).await?;
@@ -33,7 +33,7 @@ pub(super) async fn wait(
     archive: &dyn Archive,
     arguments: &Arguments,
     stop: &CancellationToken,
-) -> Answer {
+) -> CallOutcome {
     let wait = arguments
         .number("timeout_ms", 0..=WAIT_MS_MAX)?
         .unwrap_or(WAIT_MS);

@@ -10,7 +10,7 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, Refused};
+use super::answer::{CallOutcome, Refused};
 use super::arguments::Arguments;
 use super::catalogue::{self, ServedTool};
 use super::{Served, attachments, conversations, events, permissions, platforms};
@@ -37,7 +37,7 @@ impl Handler {
         tool: ServedTool,
         arguments: Map<String, Value>,
         stop: &CancellationToken,
-    ) -> Answer {
+    ) -> CallOutcome {
         let archive = self.served.archive.as_ref();
         let arguments = Arguments::new(arguments, &tool.arguments())?;
         match tool {

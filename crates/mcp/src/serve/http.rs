@@ -84,7 +84,7 @@ impl HttpServer {
 
     /// Answers every client until `stop` is cancelled.
     pub async fn run(self, served: Served, stop: CancellationToken) {
-        let door = Arc::new(Door {
+        let guarded = Arc::new(GuardedService {
             service: service(served, self.address, stop.clone()),
             token: self.token,
         });
@@ -98,9 +98,9 @@ impl HttpServer {
             };
             match accepted {
                 Ok((stream, permit)) => {
-                    let door = Arc::clone(&door);
+                    let guarded = Arc::clone(&guarded);
                     connections.spawn(async move {
-                        door.serve(stream).await;
+                        guarded.serve(stream).await;
                         drop(permit);
                     });
                 }
@@ -131,21 +131,22 @@ fn service(served: Served, address: SocketAddr, stop: CancellationToken) -> Serv
         .with_cancellation_token(stop)
         .enforce_origin_validation();
     // Beyond loopback nobody knows under which names we are reached; there the token is what keeps strangers out.
-    let config = match address.ip().is_loopback() {
-        true => config,
-        false => config.disable_allowed_hosts(),
+    let config = if address.ip().is_loopback() {
+        config
+    } else {
+        config.disable_allowed_hosts()
     };
     let handler = Handler::new(served);
     StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config)
 }
 
 /// What stands between a connection and the service.
-struct Door {
+struct GuardedService {
     service: Service,
     token: Option<Secret>,
 }
 
-impl Door {
+impl GuardedService {
     async fn serve(&self, stream: TcpStream) {
         let answer =
             service_fn(|request| async { Ok::<_, Infallible>(self.answer(request).await) });

@@ -4,13 +4,13 @@ use hermes_core::exact::exact;
 use hermes_core::redact::redact;
 use hermes_core::text::shorten;
 use hermes_core::{
-    Approval, ApprovalAnswer, ApprovalId, Door, Settled, Settlement, Verdict, wording,
+    AnswerSource, Approval, ApprovalAnswer, ApprovalId, Settled, Settlement, Verdict, wording,
 };
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 use super::Served;
-use super::answer::{Answer, Refused, time};
+use super::answer::{CallOutcome, Refused, time};
 use super::arguments::Arguments;
 use super::catalogue::DECISIONS;
 
@@ -20,7 +20,7 @@ const WHAT_CHARS_MAX: usize = 10_000;
 /// The same for a change.
 const DIFF_CHARS_MAX: usize = 20_000;
 
-pub(super) async fn list(served: &Served) -> Answer {
+pub(super) async fn list(served: &Served) -> CallOutcome {
     let open = served.approvals.open_approvals(served.clock.now()).await?;
     let may_answer = served.no_answers.is_none();
     let approvals = open.iter().map(|one| described(one, may_answer));
@@ -31,7 +31,7 @@ pub(super) async fn list(served: &Served) -> Answer {
     })))
 }
 
-pub(super) async fn respond(served: &Served, arguments: &Arguments) -> Answer {
+pub(super) async fn respond(served: &Served, arguments: &Arguments) -> CallOutcome {
     if let Some(why) = served.no_answers {
         return Err(Refused(why.to_owned()));
     }
@@ -58,12 +58,16 @@ pub(super) async fn respond(served: &Served, arguments: &Arguments) -> Answer {
     } else {
         String::new()
     };
-    let settlement = Settlement::answered(served.clock.now(), answer, Door::Mcp);
+    let settlement = Settlement::answered(served.clock.now(), answer, AnswerSource::Mcp);
     let (_, settling) = served.approvals.settle_by_code(&code, settlement).await?;
     if !settling.is_ours {
         let ended = match settling.settlement.how {
             Settled::Answered { verdict, by } => {
-                format!("{} {}", wording::verdict(verdict), wording::door(by))
+                format!(
+                    "{} {}",
+                    wording::verdict(verdict),
+                    wording::answer_source(by)
+                )
             }
             Settled::Expired => "nobody answered in time, which means no".to_owned(),
             Settled::Withdrawn => "it was taken back".to_owned(),

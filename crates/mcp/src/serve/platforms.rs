@@ -3,10 +3,10 @@
 use rmcp::model::CallToolResult;
 use serde_json::json;
 
-use super::answer::{Answer, Refused};
+use super::answer::{CallOutcome, Refused};
 use super::arguments::Arguments;
 
-pub(super) fn channels(arguments: &Arguments) -> Answer {
+pub(super) fn channels(arguments: &Arguments) -> CallOutcome {
     arguments.optional_text("platform")?;
     Ok(CallToolResult::structured(json!({
         "count": 0,
@@ -15,7 +15,7 @@ pub(super) fn channels(arguments: &Arguments) -> Answer {
     })))
 }
 
-pub(super) fn send(arguments: &Arguments) -> Answer {
+pub(super) fn send(arguments: &Arguments) -> CallOutcome {
     let target = arguments.text("target")?;
     arguments.text("message")?;
     Err(Refused(format!(

@@ -12,7 +12,7 @@ use hermes_core::{CancellationToken, SessionId};
 use tokio::sync::broadcast;
 use tokio::time::{Instant, sleep};
 
-use crate::roster::{Commons, assemble};
+use crate::roster::{McpShared, assemble};
 use crate::server::Server;
 use crate::settings::{ServerSettings, Sharing};
 
@@ -25,7 +25,7 @@ const BRANCHES_MAX: usize = 64;
 
 pub(crate) struct Branches {
     settings: Arc<ServerSettings>,
-    commons: Commons,
+    shared: McpShared,
     stop: CancellationToken,
     open: Mutex<HashMap<SessionId, Branch>>,
 }
@@ -40,18 +40,18 @@ impl Branches {
     /// Makes those of a server whose settings want them. They end with `stop`.
     pub(crate) fn of(
         settings: &Arc<ServerSettings>,
-        commons: &Commons,
+        shared: &McpShared,
         stop: &CancellationToken,
     ) -> Option<Arc<Self>> {
-        let commons = Commons {
+        let shared = McpShared {
             // What happens to the connection of one conversation is no news about the server.
             events: broadcast::Sender::new(1),
-            ..commons.clone()
+            ..shared.clone()
         };
         (settings.sharing == Sharing::PerConversation && settings.enabled).then(|| {
             Arc::new(Self {
                 settings: Arc::clone(settings),
-                commons,
+                shared,
                 stop: stop.clone(),
                 open: Mutex::default(),
             })
@@ -80,8 +80,8 @@ impl Branches {
 
     fn launch(self: &Arc<Self>, conversation: SessionId) -> Branch {
         let stop = self.stop.child_token();
-        let (server, supervisor) = assemble(&self.settings, &self.commons, &stop);
-        let tasks = &self.commons.branches;
+        let (server, supervisor) = assemble(&self.settings, &self.shared, &stop);
+        let tasks = &self.shared.branches;
         if let Some(supervisor) = supervisor {
             tasks.spawn(supervisor.run());
         }

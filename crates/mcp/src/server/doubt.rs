@@ -80,9 +80,10 @@ impl Server {
     /// Returns what a failure means, once its words have been put to the test.
     pub(super) async fn judge(&self, link: &Link, request: &Request, failure: &Failure) -> Class {
         let class = classify(failure, link.session);
-        match is_by_words(failure, class) {
-            true => Box::pin(self.test_words(link, request, failure)).await,
-            false => class,
+        if is_by_words(failure, class) {
+            Box::pin(self.test_words(link, request, failure)).await
+        } else {
+            class
         }
     }
 
@@ -93,9 +94,10 @@ impl Server {
         }
         if link.session == SessionUse::Sessionless {
             // A new connection would be the end of a program, and of what else it works on.
-            return match link.is_program() && link.is_busy() {
-                true => otherwise,
-                false => Class::SessionLost,
+            return if link.is_program() && link.is_busy() {
+                otherwise
+            } else {
+                Class::SessionLost
             };
         }
         let kind = ProbeKind::of(&link.peer);

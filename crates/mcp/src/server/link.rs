@@ -28,9 +28,10 @@ impl Server {
             view.breaker != BreakerState::Closed || view.state.is_hopeless()
         };
         let deadline = Instant::now() + LINK_WAIT_MAX;
-        match is_in_trouble {
-            true => Box::pin(self.link_by_new_attempt(wakes, deadline)).await,
-            false => Box::pin(self.link(wakes, deadline)).await,
+        if is_in_trouble {
+            Box::pin(self.link_by_new_attempt(wakes, deadline)).await
+        } else {
+            Box::pin(self.link(wakes, deadline)).await
         }
     }
 

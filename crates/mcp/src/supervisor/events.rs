@@ -48,7 +48,7 @@ impl Supervisor {
             self.rest.used(now);
             self.keepalive.survived(self.silence(now));
             self.heard_from(now);
-            self.supplies.view.send_if_modified(|view| {
+            self.context.view.send_if_modified(|view| {
                 view.round_trip = Some(round_trip);
                 false
             });
@@ -66,7 +66,7 @@ impl Supervisor {
 
     fn on_failure(&mut self, epoch: u64, failure: &Failure, class: Class, now: Instant) {
         if !self.is_live(epoch) {
-            if self.live.is_some() || self.supplies.view.borrow().state.is_hopeless() {
+            if self.live.is_some() || self.context.view.borrow().state.is_hopeless() {
                 // Replaced in the meantime, or given up: there is nothing to wait for.
                 self.settle();
             }
@@ -109,7 +109,7 @@ impl Supervisor {
             None => self.hasten(Instant::now()),
         }
         // Only now: whoever waits for this must see the doubt.
-        self.supplies.view.send_modify(|view| view.wakes = wakes);
+        self.context.view.send_modify(|view| view.wakes = wakes);
     }
 
     /// Makes the next attempt as soon as it is allowed.
@@ -120,7 +120,7 @@ impl Supervisor {
 
     /// Somebody waits for a connection.
     fn on_demand(&mut self, now: Instant) {
-        let is_resting = self.supplies.view.borrow().state == ServerState::Resting;
+        let is_resting = self.context.view.borrow().state == ServerState::Resting;
         if is_resting {
             self.set_state(ServerState::Connecting);
             self.next_attempt = Some(now);
@@ -131,7 +131,7 @@ impl Supervisor {
 
     /// Returns for how long nothing has been heard on the connection.
     pub(super) fn silence(&self, now: Instant) -> Duration {
-        let heard = self.supplies.view.borrow().last_success;
+        let heard = self.context.view.borrow().last_success;
         heard.map_or(Duration::ZERO, |heard| now - heard)
     }
 
@@ -144,7 +144,7 @@ impl Supervisor {
         if let Some(interval) = self.keepalive.forgotten(self.silence(now)) {
             let seconds = interval.as_secs();
             tracing::info!(
-                server = self.supplies.settings.name,
+                server = self.context.settings.name,
                 "it forgets silent sessions; from now on it is probed every {seconds} s"
             );
         }
@@ -169,7 +169,7 @@ impl Supervisor {
                     Ok(connection) => self.on_connected(epoch, connection, end),
                     Err(failure) => self.on_not_connected(&failure),
                 }
-                let view = &self.supplies.view;
+                let view = &self.context.view;
                 view.send_modify(|view| view.attempts.ended += 1);
             }
             Ok(Done::Ended { epoch }) => {
@@ -222,11 +222,11 @@ impl Supervisor {
         let reconnects = self.connections - 1;
         // Whoever waits must not see the connection beside a breaker that is still open.
         self.publish();
-        self.supplies.view.send_modify(|view| {
+        self.context.view.send_modify(|view| {
             view.reconnects = reconnects;
             view.link = Some(link);
         });
-        tracing::info!(server = self.supplies.settings.name, epoch, "connected");
+        tracing::info!(server = self.context.settings.name, epoch, "connected");
         self.set_state(ServerState::Ready);
         self.settle();
     }
@@ -234,8 +234,8 @@ impl Supervisor {
     fn on_not_connected(&mut self, failure: &Failure) {
         let now = Instant::now();
         let error = failure.to_string();
-        tracing::debug!(server = self.supplies.settings.name, %failure, "cannot connect");
-        self.supplies
+        tracing::debug!(server = self.context.settings.name, %failure, "cannot connect");
+        self.context
             .view
             .send_modify(|view| view.last_error = Some(error.clone()));
         if let Failure::Misconfigured { .. } = failure {
@@ -252,7 +252,7 @@ impl Supervisor {
             }
             _ => {
                 self.strike_for_dialling(now);
-                self.next_attempt = Some(self.pace.failed(now, &self.supplies.random));
+                self.next_attempt = Some(self.pace.failed(now, &self.context.random));
             }
         }
         self.set_state(ServerState::Reconnecting {
@@ -277,7 +277,7 @@ impl Supervisor {
     }
 
     fn ask_for_credentials(&mut self, failure: &Failure) {
-        let reason = how_to_authenticate(&self.supplies.settings, failure);
+        let reason = how_to_authenticate(&self.context.settings, failure);
         self.despair(ServerState::NeedsAuth { reason });
         self.start_waiting_for_login();
     }
@@ -292,7 +292,7 @@ impl Supervisor {
         self.watch = None;
         let failure = match probed.result {
             Ok(round_trip) => {
-                self.supplies.view.send_if_modified(|view| {
+                self.context.view.send_if_modified(|view| {
                     view.round_trip = Some(round_trip);
                     false
                 });
@@ -345,11 +345,11 @@ impl Supervisor {
             }
             Err(failure) => {
                 self.refresh.failed(now);
-                self.supplies.view.send_modify(|view| {
+                self.context.view.send_modify(|view| {
                     (view.listing_since, view.cannot_list) = (None, true);
                     view.last_error = Some(format!("its tools cannot be listed: {failure}"));
                 });
-                tracing::warn!(server = self.supplies.settings.name, %failure, "cannot list the tools");
+                tracing::warn!(server = self.context.settings.name, %failure, "cannot list the tools");
                 let class = classify(&failure, self.session());
                 match (class, health(&failure, class)) {
                     (Class::Auth, _) => self.on_refused(epoch, &failure),
@@ -362,9 +362,9 @@ impl Supervisor {
     }
 
     fn publish_offer(&mut self, offer: Offer) {
-        let name = &self.supplies.settings.name;
+        let name = &self.context.settings.name;
         let (mut is_first, mut state) = (false, ServerState::Ready);
-        self.supplies.view.send_if_modified(|view| {
+        self.context.view.send_if_modified(|view| {
             let has_changed = view.offer.as_deref() != Some(&offer);
             if has_changed && view.offer.is_some() {
                 tracing::info!(
@@ -385,7 +385,7 @@ impl Supervisor {
         if is_first {
             // Only now it can be used, which is news even if the connection is not.
             let server = name.clone();
-            let _ = self.supplies.events.send(ServerEvent { server, state });
+            let _ = self.context.events.send(ServerEvent { server, state });
         }
     }
 
@@ -397,7 +397,7 @@ impl Supervisor {
 
     /// A job fell over. Which one is not known, so all of them are started again when they are due.
     fn on_panic(&mut self, panic: &JoinError) {
-        tracing::error!(server = self.supplies.settings.name, %panic, "a connection job fell over");
+        tracing::error!(server = self.context.settings.name, %panic, "a connection job fell over");
         (self.is_connecting, self.is_probing) = (false, false);
         let now = Instant::now();
         match &self.live {
@@ -406,7 +406,7 @@ impl Supervisor {
                 let cause = "an internal error".to_owned();
                 self.lose(epoch, &Failure::Cut { cause });
             }
-            None => self.next_attempt = Some(self.pace.failed(now, &self.supplies.random)),
+            None => self.next_attempt = Some(self.pace.failed(now, &self.context.random)),
         }
     }
 }

@@ -91,25 +91,26 @@ impl Supervisor {
         let epoch = self.epoch;
         self.is_connecting = true;
         self.next_attempt = None;
-        self.pace.attempting(now, self.supplies.dial.starts());
-        let supplies = &self.supplies;
-        supplies.view.send_modify(|view| view.attempts.begun += 1);
-        let end = supplies.stop.child_token();
+        self.pace.attempting(now, self.context.dial.starts());
+        let context = &self.context;
+        context.view.send_modify(|view| view.attempts.begun += 1);
+        let end = context.stop.child_token();
         let deadline = self.connect_deadline();
         let wires = Wires {
-            reporter: Reporter::new(epoch, supplies.signals.0.clone()),
+            reporter: Reporter::new(epoch, context.signals.0.clone()),
             stop: end.clone(),
             deadline: now + deadline,
         };
-        let (dial, gate) = (Arc::clone(&supplies.dial), Arc::clone(&supplies.gate));
+        let (dial, gate) = (Arc::clone(&context.dial), Arc::clone(&context.gate));
         let was_there = self.is_expected_back();
-        let stop = supplies.stop.clone();
+        let stop = context.stop.clone();
         self.jobs.spawn(async move {
             let connect = async {
                 let dialling = async {
-                    match was_there {
-                        true => dial_impatiently(dial.as_ref(), &wires).await,
-                        false => dial.dial(wires).await,
+                    if was_there {
+                        dial_impatiently(dial.as_ref(), &wires).await
+                    } else {
+                        dial.dial(wires).await
                     }
                 };
                 let dialled = timeout(deadline + DIALLER_GRACE, through(&gate, dialling)).await;
@@ -125,16 +126,17 @@ impl Supervisor {
 
     /// Returns whether the server was there before, and may be dialled twice at the same time.
     fn is_expected_back(&self) -> bool {
-        self.connections > 0 && !self.supplies.dial.is_exclusive()
+        self.connections > 0 && !self.context.dial.is_exclusive()
     }
 
     /// Returns how long an attempt may take. A server that was there before is expected back soon; now and then an
     /// attempt is patient nevertheless.
     fn connect_deadline(&self) -> Duration {
-        let patient = self.supplies.settings.connect_timeout;
-        match self.is_expected_back() && !self.pace.attempt().is_multiple_of(PATIENT_EVERY) {
-            true => patient.min(RECONNECT_TIMEOUT),
-            false => patient,
+        let patient = self.context.settings.connect_timeout;
+        if self.is_expected_back() && !self.pace.attempt().is_multiple_of(PATIENT_EVERY) {
+            patient.min(RECONNECT_TIMEOUT)
+        } else {
+            patient
         }
     }
 
@@ -151,8 +153,8 @@ impl Supervisor {
 
     /// Looks out for a login that somebody does elsewhere, until there is a connection.
     pub(super) fn start_waiting_for_login(&mut self) {
-        let dial = Arc::clone(&self.supplies.dial);
-        let wait = self.supplies.stop.child_token();
+        let dial = Arc::clone(&self.context.dial);
+        let wait = self.context.stop.child_token();
         self.waiting_for_login = Some(wait.clone().drop_guard());
         self.jobs.spawn(async move {
             let login = wait.run_until_cancelled(dial.logged_in()).await;
@@ -167,13 +169,13 @@ impl Supervisor {
         if !wants_to_be_asked(&peer) {
             return;
         }
-        let supplies = &self.supplies;
-        let reporter = Reporter::new(epoch, supplies.signals.0.clone());
+        let context = &self.context;
+        let reporter = Reporter::new(epoch, context.signals.0.clone());
         let patience = Patience {
-            backoff: supplies.settings.backoff,
-            random: Arc::clone(&supplies.random),
+            backoff: context.settings.backoff,
+            random: Arc::clone(&context.random),
         };
-        let stop = supplies.stop.clone();
+        let stop = context.stop.clone();
         self.jobs.spawn(async move {
             tokio::select! {
                 () = follow(peer, reporter, patience) => {}
@@ -207,7 +209,7 @@ impl Supervisor {
         };
         let link = Arc::clone(&live.link);
         self.refresh.started(now);
-        self.supplies
+        self.context
             .view
             .send_modify(|view| view.listing_since = Some(now));
         self.jobs.spawn(async move {

@@ -24,7 +24,7 @@ use crate::in_flight::Call;
 use crate::in_flight::tests::context;
 use crate::log::ServerLog;
 use crate::media::MediaFolder;
-use crate::respond::{Means, Respondent};
+use crate::respond::{Respondent, RespondentOptions};
 use crate::server::{Request, Server};
 use crate::settings::{Protocol, Retry};
 use crate::signal::QUEUE_MAX;
@@ -166,7 +166,7 @@ impl Dial for MemoryDial {
 
 fn respondent() -> Arc<Respondent> {
     let settings = ServerSettings::parse("world", &json!({ "url": "http://memory" })).unwrap();
-    Arc::new(Respondent::new(&settings, Means::default()))
+    Arc::new(Respondent::new(&settings, RespondentOptions::default()))
 }
 
 struct Bench {
@@ -197,7 +197,7 @@ impl Bench {
             MediaFolder::new("/proc/nowhere".into()),
         );
         let stop = CancellationToken::new();
-        let supervisor = Supervisor::new(Supplies {
+        let supervisor = Supervisor::new(SupervisorContext {
             settings,
             dial: Arc::new(MemoryDial(Arc::clone(&world), Mutex::default())),
             gate: Arc::new(Semaphore::new(4)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Asked, Media, MediaSource, Part, Person, Response, ToolContext, ToolError, Wanted,
+    Media, MediaSource, Part, PendingElicitation, Person, Response, ToolContext, ToolError, Wanted,
 };
 use hermes_mcp::Models;
 use hermes_testkit::mcp::{Era, FaultyMcp, Options, Settings, StdioMcp};
@@ -72,11 +72,11 @@ fn merged(mut section: Value, more: &Value) -> Value {
 }
 
 /// A call behind which a person sits.
-fn attended() -> (ToolContext, mpsc::Receiver<Asked>) {
-    let (person, enquiries) = Person::reachable();
+fn attended() -> (ToolContext, mpsc::Receiver<PendingElicitation>) {
+    let (person, elicitations) = Person::reachable();
     let mut cx = context();
     cx.person = person;
-    (cx, enquiries)
+    (cx, elicitations)
 }
 
 async fn run(
@@ -110,13 +110,13 @@ fn accepted(values: Value) -> Response {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_is_filled_in_by_whoever_made_the_call() {
     for (name, peer) in peers(json!({}), None).await {
-        let (cx, mut enquiries) = attended();
+        let (cx, mut elicitations) = attended();
         let answer = async {
-            let asked = enquiries.recv().await.unwrap();
-            assert_eq!(asked.ask.asker, "MCP server `test`");
-            assert_eq!(asked.ask.message, "Who are you?");
-            assert_eq!(asked.ask.timeout, Duration::from_secs(300));
-            let Wanted::Form { fields } = &asked.ask.wanted else {
+            let asked = elicitations.recv().await.unwrap();
+            assert_eq!(asked.request.asker, "MCP server `test`");
+            assert_eq!(asked.request.message, "Who are you?");
+            assert_eq!(asked.request.timeout, Duration::from_secs(300));
+            let Wanted::Form { fields } = &asked.request.wanted else {
                 panic!("{name}: not a form");
             };
             let labels: Vec<&str> = fields.iter().map(|field| field.label()).collect();
@@ -141,9 +141,9 @@ async fn no_and_silence_are_told_apart() {
             (Response::Declined { reason: None }, "decline"),
             (Response::Cancelled, "cancel"),
         ] {
-            let (cx, mut enquiries) = attended();
+            let (cx, mut elicitations) = attended();
             let answer = async {
-                let asked = enquiries.recv().await.unwrap();
+                let asked = elicitations.recv().await.unwrap();
                 asked.response.send(response).unwrap();
             };
             let (result, ()) = tokio::join!(run(&peer.client, &cx, "ask", form()), answer);
@@ -176,7 +176,7 @@ async fn a_server_is_told_that_it_may_ask_only_when_it_may() {
     let silent = json!({ "elicitation": { "enabled": false } });
     let client = Client::of(&server, silent).await;
     assert_eq!(capabilities(), json!({ "roots": { "listChanged": true } }));
-    let (cx, _enquiries) = attended();
+    let (cx, _elicitations) = attended();
     let result = run(&client, &cx, "ask", form()).await;
     assert_eq!(result.unwrap(), json!({ "action": "decline" }));
 }
@@ -191,7 +191,7 @@ async fn a_question_that_cannot_be_attributed_is_declined() {
     let busy = slow.run(json!({ "ms": 1000 }), &other);
     let ask = async {
         eventually("both are under way", || server.count("tools/call") == 1).await;
-        let (cx, _enquiries) = attended();
+        let (cx, _elicitations) = attended();
         run(&client, &cx, "ask", form()).await
     };
     let (_, result) = tokio::join!(busy, ask);
@@ -202,7 +202,7 @@ async fn a_question_that_cannot_be_attributed_is_declined() {
 async fn a_form_that_cannot_be_asked_is_refused_with_the_reason() {
     let server = server(Era::Legacy);
     let client = Client::of(&server, json!({})).await;
-    let (cx, _enquiries) = attended();
+    let (cx, _elicitations) = attended();
     let schema = json!({ "type": "object", "properties": { "odd": { "type": "object" } } });
     let params = json!({ "message": "?", "requestedSchema": schema });
     let ask = json!({ "method": ELICIT, "params": params });
@@ -217,9 +217,9 @@ async fn a_form_that_cannot_be_asked_is_refused_with_the_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_is_not_out_of_time_while_its_person_thinks() {
     for (name, peer) in peers(json!({ "timeout": 0.5 }), None).await {
-        let (cx, mut enquiries) = attended();
+        let (cx, mut elicitations) = attended();
         let answer = async {
-            let asked = enquiries.recv().await.unwrap();
+            let asked = elicitations.recv().await.unwrap();
             tokio::time::sleep(Duration::from_millis(1200)).await;
             asked
                 .response
@@ -235,9 +235,9 @@ async fn a_call_is_not_out_of_time_while_its_person_thinks() {
 async fn a_stopped_call_takes_its_question_back() {
     let server = server(Era::Legacy);
     let client = Client::of(&server, json!({})).await;
-    let (cx, mut enquiries) = attended();
+    let (cx, mut elicitations) = attended();
     let stop = async {
-        let mut asked = enquiries.recv().await.unwrap();
+        let mut asked = elicitations.recv().await.unwrap();
         cx.stop.cancel();
         asked.response.closed().await;
     };
@@ -255,11 +255,11 @@ fn visit() -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_is_opened_by_the_person_and_by_nobody_else() {
     for (name, peer) in peers(json!({}), None).await {
-        let (cx, mut enquiries) = attended();
+        let (cx, mut elicitations) = attended();
         let answer = async {
-            let asked = enquiries.recv().await.unwrap();
+            let asked = elicitations.recv().await.unwrap();
             let url = "https://example.org/in".to_owned();
-            assert_eq!(asked.ask.wanted, Wanted::Visit { url }, "{name}");
+            assert_eq!(asked.request.wanted, Wanted::Visit { url }, "{name}");
             let values = Map::new();
             asked.response.send(Response::Accepted { values }).unwrap();
         };
@@ -272,9 +272,9 @@ async fn an_address_is_opened_by_the_person_and_by_nobody_else() {
 async fn a_visit_that_the_server_saw_needs_no_word_from_the_person() {
     let server = server(Era::Legacy);
     let client = Client::of(&server, json!({})).await;
-    let (cx, mut enquiries) = attended();
+    let (cx, mut elicitations) = attended();
     let complete = async {
-        let mut asked = enquiries.recv().await.unwrap();
+        let mut asked = elicitations.recv().await.unwrap();
         let note = json!({ "elicitationId": "e1" });
         let tell = || server.notify("notifications/elicitation/complete", &note) > 0;
         eventually("a listener", tell).await;
@@ -287,10 +287,10 @@ async fn a_visit_that_the_server_saw_needs_no_word_from_the_person() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_needs_a_visit_first_is_made_again_after_it() {
     for (name, peer) in peers(json!({}), None).await {
-        let (cx, mut enquiries) = attended();
+        let (cx, mut elicitations) = attended();
         let arguments = json!({ "url": "https://example.org/a" });
         let answer = async {
-            let asked = enquiries.recv().await.unwrap();
+            let asked = elicitations.recv().await.unwrap();
             asked.response.send(accepted(json!({}))).unwrap();
         };
         let (result, ()) = tokio::join!(run(&peer.client, &cx, "visit", arguments), answer);

@@ -317,7 +317,7 @@ async fn append_for<V>(
     client: &Client,
     visit: impl AsyncFn(String, oneshot::Sender<Response>) -> V,
 ) -> (Result<(), String>, usize) {
-    let (person, mut enquiries) = Person::reachable();
+    let (person, mut elicitations) = Person::reachable();
     let cx = ToolContext {
         person,
         ..context()
@@ -326,8 +326,8 @@ async fn append_for<V>(
     let call = append.run(json!({ "word": "word" }), &cx);
     let mut visits = 0;
     let browse = async {
-        while let Some(asked) = enquiries.recv().await {
-            let Wanted::Visit { url } = asked.ask.wanted else {
+        while let Some(asked) = elicitations.recv().await {
+            let Wanted::Visit { url } = asked.request.wanted else {
                 panic!("asked for something else");
             };
             visits += 1;

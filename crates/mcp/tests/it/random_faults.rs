@@ -31,9 +31,10 @@ fn random_fault(random: &Random) -> Rule<Fault> {
         Fault::SessionLost(_) | Fault::Status { status: 429, .. }
     );
     let rule = Rule::once(fault).on("tools/call");
-    match is_refusal || random.below(2) == 0 {
-        true => rule,
-        false => rule.after_executing(),
+    if is_refusal || random.below(2) == 0 {
+        rule
+    } else {
+        rule.after_executing()
     }
 }
 

@@ -119,9 +119,10 @@ fn filled_in(page: &Page) -> (String, String) {
     };
     let action = between("action=\"", "\"");
     let action = action.unwrap_or_else(|| panic!("no form: {page:?}"));
-    match page.text.contains("value=\"login\"") {
-        true => (action, "prompt=login&login=somebody&password=x".to_owned()),
-        false => (action, "prompt=consent".to_owned()),
+    if page.text.contains("value=\"login\"") {
+        (action, "prompt=login&login=somebody&password=x".to_owned())
+    } else {
+        (action, "prompt=consent".to_owned())
     }
 }
 

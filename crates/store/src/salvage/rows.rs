@@ -141,9 +141,10 @@ impl Copying<'_> {
         let (mut unreadable, mut readable) = (last + leap / 2, last + leap);
         while unreadable + 1 < readable {
             let middle = unreadable + (readable - unreadable) / 2;
-            match self.is_readable(middle) {
-                true => readable = middle,
-                false => unreadable = middle,
+            if self.is_readable(middle) {
+                readable = middle;
+            } else {
+                unreadable = middle;
             }
         }
         Some(readable)

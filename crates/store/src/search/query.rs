@@ -69,9 +69,10 @@ impl Query {
                 Token::Not => is_unwanted = !group.wanted.is_empty(),
                 Token::Term(_) if terms == TERMS_MAX => break,
                 Token::Term(term) => {
-                    let side = match std::mem::take(&mut is_unwanted) {
-                        true => &mut group.unwanted,
-                        false => &mut group.wanted,
+                    let side = if std::mem::take(&mut is_unwanted) {
+                        &mut group.unwanted
+                    } else {
+                        &mut group.wanted
                     };
                     side.push(term);
                     terms += 1;
@@ -136,9 +137,12 @@ impl Query {
     /// Returns whether a text contains what is wanted, anywhere, also inside words.
     pub(super) fn fits(&self, text: &str) -> bool {
         let folded = OnceCell::new();
-        let contains = |term: &Term| match term.is_caseless {
-            true => text.contains(&term.text),
-            false => folded.get_or_init(|| fold(text)).contains(&term.text),
+        let contains = |term: &Term| {
+            if term.is_caseless {
+                text.contains(&term.text)
+            } else {
+                folded.get_or_init(|| fold(text)).contains(&term.text)
+            }
         };
         self.groups
             .iter()
@@ -166,9 +170,10 @@ impl Term {
 
     /// Where it lies when the words index finds it.
     pub(super) fn edges(&self) -> Edges {
-        match self.is_beginning {
-            true => Edges::BeginningOfWord,
-            false => Edges::WholeWord,
+        if self.is_beginning {
+            Edges::BeginningOfWord
+        } else {
+            Edges::WholeWord
         }
     }
 
@@ -204,9 +209,10 @@ fn join(terms: &[Term], operator: &str, write: fn(&Term) -> String) -> String {
 
 /// Lowers each character by itself, so that positions stay the same.
 pub(super) fn fold(text: &str) -> String {
-    match text.is_ascii() {
-        true => text.to_ascii_lowercase(),
-        false => text.chars().map(fold_char).collect(),
+    if text.is_ascii() {
+        text.to_ascii_lowercase()
+    } else {
+        text.chars().map(fold_char).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What every implementation of a port must do, one suite per port.
 
 pub mod files;
-pub mod luggage;
+pub mod forwarded;
 pub mod model;
 pub mod processes;
 pub mod store;

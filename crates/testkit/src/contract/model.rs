@@ -72,7 +72,7 @@ pub async fn tell_in(
         messages,
         output_tokens_max: None,
     };
-    let mut stream = model.ask(request);
+    let mut stream = model.stream(request);
     let mut reply = ReplyBuilder::new();
     let mut notices = Vec::new();
     let mut calls_begun = 0;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hermes_core::{
-    CancellationToken, Pass, ProcessError, ProcessName, ProcessState, ProcessStatus, Processes,
-    Progress, SessionId, ShellCommand, Wishes,
+    CancellationToken, NotifyOn, Pass, ProcessError, ProcessName, ProcessState, ProcessStatus,
+    Processes, Progress, SessionId, ShellCommand,
 };
 
 /// Long enough that a case which waits for it has failed.
@@ -63,11 +63,14 @@ impl<P: Processes> Place<P> {
     }
 
     async fn start(&self, case: &str, line: &str) -> String {
-        self.start_wishing(case, line, Wishes::default()).await
+        self.start_notifying(case, line, NotifyOn::default()).await
     }
 
-    async fn start_wishing(&self, case: &str, line: &str, wishes: Wishes) -> String {
-        let started = self.processes.start(self.command(case, line), wishes).await;
+    async fn start_notifying(&self, case: &str, line: &str, notify_on: NotifyOn) -> String {
+        let started = self
+            .processes
+            .start(self.command(case, line), notify_on)
+            .await;
         let status = started.unwrap_or_else(|error| panic!("{case}: {error}"));
         assert_eq!(status.state, ProcessState::Running, "{case}");
         assert!(status.pid.is_some(), "{case}");
@@ -249,7 +252,7 @@ async fn a_terminal_can_be_had(place: &Place<impl Processes>) {
     command.pty = true;
     let id = place
         .processes
-        .start(command, Wishes::default())
+        .start(command, NotifyOn::default())
         .await
         .unwrap()
         .id;
@@ -269,12 +272,12 @@ async fn a_terminal_can_be_had(place: &Place<impl Processes>) {
 }
 
 async fn an_end_is_told(place: &Place<impl Processes>) {
-    let wishes = Wishes {
+    let notify_on = NotifyOn {
         tell_end: true,
-        ..Wishes::default()
+        ..NotifyOn::default()
     };
     let id = place
-        .start_wishing("told", "echo result; exit 2", wishes)
+        .start_notifying("told", "echo result; exit 2", notify_on)
         .await;
     let session = session_of("told");
     let notice = tokio::time::timeout(NEVER, place.processes.notice(&session))
@@ -287,13 +290,13 @@ async fn an_end_is_told(place: &Place<impl Processes>) {
 }
 
 async fn an_end_is_told_after_a_restart<P: Processes>(place: &Place<P>, open: impl Fn() -> P) {
-    let wishes = Wishes {
+    let notify_on = NotifyOn {
         tell_end: true,
-        ..Wishes::default()
+        ..NotifyOn::default()
     };
     let session = session_of("told-later");
     let first = place
-        .start_wishing("told-later", "echo result; exit 3", wishes.clone())
+        .start_notifying("told-later", "echo result; exit 3", notify_on.clone())
         .await;
     let place = Place {
         processes: open(),
@@ -307,7 +310,7 @@ async fn an_end_is_told_after_a_restart<P: Processes>(place: &Place<P>, open: im
     );
     // What was told is not told by the next one again.
     let second = place
-        .start_wishing("told-later", "echo more; exit 4", wishes)
+        .start_notifying("told-later", "echo more; exit 4", notify_on)
         .await;
     let after = open();
     let notice = tokio::time::timeout(NEVER, after.notice(&session));
@@ -319,15 +322,15 @@ async fn an_end_is_told_after_a_restart<P: Processes>(place: &Place<P>, open: im
 }
 
 async fn a_word_is_told(place: &Place<impl Processes>) {
-    let wishes = Wishes {
+    let notify_on = NotifyOn {
         watch_for: vec!["ready".into()],
-        ..Wishes::default()
+        ..NotifyOn::default()
     };
     let id = place
-        .start_wishing(
+        .start_notifying(
             "word",
             "echo no; sleep 0.3; echo now ready; sleep 64",
-            wishes,
+            notify_on,
         )
         .await;
     let session = session_of("word");

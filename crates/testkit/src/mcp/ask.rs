@@ -152,9 +152,10 @@ fn ask_in_result(params: &Value, method: &str) -> Outcome {
         return Ok(json!({"resultType": "input_required",
             "inputRequests": {KEY: request}, "requestState": STATE}));
     };
-    match params["requestState"] == STATE {
-        true => Ok(text_result(&responses[KEY].to_string())),
-        false => Err(missing("requestState")),
+    if params["requestState"] == STATE {
+        Ok(text_result(&responses[KEY].to_string()))
+    } else {
+        Err(missing("requestState"))
     }
 }
 

@@ -24,9 +24,9 @@ use tokio::task::JoinSet;
 use crate::daytona::kill_marked;
 use exec::Exec;
 use wire::{
-    AccessAnswer, Answer, Chunk, CreateRequest, EnvironmentAnswer, EnvironmentMetadata,
-    ExecRequest, Id, ImageAnswer, ImageRequest, JoinAnswer, Outcome, ReadRequest, Refusal,
-    StartRequest, TaskAnswer, WaitAnswer, WriteRequest,
+    AccessAnswer, Chunk, CreateRequest, EnvironmentAnswer, EnvironmentMetadata, ExecRequest, Id,
+    ImageAnswer, ImageRequest, JoinAnswer, Outcome, ReadRequest, Refusal, Responder, StartRequest,
+    TaskAnswer, WaitAnswer, WriteRequest,
 };
 
 pub use wire::{Definition, Resources};
@@ -194,7 +194,7 @@ async fn serve(cloud: Arc<Cloud>, stream: TcpStream) {
         };
         let mut calls = JoinSet::new();
         while let Some(Ok((request, respond))) = connection.accept().await {
-            calls.spawn(answer(Arc::clone(&cloud), request, Answer::new(respond)));
+            calls.spawn(answer(Arc::clone(&cloud), request, Responder::new(respond)));
         }
     };
     tokio::select! {
@@ -203,7 +203,7 @@ async fn serve(cloud: Arc<Cloud>, stream: TcpStream) {
     }
 }
 
-async fn answer(cloud: Arc<Cloud>, request: Request<h2::RecvStream>, mut answer: Answer) {
+async fn answer(cloud: Arc<Cloud>, request: Request<h2::RecvStream>, mut answer: Responder) {
     let (head, body) = request.into_parts();
     let Some(body) = wire::request(body).await else {
         return;
@@ -212,12 +212,13 @@ async fn answer(cloud: Arc<Cloud>, request: Request<h2::RecvStream>, mut answer:
     let path = head.uri.path();
     let outcome = if let Some(call) = path.strip_prefix(CLOUD) {
         let shown = (header("x-modal-token-id"), header("x-modal-token-secret"));
-        match shown == (Some(TOKEN_ID), Some(TOKEN_SECRET)) {
-            true => cloud.answer(call, body, &mut answer).await,
-            false => Err(Refusal::new(
+        if shown == (Some(TOKEN_ID), Some(TOKEN_SECRET)) {
+            cloud.answer(call, body, &mut answer).await
+        } else {
+            Err(Refusal::new(
                 code::UNAUTHENTICATED,
                 "Token ID or secret is wrong",
-            )),
+            ))
         }
     } else if let Some(call) = path.strip_prefix(ROUTER) {
         let shown = header("authorization").and_then(|words| words.strip_prefix("Bearer "));
@@ -234,7 +235,7 @@ async fn answer(cloud: Arc<Cloud>, request: Request<h2::RecvStream>, mut answer:
 
 impl Cloud {
     /// Answers what the cloud itself is asked.
-    async fn answer(&self, call: &str, body: Bytes, answer: &mut Answer) -> Said<()> {
+    async fn answer(&self, call: &str, body: Bytes, answer: &mut Responder) -> Said<()> {
         let id = |body| Ok::<_, Refusal>(decoded::<Id>(body)?.id);
         let sent = match call {
             "ClientHello" | "SandboxTerminate" => {
@@ -265,7 +266,7 @@ impl Cloud {
     }
 
     /// Answers what the machine of the sandbox is asked.
-    async fn route(&self, call: &str, body: Bytes, answer: &mut Answer) -> Said<()> {
+    async fn route(&self, call: &str, body: Bytes, answer: &mut Responder) -> Said<()> {
         let sent = match call {
             "TaskExecStart" => {
                 self.exec(&decoded(body)?)?;
@@ -326,9 +327,10 @@ impl Cloud {
     }
 
     fn known_image(&self, id: String) -> Said<Id> {
-        match self.state().images.contains_key(&id) {
-            true => Ok(Id { id }),
-            false => Err(no_image(&id)),
+        if self.state().images.contains_key(&id) {
+            Ok(Id { id })
+        } else {
+            Err(no_image(&id))
         }
     }
 
@@ -336,9 +338,10 @@ impl Cloud {
         let mut state = self.state();
         let image = state.images.get_mut(id).ok_or_else(|| no_image(id))?;
         image.is_built = !image.name.contains(BROKEN_IMAGE);
-        let result = match image.is_built {
-            true => outcome(SUCCESS, ""),
-            false => outcome(FAILURE, "Image build failed"),
+        let result = if image.is_built {
+            outcome(SUCCESS, "")
+        } else {
+            outcome(FAILURE, "Image build failed")
         };
         let log = Id {
             id: format!("pulling {}\n", image.name),
@@ -441,9 +444,10 @@ impl Cloud {
             .as_ref()
             .filter(|sandbox| sandbox.task == task);
         let sandbox = sandbox.ok_or_else(|| no_sandbox(&task))?;
-        match shown.is_some_and(|shown| !shown.is_empty() && shown == sandbox.jwt) {
-            true => Ok(()),
-            false => Err(Refusal::new(code::UNAUTHENTICATED, "the JWT is too old")),
+        if shown.is_some_and(|shown| !shown.is_empty() && shown == sandbox.jwt) {
+            Ok(())
+        } else {
+            Err(Refusal::new(code::UNAUTHENTICATED, "the JWT is too old"))
         }
     }
 

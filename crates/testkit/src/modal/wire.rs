@@ -33,12 +33,12 @@ impl Refusal {
 }
 
 /// One unanswered call.
-pub(super) struct Answer {
+pub(super) struct Responder {
     respond: SendResponse<Bytes>,
     stream: Option<SendStream<Bytes>>,
 }
 
-impl Answer {
+impl Responder {
     pub(super) fn new(respond: SendResponse<Bytes>) -> Self {
         Self {
             respond,

@@ -97,9 +97,10 @@ fn shared_strings(package: &mut Package<'_>) -> Vec<String> {
             }
             _ => {}
         }
-        match strings.len() < STRINGS_MAX {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        if strings.len() < STRINGS_MAX {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     });
     strings

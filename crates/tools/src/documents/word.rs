@@ -30,9 +30,10 @@ pub(super) fn text(package: &mut Package<'_>) -> Option<String> {
             Piece::Close("p") if !text.ends_with(['\t', '\n', ' ']) => text.push(' '),
             _ => {}
         }
-        match text.len() < TEXT_BYTES_MAX {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        if text.len() < TEXT_BYTES_MAX {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     })?;
     Some(text)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hermes_core::{CommandExit, Pass, Progress, ShellCommand, Terminal, ToolContext};
 use tokio::time::sleep;
 
-use super::door::{CALL_BYTES_MAX, Door};
+use super::rpc::{CALL_BYTES_MAX, ToolRpc};
 
 const POLL: &str = include_str!("poll.sh");
 
@@ -34,14 +34,14 @@ struct Fetched {
     call: Vec<u8>,
 }
 
-struct Answer {
+struct CallAnswer {
     name: String,
     text: Vec<u8>,
 }
 
 impl Folder {
-    pub(super) fn named_after(door: &Door) -> Self {
-        let path = format!("/tmp/hermes_exec_{}", door.mark());
+    pub(super) fn named_after(rpc: &ToolRpc) -> Self {
+        let path = format!("/tmp/hermes_exec_{}", rpc.mark());
         Self { path }
     }
 
@@ -52,7 +52,7 @@ impl Folder {
     /// Answers calls for as long as it is polled.
     pub(super) async fn serve(
         &self,
-        door: &Door,
+        rpc: &ToolRpc,
         terminal: &dyn Terminal,
         cx: &ToolContext,
     ) -> Infallible {
@@ -60,8 +60,8 @@ impl Folder {
         loop {
             match self.fetch(terminal, cx, answer.as_ref()).await {
                 Ok(Some(Fetched { name, call })) => {
-                    let text = door.answer(&call).await;
-                    answer = Some(Answer { name, text });
+                    let text = rpc.answer(&call).await;
+                    answer = Some(CallAnswer { name, text });
                 }
                 Ok(None) => answer = None,
                 // Nothing is lost: a call stays in its file until its answer is there.
@@ -74,7 +74,7 @@ impl Folder {
         &self,
         terminal: &dyn Terminal,
         cx: &ToolContext,
-        answer: Option<&Answer>,
+        answer: Option<&CallAnswer>,
     ) -> Result<Option<Fetched>, ()> {
         let (name, stdin) = match answer {
             Some(answer) => (answer.name.as_str(), answer.text.clone()),

@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
 
-use super::door::{CALL_BYTES_MAX, Door};
+use super::rpc::{CALL_BYTES_MAX, ToolRpc};
 
 /// Connections served at once; others wait in the system's queue.
 const CONNECTIONS_MAX: usize = 32;
@@ -68,12 +68,12 @@ impl Socket {
     }
 
     /// Answers calls for as long as it is polled.
-    pub(super) async fn serve(&self, door: &Door) -> Infallible {
+    pub(super) async fn serve(&self, rpc: &ToolRpc) -> Infallible {
         let mut open = FuturesUnordered::new();
         loop {
             tokio::select! {
                 accepted = self.listener.accept(), if open.len() < CONNECTIONS_MAX => match accepted {
-                    Ok((stream, _)) => open.push(converse(stream, door)),
+                    Ok((stream, _)) => open.push(converse(stream, rpc)),
                     Err(_) => sleep(ACCEPT_PAUSE).await,
                 },
                 Some(_) = open.next() => {}
@@ -113,13 +113,13 @@ fn is_folder_name(name: &str) -> bool {
 }
 
 /// Reads a call and writes its answer. A caller that does not speak or does not listen is left alone.
-async fn converse(stream: UnixStream, door: &Door) -> Option<()> {
+async fn converse(stream: UnixStream, rpc: &ToolRpc) -> Option<()> {
     let mut stream = BufReader::new(stream);
     let mut call = Vec::new();
     let mut limited = (&mut stream).take(CALL_BYTES_MAX as u64 + 1);
     let reading = limited.read_until(b'\n', &mut call);
     timeout(TRANSFER_TIME_MAX, reading).await.ok()?.ok()?;
-    let mut answer = door.answer(&call).await;
+    let mut answer = rpc.answer(&call).await;
     answer.push(b'\n');
     let writing = stream.write_all(&answer);
     timeout(TRANSFER_TIME_MAX, writing).await.ok()?.ok()

@@ -48,9 +48,10 @@ impl Here {
         // A path that leads nowhere is refused when it is written.
         let target = paths::follow(&named).map_or(named.clone(), |followed| followed.target);
         let clean = paths::without_dots(&named);
-        let shown = match clean == target {
-            true => target.display().to_string(),
-            false => format!("{} (which leads to {})", clean.display(), target.display()),
+        let shown = if clean == target {
+            target.display().to_string()
+        } else {
+            format!("{} (which leads to {})", clean.display(), target.display())
         };
         JudgedWrite {
             judgement: guard.judge_write(&named).or(guard.judge_write(&target)),

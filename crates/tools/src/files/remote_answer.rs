@@ -41,13 +41,13 @@ const COMPLAINTS: &[(&str, Errno)] = &[
 
 /// Words, each with what it says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct RemoteAnswer {
     lines: Vec<(String, String)>,
     /// The end is missing.
     pub(crate) is_cut: bool,
 }
 
-impl Answer {
+impl RemoteAnswer {
     pub(crate) fn read(text: &str) -> io::Result<Self> {
         let mut lines = text.lines().skip_while(|line| *line != BEGIN);
         if lines.next().is_none() {
@@ -174,23 +174,23 @@ mod tests {
 
     #[test]
     fn an_answer_is_found_after_what_others_said() {
-        let answer = Answer::read("[lost]\nhermes-files\ntarget L2E=\nlink\ndone\n").unwrap();
+        let answer = RemoteAnswer::read("[lost]\nhermes-files\ntarget L2E=\nlink\ndone\n").unwrap();
         assert_eq!(answer.path("target").unwrap(), PathBuf::from("/a"));
         assert!(answer.has("link") && !answer.is_cut);
-        assert!(Answer::read("hermes-files\nlink\n").unwrap().is_cut);
-        let error = Answer::read("sh: not found").unwrap_err();
+        assert!(RemoteAnswer::read("hermes-files\nlink\n").unwrap().is_cut);
+        let error = RemoteAnswer::read("sh: not found").unwrap_err();
         assert!(error.to_string().contains("sh: not found"), "{error}");
     }
 
     #[test]
     fn nonsense_is_an_error_of_a_few_words() {
-        let answer = Answer::read("hermes-files\ntarget abcé\nseen x\ndone\n").unwrap();
+        let answer = RemoteAnswer::read("hermes-files\ntarget abcé\nseen x\ndone\n").unwrap();
         assert!(answer.path("target").is_err() && answer.meta().is_err());
         for nonsense in [
             "é".repeat(100_000),
             format!("hermes-files\nerror {}", "é".repeat(100_000)),
         ] {
-            let error = Answer::read(&nonsense).unwrap_err().to_string();
+            let error = RemoteAnswer::read(&nonsense).unwrap_err().to_string();
             assert!(error.len() < 2000, "{} bytes", error.len());
         }
     }
@@ -209,7 +209,11 @@ mod tests {
             ("something else", io::ErrorKind::Other),
         ] {
             let text = format!("hermes-files\nerror {said}\n");
-            assert_eq!(Answer::read(&text).unwrap_err().kind(), kind, "{said}");
+            assert_eq!(
+                RemoteAnswer::read(&text).unwrap_err().kind(),
+                kind,
+                "{said}"
+            );
         }
     }
 

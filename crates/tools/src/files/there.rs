@@ -14,7 +14,7 @@ use hermes_core::{
 };
 use tokio::runtime::Handle;
 
-use super::remote_answer::{Answer, complaint};
+use super::remote_answer::{RemoteAnswer, complaint};
 use super::{
     Bytes, Entry, Files, Followed, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged,
 };
@@ -147,16 +147,17 @@ impl There {
     }
 
     /// Runs the script for files; an answer without its end is an error.
-    fn ask(&self, what: &str, arguments: &[&str], stdin: Vec<u8>) -> io::Result<Answer> {
+    fn ask(&self, what: &str, arguments: &[&str], stdin: Vec<u8>) -> io::Result<RemoteAnswer> {
         let mut words = vec![what];
         words.extend_from_slice(arguments);
         let answer = self.run(SCRIPT, &words, stdin)?;
-        match answer.is_cut {
-            true => Err(io::Error::new(
+        if answer.is_cut {
+            Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 "no whole answer came from over there",
-            )),
-            false => Ok(answer),
+            ))
+        } else {
+            Ok(answer)
         }
     }
 
@@ -166,7 +167,7 @@ impl There {
         script: &str,
         arguments: &[&str],
         stdin: Vec<u8>,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<RemoteAnswer> {
         let mut line = format!("exec sh -c {} hermes", quoted(&format!("{BASE}{script}")));
         for argument in arguments {
             if argument.contains('\0') {
@@ -193,7 +194,7 @@ impl There {
         let output = output.map_err(io::Error::other)?;
         match output.exit {
             CommandExit::Stopped => Err(io::ErrorKind::Interrupted.into()),
-            _ => Answer::read(&output.text),
+            _ => RemoteAnswer::read(&output.text),
         }
     }
 
@@ -204,7 +205,7 @@ impl There {
         target: &Path,
         content: &[u8],
         model: Option<&Meta>,
-    ) -> io::Result<Answer> {
+    ) -> io::Result<RemoteAnswer> {
         let bytes = content.len().to_string();
         let mode = model.map_or(String::new(), |model| format!("{:o}", model.mode));
         let owner = model.map_or(String::new(), |model| {
@@ -219,9 +220,10 @@ impl Files for There {
     fn absolute(&self, path: &str, _cwd: &Path) -> io::Result<PathBuf> {
         let absolute = self.bearings()?.absolute(path);
         // A slash at the end says that a folder is meant.
-        Ok(match path.ends_with('/') {
-            true => absolute.join(""),
-            false => absolute,
+        Ok(if path.ends_with('/') {
+            absolute.join("")
+        } else {
+            absolute
         })
     }
 
@@ -351,9 +353,10 @@ impl Source for Fetched {
     }
 
     fn page(&mut self, page: Page, stop: &CancellationToken) -> io::Result<Option<PageText>> {
-        let lines = match self.page.len() < PAGE_BYTES_MAX {
-            true => self.page.as_slice(),
-            false => whole_lines(&self.page),
+        let lines = if self.page.len() < PAGE_BYTES_MAX {
+            self.page.as_slice()
+        } else {
+            whole_lines(&self.page)
         };
         let text = read_page_after(page.offset - 1, lines, page, stop)?;
         Ok(text.map(|text| PageText {

@@ -58,12 +58,13 @@ fn check_unchanged(file: &Planned) -> Result<(), String> {
     let now = file.target.existing(0)?;
     let now = now.as_ref().map(|existing| existing.meta.stamp);
     let before = file.before.as_ref().map(|before| before.meta.stamp);
-    match now == before {
-        true => Ok(()),
-        false => Err(format!(
+    if now == before {
+        Ok(())
+    } else {
+        Err(format!(
             "nothing was written: `{}` was changed by another program just now; read it again",
             file.name
-        )),
+        ))
     }
 }
 

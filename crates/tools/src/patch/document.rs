@@ -24,9 +24,10 @@ impl<'a> Document<'a> {
         let breaks = text.matches('\n').count();
         let is_crlf = breaks > 0 && text.matches("\r\n").count() == breaks;
         Some(Self {
-            text: match is_crlf {
-                true => Cow::Owned(text.replace("\r\n", "\n")),
-                false => Cow::Borrowed(text),
+            text: if is_crlf {
+                Cow::Owned(text.replace("\r\n", "\n"))
+            } else {
+                Cow::Borrowed(text)
             },
             has_mark,
             is_crlf,
@@ -35,9 +36,10 @@ impl<'a> Document<'a> {
 
     /// Returns another text as it is stored in the same way.
     pub(super) fn stored(&self, text: &str) -> Vec<u8> {
-        let text = match self.is_crlf {
-            true => Cow::Owned(text.replace('\n', "\r\n")),
-            false => Cow::Borrowed(text),
+        let text = if self.is_crlf {
+            Cow::Owned(text.replace('\n', "\r\n"))
+        } else {
+            Cow::Borrowed(text)
         };
         let mark = if self.has_mark { BYTE_ORDER_MARK } else { "" };
         format!("{mark}{text}").into_bytes()

@@ -158,9 +158,10 @@ pub fn find(text: &str, old: &str, grain: Grain) -> Option<Found> {
         return None;
     }
     // White space alone is everywhere once it is normalised.
-    let chain = match old.trim().is_empty() {
-        true => &Strategy::CHAIN[..1],
-        false => &Strategy::CHAIN[..],
+    let chain = if old.trim().is_empty() {
+        &Strategy::CHAIN[..1]
+    } else {
+        &Strategy::CHAIN[..]
     };
     let search = strategies::Search::new(text, old);
     chain.iter().find_map(|strategy| {

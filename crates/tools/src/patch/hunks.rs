@@ -147,13 +147,12 @@ fn insertion(text: &str, hunk: &Hunk) -> Result<Edit, String> {
         });
     }
     let line = hinted_line(text, &hunk.hints)?;
-    let at = match text[line.end..].starts_with('\n') {
-        true => line.end + 1,
-        false => {
-            new.insert(0, '\n');
-            new.pop();
-            line.end
-        }
+    let at = if text[line.end..].starts_with('\n') {
+        line.end + 1
+    } else {
+        new.insert(0, '\n');
+        new.pop();
+        line.end
     };
     Ok(Edit { range: at..at, new })
 }

@@ -90,12 +90,13 @@ impl Plan {
         let bytes = file.content()?;
         let document = Document::read(bytes).ok_or_else(|| not_text(&file.name))?;
         // Only a file that mixes line breaks is searched for them.
-        let (old, new) = match document.text.contains('\r') {
-            true => (replacement.old.to_owned(), replacement.new.to_owned()),
-            false => (
+        let (old, new) = if document.text.contains('\r') {
+            (replacement.old.to_owned(), replacement.new.to_owned())
+        } else {
+            (
                 replacement.old.replace("\r\n", "\n"),
                 replacement.new.replace("\r\n", "\n"),
-            ),
+            )
         };
         let replaced = fuzzy::replace(&document.text, &old, &new, replacement.occurrences)
             .map_err(|error| explain(&file.name, &document.text, &old, &error))?;

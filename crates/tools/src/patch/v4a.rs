@@ -90,12 +90,13 @@ pub fn parse(patch: &str) -> Result<Vec<Change>, ParseError> {
         parser.read(line)?;
     }
     parser.close()?;
-    match parser.changes.is_empty() {
-        true => Err(parser.error(
+    if parser.changes.is_empty() {
+        Err(parser.error(
             "it names no file; begin with `*** Update File: path`, `*** Add File: path`, `*** Delete File: path` or \
              `*** Move File: from -> to`",
-        )),
-        false => Ok(parser.changes),
+        ))
+    } else {
+        Ok(parser.changes)
     }
 }
 

@@ -40,9 +40,12 @@ impl<'a> Call<'a> {
     pub(super) fn spend_on_words(&self, budget: &Budget) -> Result<(), TooComplex> {
         let folder = self.folder.unwrap_or_default();
         let is_folder_pattern = wildcard::is_pattern(folder);
-        let bytes = |arg: &String| match is_folder_pattern || wildcard::is_pattern(arg) {
-            true => (folder.len() + arg.len()) * places::VITAL.len(),
-            false => folder.len() + arg.len(),
+        let bytes = |arg: &String| {
+            if is_folder_pattern || wildcard::is_pattern(arg) {
+                (folder.len() + arg.len()) * places::VITAL.len()
+            } else {
+                folder.len() + arg.len()
+            }
         };
         budget.spend_on(self.args)?;
         budget.spend(self.args.iter().map(bytes).sum())

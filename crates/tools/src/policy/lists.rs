@@ -63,9 +63,10 @@ impl CommandLists {
             let reason = format!("`{pattern}` in the user's `approvals.deny` refuses it");
             return Consent::Forbidden { reason };
         }
-        match self.is_allowed(line, &judged) {
-            true => Consent::NotNeeded,
-            false => consent,
+        if self.is_allowed(line, &judged) {
+            Consent::NotNeeded
+        } else {
+            consent
         }
     }
 

@@ -154,9 +154,10 @@ pub(crate) fn checked_out_by(line: &str, setting: Setting<'_>) -> Checkout {
     if !is_plain || !is_git || line.contains(['=', '$', '`']) {
         return Checkout::Nothing;
     }
-    match read.programs.iter().any(git::pulls) {
-        true => Checkout::Fetched,
-        false => Checkout::Known,
+    if read.programs.iter().any(git::pulls) {
+        Checkout::Fetched
+    } else {
+        Checkout::Known
     }
 }
 
@@ -179,9 +180,10 @@ pub(crate) fn patterns(line: &str, setting: Setting<'_>) -> Vec<String> {
                 .args
                 .first()
                 .is_some_and(|first| first == subcommand);
-        patterns.push(match begins {
-            true => format!("{} {subcommand} *", program.name),
-            false => format!("{} *", program.name),
+        patterns.push(if begins {
+            format!("{} {subcommand} *", program.name)
+        } else {
+            format!("{} *", program.name)
         });
     }
     patterns

@@ -428,9 +428,10 @@ pub(super) fn judge_call(call: &Call<'_>, budget: &Budget) -> Result<Verdict, To
             break;
         }
     }
-    let computed = match call.program.contains('$') {
-        true => Verdict::ask("runs a program whose name is only known when it runs"),
-        false => Verdict::Free,
+    let computed = if call.program.contains('$') {
+        Verdict::ask("runs a program whose name is only known when it runs")
+    } else {
+        Verdict::Free
     };
     let written = written_by(call)
         .into_iter()

@@ -101,9 +101,10 @@ fn script_of_shell(call: &Call<'_>) -> Option<Run> {
         .take_while(|arg| arg.starts_with(['-', '+']))
         .count();
     let (line, arguments) = rest[options..].split_first()?;
-    let zeroth = match arguments.is_empty() {
-        true => vec![call.program.to_owned()],
-        false => arguments.to_vec(),
+    let zeroth = if arguments.is_empty() {
+        vec![call.program.to_owned()]
+    } else {
+        arguments.to_vec()
     };
     Some(Run {
         arguments: zeroth,
@@ -186,12 +187,13 @@ fn literals(code: &str) -> Vec<String> {
 
 /// Writes words as a line in which each stays one word.
 fn quoted<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    let words = words
-        .into_iter()
-        .map(|word| match word.is_empty() || !word.chars().all(is_bare) {
-            true => format!("'{}'", word.replace('\'', r"'\''")),
-            false => word.to_owned(),
-        });
+    let words = words.into_iter().map(|word| {
+        if word.is_empty() || !word.chars().all(is_bare) {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        } else {
+            word.to_owned()
+        }
+    });
     words.collect::<Vec<_>>().join(" ")
 }
 

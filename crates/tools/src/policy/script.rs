@@ -138,9 +138,10 @@ fn tokens(code: &str) -> Vec<Token> {
 /// Splits a string literal from what follows it.
 fn string(code: &str, quote: char) -> (&str, &str) {
     let triple = quote.to_string().repeat(3);
-    let end = match code.starts_with(&triple) {
-        true => triple.as_str(),
-        false => &triple[..1],
+    let end = if code.starts_with(&triple) {
+        triple.as_str()
+    } else {
+        &triple[..1]
     };
     let inside = &code[end.len()..];
     let mut is_escaped = false;

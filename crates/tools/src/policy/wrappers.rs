@@ -140,9 +140,10 @@ pub(super) fn unwrap<'a>(command: &'a Command, folder: Option<&'a str>) -> Vec<C
             by_xargs,
             folder,
         });
-        let wrapper = match path.starts_with('$') {
-            true => Some(&UNKNOWN_PROGRAM),
-            false => WRAPPERS.iter().find(|wrapper| wrapper.name == program),
+        let wrapper = if path.starts_with('$') {
+            Some(&UNKNOWN_PROGRAM)
+        } else {
+            WRAPPERS.iter().find(|wrapper| wrapper.name == program)
         };
         let Some(wrapper) = wrapper else {
             return calls;

@@ -89,7 +89,7 @@ fn compile(pattern: &str, bytes_max: usize) -> Result<RegexMatcher, String> {
 
 /// A line of a file, as it is shown.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct MatchedLine {
     pub(super) number: u64,
     pub(super) text: String,
     pub(super) is_match: bool,
@@ -98,7 +98,7 @@ pub(super) struct Line {
 /// What one file has: for each match kept its line and the context around it.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
-    pub(super) matches: Vec<Vec<Line>>,
+    pub(super) matches: Vec<Vec<MatchedLine>>,
     pub(super) total: usize,
 }
 
@@ -196,9 +196,10 @@ struct Watched<'a> {
 
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.watch.is_over() {
-            true => Err(io::ErrorKind::TimedOut.into()),
-            false => self.file.read(buffer),
+        if self.watch.is_over() {
+            Err(io::ErrorKind::TimedOut.into())
+        } else {
+            self.file.read(buffer)
         }
     }
 }
@@ -208,7 +209,7 @@ struct Collector<'a> {
     kept_max: usize,
     found: FileMatches,
     /// Context that belongs to the next match.
-    before: Vec<Line>,
+    before: Vec<MatchedLine>,
     is_binary: bool,
 }
 
@@ -219,7 +220,7 @@ impl Sink for Collector<'_> {
         self.found.total += 1;
         if self.found.matches.len() < self.kept_max {
             let mut lines = std::mem::take(&mut self.before);
-            lines.push(Line {
+            lines.push(MatchedLine {
                 number: found.line_number().unwrap_or_default(),
                 text: shown(found.bytes(), self.matcher),
                 is_match: true,
@@ -237,7 +238,7 @@ impl Sink for Collector<'_> {
         {
             return Ok(true);
         }
-        let line = Line {
+        let line = MatchedLine {
             number: context.line_number().unwrap_or_default(),
             text: cut(&text_of(context.bytes())),
             is_match: false,
@@ -280,9 +281,10 @@ pub(super) fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
     let start = start.map_or(0, |found| found.start());
     let before = String::from_utf8_lossy(&line[..start]);
     let skipped = before.chars().count().saturating_sub(LEAD_CHARS);
-    let skipped = match before.chars().count() < LINE_CHARS_MAX - LEAD_CHARS {
-        true => 0,
-        false => skipped,
+    let skipped = if before.chars().count() < LINE_CHARS_MAX - LEAD_CHARS {
+        0
+    } else {
+        skipped
     };
     let text = text_of(line);
     let visible: String = text

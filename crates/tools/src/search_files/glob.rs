@@ -52,12 +52,13 @@ impl FileGlob {
     /// A word without wildcards means every file with that in its name.
     pub(super) fn of_name(pattern: &str) -> Result<Self, String> {
         let has_wildcards = pattern.contains(['*', '?', '[', '{', '/']);
-        match has_wildcards {
-            true => Self::new(pattern),
-            false => Ok(Self {
+        if has_wildcards {
+            Self::new(pattern)
+        } else {
+            Ok(Self {
                 wants_hidden: pattern.starts_with('.'),
                 ..Self::new(&format!("*{pattern}*"))?
-            }),
+            })
         }
     }
 

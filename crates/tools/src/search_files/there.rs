@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use grep_regex::RegexMatcher;
 
-use super::content::{self, FileMatches, Line};
+use super::content::{self, FileMatches, MatchedLine};
 use super::extended::extended;
 use super::glob::FileGlob;
 use super::page::{Hits, Key, Page};
@@ -228,9 +228,10 @@ struct Root {
 impl Root {
     /// The folder that names are below.
     fn base(&self) -> &Path {
-        match self.is_folder {
-            true => &self.path,
-            false => self.path.parent().unwrap_or(&self.path),
+        if self.is_folder {
+            &self.path
+        } else {
+            self.path.parent().unwrap_or(&self.path)
         }
     }
 }
@@ -270,11 +271,12 @@ fn file_matches(text: &[&[u8]], matcher: &RegexMatcher, context: usize) -> FileM
             continue;
         };
         let is_match = *mark == b':';
-        let line = Line {
+        let line = MatchedLine {
             number,
-            text: match is_match {
-                true => content::shown(text, matcher),
-                false => content::cut(&content::text_of(text)),
+            text: if is_match {
+                content::shown(text, matcher)
+            } else {
+                content::cut(&content::text_of(text))
             },
             is_match,
         };

@@ -13,7 +13,7 @@ use super::watch::Watch;
 use crate::guard::PinnedGuard;
 
 /// Where to look, and at which files.
-pub(super) struct Place {
+pub(super) struct SearchScope {
     /// Without links; a folder or a file.
     pub(super) root: PathBuf,
     pub(super) glob: Option<FileGlob>,
@@ -62,7 +62,7 @@ pub(super) struct LineSearch<'a> {
     pub(super) watch: &'a Watch,
 }
 
-impl Place {
+impl SearchScope {
     /// Finds files, newest first.
     pub(super) fn find_files(&self, wanted: usize, watch: &Watch) -> Page<Name> {
         let page = Mutex::new(Page::new(wanted));
@@ -113,9 +113,10 @@ impl Place {
             move |entry: DirEntry| {
                 let is_root = entry.depth() == 0;
                 let key = Key::by_path(entry.into_path());
-                let kept_max = match locked(found).0.is_beyond(&key) {
-                    true => 0,
-                    false => kept_max,
+                let kept_max = if locked(found).0.is_beyond(&key) {
+                    0
+                } else {
+                    kept_max
                 };
                 let searched = file_search.search(key.path(), kept_max, search.watch);
                 if matches!(searched, Searched::Nothing | Searched::Unread) {

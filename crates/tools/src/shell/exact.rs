@@ -88,7 +88,7 @@ pub(crate) fn why_not_typed(raw: &str) -> Option<NotUnderstood> {
     let raw = raw.replace('\r', "\n");
     let mut cursor = cursor::Cursor::new(&raw);
     loop {
-        match cursor.next(odd::Place::Text) {
+        match cursor.next(odd::Quoted::Text) {
             Err(why) => return Some(why),
             Ok(None) => return None,
             Ok(Some('!')) => {

@@ -64,9 +64,10 @@ fn slice(value: &str, range: &str) -> Option<String> {
     let (start, length) = range.split_once(':').unwrap_or((range, ""));
     let count = value.chars().count();
     let start: isize = start.trim().parse().ok()?;
-    let start = match start < 0 {
-        true => count.checked_sub(start.unsigned_abs())?,
-        false => start.unsigned_abs(),
+    let start = if start < 0 {
+        count.checked_sub(start.unsigned_abs())?
+    } else {
+        start.unsigned_abs()
     };
     let length = match length.trim() {
         "" => count,

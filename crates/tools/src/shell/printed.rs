@@ -92,9 +92,10 @@ fn echo(args: &[&str]) -> String {
     };
     let flags = args.iter().take_while(is_flag).count();
     let text = args[flags..].join(" ");
-    match args[..flags].iter().any(|flag| flag.contains('e')) {
-        true => unescaped(&text),
-        false => text,
+    if args[..flags].iter().any(|flag| flag.contains('e')) {
+        unescaped(&text)
+    } else {
+        text
     }
 }
 

@@ -116,9 +116,10 @@ impl Scope {
 
 /// Returns values as they are followed: those that are too long become unknown.
 fn followed(values: &[String]) -> Rc<[String]> {
-    match values.iter().map(String::len).sum::<usize>() > VALUE_BYTES_MAX {
-        true => [UNKNOWN.to_owned()].into(),
-        false => values.into(),
+    if values.iter().map(String::len).sum::<usize>() > VALUE_BYTES_MAX {
+        [UNKNOWN.to_owned()].into()
+    } else {
+        values.into()
     }
 }
 

@@ -113,9 +113,10 @@ impl Reader {
         if self.is_dropped() {
             return;
         }
-        match self.is_in_code {
-            true => self.sheet().text.push_str(text),
-            false => self.sheet().words(text),
+        if self.is_in_code {
+            self.sheet().text.push_str(text);
+        } else {
+            self.sheet().words(text);
         }
     }
 
@@ -135,9 +136,10 @@ impl Reader {
         if is_ended || self.open.len() >= DEPTH_MAX {
             return;
         }
-        let end = match is_dropped {
-            true => End::Nothing,
-            false => self.begin(&name, tag),
+        let end = if is_dropped {
+            End::Nothing
+        } else {
+            self.begin(&name, tag)
         };
         *self.counts.entry(name.clone()).or_default() += 1;
         self.open.push(Element {
@@ -260,9 +262,10 @@ impl Reader {
     fn link(&mut self, tag: &StartTag<()>) -> End {
         let href = attribute(tag, "href").unwrap_or_default();
         let leads_nowhere = href.trim().is_empty() || href.trim_start().starts_with('#');
-        let address = match self.sheet().is_in_link() || leads_nowhere {
-            true => None,
-            false => self.address(&href),
+        let address = if self.sheet().is_in_link() || leads_nowhere {
+            None
+        } else {
+            self.address(&href)
         };
         if address.is_some() {
             self.sheet().open_link();
@@ -278,9 +281,10 @@ impl Reader {
 
     fn list(&mut self, first: Option<u64>) -> End {
         // A list inside an item follows its words.
-        let gap = match self.lists.is_empty() {
-            true => Gap::Paragraph,
-            false => Gap::Line,
+        let gap = if self.lists.is_empty() {
+            Gap::Paragraph
+        } else {
+            Gap::Line
         };
         self.sheet().gap(gap);
         self.lists.push(first);
@@ -296,12 +300,11 @@ impl Reader {
             }
             _ => "- ".to_owned(),
         };
-        match self.sheet().is_in_link() {
-            true => self.block(Flow::Line),
-            false => {
-                self.sheet().open_item(bullet);
-                End::Item
-            }
+        if self.sheet().is_in_link() {
+            self.block(Flow::Line)
+        } else {
+            self.sheet().open_item(bullet);
+            End::Item
         }
     }
 
@@ -358,9 +361,10 @@ impl Reader {
             End::Item => self.sheet().close_item(),
             End::List => {
                 self.lists.pop();
-                let gap = match self.lists.is_empty() {
-                    true => Gap::Paragraph,
-                    false => Gap::Line,
+                let gap = if self.lists.is_empty() {
+                    Gap::Paragraph
+                } else {
+                    Gap::Line
                 };
                 self.sheet().gap(gap);
             }

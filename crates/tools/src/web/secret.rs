@@ -98,9 +98,12 @@ mod tests {
     }
 
     fn percent(text: &str, upper: bool) -> String {
-        let byte = |byte: u8| match upper {
-            true => format!("%{byte:02X}"),
-            false => format!("%{byte:02x}"),
+        let byte = |byte: u8| {
+            if upper {
+                format!("%{byte:02X}")
+            } else {
+                format!("%{byte:02x}")
+            }
         };
         text.bytes().map(byte).collect()
     }
@@ -113,9 +116,12 @@ mod tests {
         match way {
             0 => text
                 .chars()
-                .map(|c| match marks(c) {
-                    true => format!("%{:02X}", u32::from(c)),
-                    false => c.to_string(),
+                .map(|c| {
+                    if marks(c) {
+                        format!("%{:02X}", u32::from(c))
+                    } else {
+                        c.to_string()
+                    }
                 })
                 .collect(),
             1 => percent(text, true),

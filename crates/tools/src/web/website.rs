@@ -131,9 +131,10 @@ fn normalised(rule: &str) -> Option<String> {
     let rule = rule
         .split_once("://")
         .map_or(rule.as_str(), |(_, rest)| rest);
-    let site = match is_pattern(rule.split('/').next()?) {
-        true => pattern_site(rule)?,
-        false => plain_site(rule)?,
+    let site = if is_pattern(rule.split('/').next()?) {
+        pattern_site(rule)?
+    } else {
+        plain_site(rule)?
     };
     let site = site.strip_prefix("www.").unwrap_or(&site);
     let site = site.trim_matches('.');
@@ -165,11 +166,12 @@ fn text(path: &Path) -> Result<String, BrokenList> {
     let mut text = String::new();
     let mut beginning = file.take(FILE_BYTES_MAX + 1);
     beginning.read_to_string(&mut text).map_err(unreadable)?;
-    match text.len() as u64 > FILE_BYTES_MAX {
-        true => Err(BrokenList::TooLong {
+    if text.len() as u64 > FILE_BYTES_MAX {
+        Err(BrokenList::TooLong {
             path: path.to_owned(),
-        }),
-        false => Ok(text),
+        })
+    } else {
+        Ok(text)
     }
 }
 

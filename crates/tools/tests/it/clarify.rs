@@ -1,5 +1,6 @@
 use hermes_core::{
-    Ask, Asked, FieldKind, Person, Response, ToolContext, ToolError, ToolOutput, Wanted,
+    ElicitationRequest, FieldKind, PendingElicitation, Person, Response, ToolContext, ToolError,
+    ToolOutput, Wanted,
 };
 use hermes_testkit::contract::tool::context;
 use serde_json::{Value, json};
@@ -8,22 +9,28 @@ use tokio::sync::mpsc;
 use crate::Place;
 
 /// Calls the tool, and answers what it asks.
-async fn asked(arguments: Value, response: Response) -> (Ask, Value) {
+async fn asked(arguments: Value, response: Response) -> (ElicitationRequest, Value) {
     let place = Place::new();
-    let (person, mut enquiries) = Person::reachable();
+    let (person, mut elicitations) = Person::reachable();
     let cx = ToolContext {
         person,
         ..context(place.root())
     };
     let tool = place.tool("clarify");
-    let (result, ask) = tokio::join!(tool.run(arguments, &cx), answer(&mut enquiries, response));
+    let (result, ask) = tokio::join!(
+        tool.run(arguments, &cx),
+        answer(&mut elicitations, response)
+    );
     (ask, told(result))
 }
 
-async fn answer(enquiries: &mut mpsc::Receiver<Asked>, response: Response) -> Ask {
-    let asked = enquiries.recv().await.unwrap();
+async fn answer(
+    elicitations: &mut mpsc::Receiver<PendingElicitation>,
+    response: Response,
+) -> ElicitationRequest {
+    let asked = elicitations.recv().await.unwrap();
     asked.response.send(response).unwrap();
-    asked.ask
+    asked.request
 }
 
 fn told(result: Result<ToolOutput, ToolError>) -> Value {
@@ -37,7 +44,7 @@ fn said(words: &str) -> Response {
     }
 }
 
-fn suggested(ask: &Ask) -> Vec<&str> {
+fn suggested(ask: &ElicitationRequest) -> Vec<&str> {
     let Wanted::Form { fields } = &ask.wanted else {
         panic!("{ask:?}")
     };

@@ -20,9 +20,10 @@ struct Case {
 fn every_case_of_the_table_holds() {
     let cases: Vec<Case> = serde_json::from_str(include_str!("../fixtures/fuzzy.json")).unwrap();
     for case in cases {
-        let occurrences = match case.replace_all {
-            true => Occurrences::All,
-            false => Occurrences::TheOnlyOne,
+        let occurrences = if case.replace_all {
+            Occurrences::All
+        } else {
+            Occurrences::TheOnlyOne
         };
         let name = &case.name;
         match replace(&case.content, &case.old, &case.new, occurrences) {

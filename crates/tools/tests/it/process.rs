@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CancellationToken, Consent, ProcessError, ProcessName, ProcessState, ProcessStatus,
-    Processes, SessionId, ShellCommand, Timestamp, Wishes,
+    BoxFuture, CancellationToken, Consent, NotifyOn, ProcessError, ProcessName, ProcessState,
+    ProcessStatus, Processes, SessionId, ShellCommand, Timestamp,
 };
 use serde_json::json;
 
@@ -49,7 +49,7 @@ impl Processes for PaperProcesses {
     fn start(
         &self,
         command: ShellCommand,
-        _: Wishes,
+        _: NotifyOn,
     ) -> BoxFuture<'_, Result<ProcessStatus, ProcessError>> {
         *self.line.lock().unwrap() = Some(command.line);
         Box::pin(async { Ok(self.status().unwrap()) })

@@ -300,11 +300,10 @@ impl Sandbox {
         let mut folders = vec![self.root.path().join("in")];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap().flatten() {
-                match entry.file_type().unwrap().is_dir() {
-                    true => folders.push(entry.path()),
-                    false => {
-                        files.insert(entry.path(), fs::read(entry.path()).unwrap_or_default());
-                    }
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    files.insert(entry.path(), fs::read(entry.path()).unwrap_or_default());
                 }
             }
         }

@@ -377,9 +377,10 @@ fn command(dice: &mut Dice, depth: usize) -> String {
         11 => format!("(( {} ))", arithmetic(dice)),
         _ => format!("for (({name}=0; {name}<2; {name}++)); do {body}; done"),
     };
-    match dice.one_in(5) {
-        true => format!("{compound} {}", redirect(dice, inner)),
-        false => compound,
+    if dice.one_in(5) {
+        format!("{compound} {}", redirect(dice, inner))
+    } else {
+        compound
     }
 }
 
@@ -453,9 +454,10 @@ fn arithmetic(dice: &mut Dice) -> String {
 }
 
 fn redirect(dice: &mut Dice, depth: usize) -> String {
-    let file = match dice.one_in(6) {
-        true => word(dice, depth),
-        false => (*dice.choice(FILES)).to_owned(),
+    let file = if dice.one_in(6) {
+        word(dice, depth)
+    } else {
+        (*dice.choice(FILES)).to_owned()
     };
     match dice.below(12) {
         0 => format!("< {file}"),

@@ -1,6 +1,6 @@
 //! What becomes of a line that is sent: words for the model, now or later, or a command.
 
-use hermes_core::command::{self, Command, Line as Said, Surface, Verb};
+use hermes_core::command::{self, Command, ParsedLine as Said, Surface, Verb};
 use hermes_core::quick::Own;
 use hermes_core::{Op, UserMessage};
 
@@ -63,13 +63,14 @@ impl App {
         let images = self.composer.editor.images();
         let is_alone = images.is_empty() && skills.is_empty();
         let send = |op| {
-            Effect::Send(match is_alone || op == Op::Interrupt {
-                true => ToHost::Op(op),
-                false => ToHost::Accompanied {
+            Effect::Send(if is_alone || op == Op::Interrupt {
+                ToHost::Op(op)
+            } else {
+                ToHost::Accompanied {
                     op,
                     images: images.clone(),
                     skills: skills.iter().map(|name| (*name).to_owned()).collect(),
-                },
+                }
             })
         };
         if !self.conversation.is_busy() {

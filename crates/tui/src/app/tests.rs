@@ -9,8 +9,8 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hermes_core::command::Verb;
 use hermes_core::{
-    Cost, Door, Enquiry, Event, Field, FieldKind, Message, ModelName, Notice, Op, Question,
-    Response, ResultStatus, Settled, TurnEnd, Usage, UserMessage, Verdict, Wanted,
+    AnswerSource, ApprovalRequest, Cost, Elicitation, Event, Field, FieldKind, Message, ModelName,
+    Notice, Op, Response, ResultStatus, Settled, TurnEnd, Usage, UserMessage, Verdict, Wanted,
 };
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
@@ -86,7 +86,7 @@ impl Scene {
     fn send(&mut self, text: &str) -> Vec<ToHost> {
         self.write(text);
         self.press(KeyCode::Esc, KeyModifiers::NONE);
-        wishes(self.press(KeyCode::Enter, KeyModifiers::NONE))
+        requests(self.press(KeyCode::Enter, KeyModifiers::NONE))
     }
 
     fn begin(&mut self, text: &str) {
@@ -157,7 +157,7 @@ fn opened(id: &str, past: Vec<Message>) -> Opened {
     }
 }
 
-fn wishes(effects: Vec<Effect>) -> Vec<ToHost> {
+fn requests(effects: Vec<Effect>) -> Vec<ToHost> {
     let sent = effects.into_iter().filter_map(|effect| match effect {
         Effect::Send(told) => Some(told),
         _ => None,
@@ -177,8 +177,8 @@ fn say(text: &str) -> Op {
     Op::Say(UserMessage::text(text))
 }
 
-fn question() -> Question {
-    Question {
+fn question() -> ApprovalRequest {
+    ApprovalRequest {
         approval: "a1".into(),
         code: hermes_core::ApprovalCode::stored("k7m2pq".into()),
         call: "c1".into(),
@@ -265,7 +265,7 @@ fn asking_scene(columns: u16, rows: u16) -> Scene {
     let mut scene = Scene::new(columns, rows);
     scene.begin("clean up");
     scene.call("c1", "terminal", json!({"command": "rm -r build"}));
-    scene.event(Event::Asked(question()));
+    scene.event(Event::ApprovalRequested(question()));
     scene.wait(3);
     scene
 }
@@ -295,7 +295,7 @@ fn change_scene(columns: u16, rows: u16) -> Scene {
     scene.begin("add my aliases");
     let path = "/home/me/.bashrc";
     scene.call("c1", "write_file", json!({"path": path, "content": "…"}));
-    scene.event(Event::Asked(Question {
+    scene.event(Event::ApprovalRequested(ApprovalRequest {
         tool: "write_file".into(),
         what: path.into(),
         diff: Some(diff),
@@ -328,7 +328,9 @@ fn all_of_a_change_is_shown_once_and_the_question_stays() {
         assert_eq!(screen.matches("alias l30=").count(), 1, "{screen}");
         assert!(screen.contains("allow? y once"), "{screen}");
     }
-    let op = ops(wishes(scene.press(KeyCode::Char('y'), KeyModifiers::NONE)));
+    let op = ops(requests(
+        scene.press(KeyCode::Char('y'), KeyModifiers::NONE),
+    ));
     assert!(matches!(op[..], [Op::Answer { .. }]), "{op:?}");
 }
 
@@ -444,7 +446,7 @@ fn every_size_of_terminal_is_drawn_in() {
 fn letters_answer_a_question() {
     let answered = |letter| {
         let mut scene = asking_scene(80, 24);
-        let op = ops(wishes(scene.press(letter, KeyModifiers::NONE))).pop();
+        let op = ops(requests(scene.press(letter, KeyModifiers::NONE))).pop();
         assert!(!scene.screen().contains("allow?"));
         match op {
             Some(Op::Answer { answer, .. }) => answer.verdict,
@@ -462,17 +464,17 @@ fn a_question_that_is_over_leaves_the_screen_and_says_how_it_ended() {
     let closed = |how| {
         let mut scene = asking_scene(80, 24);
         let approval = "a1".into();
-        scene.event(Event::QuestionClosed { approval, how });
+        scene.event(Event::ApprovalClosed { approval, how });
         let screen = scene.screen();
         assert!(!screen.contains("allow?"), "{screen}");
         screen
     };
     let verdict = Verdict::Deny;
-    let by = Door::Command;
+    let by = AnswerSource::Command;
     let elsewhere = closed(Settled::Answered { verdict, by });
     assert!(elsewhere.contains("answered elsewhere (with `hermes approvals`): refused"));
     assert!(closed(Settled::Expired).contains("nobody answered in time"));
-    let by = Door::Chat;
+    let by = AnswerSource::Chat;
     let here = closed(Settled::Answered { verdict, by });
     assert!(!here.contains("answered elsewhere"), "{here}");
 }
@@ -482,12 +484,14 @@ fn only_what_a_question_offers_answers_it() {
     let mut scene = Scene::new(80, 24);
     scene.begin("clean up");
     let choices = vec![Verdict::Once, Verdict::Deny];
-    scene.event(Event::Asked(Question {
+    scene.event(Event::ApprovalRequested(ApprovalRequest {
         choices,
         ..question()
     }));
     assert!(!scene.screen().contains("for this session"));
-    let op = ops(wishes(scene.press(KeyCode::Char('s'), KeyModifiers::NONE)));
+    let op = ops(requests(
+        scene.press(KeyCode::Char('s'), KeyModifiers::NONE),
+    ));
     assert!(op.is_empty(), "{op:?}");
     assert!(scene.screen().contains("allow?"));
 }
@@ -506,7 +510,7 @@ fn form_scene(columns: u16, rows: u16) -> Scene {
         };
         Field::new(name, kind)
     };
-    scene.event(Event::Enquired(Enquiry {
+    scene.event(Event::ElicitationRequested(Elicitation {
         id: "q1".into(),
         call: "c1".into(),
         tool: "book".into(),
@@ -518,7 +522,7 @@ fn form_scene(columns: u16, rows: u16) -> Scene {
         expires_in_ms: 60_000,
     }));
     scene.write("none");
-    assert!(wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE)).is_empty());
+    assert!(requests(scene.press(KeyCode::Enter, KeyModifiers::NONE)).is_empty());
     scene.control('u');
     scene.write("2");
     scene.press(KeyCode::Enter, KeyModifiers::NONE);
@@ -531,11 +535,17 @@ fn a_form_is_filled_in_field_by_field_and_the_draft_stays() {
     insta::assert_snapshot!("form_120x40", form_scene(120, 40).screen());
     insta::assert_snapshot!("form_40x12", form_scene(40, 12).screen());
     let mut scene = form_scene(80, 24);
-    let op = ops(wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE)));
+    let op = ops(requests(scene.press(KeyCode::Enter, KeyModifiers::NONE)));
     let values = json!({"adults": 2}).as_object().unwrap().clone();
     let response = Response::Accepted { values };
-    let enquiry = "q1".into();
-    assert_eq!(op, [Op::Respond { enquiry, response }]);
+    let elicitation = "q1".into();
+    assert_eq!(
+        op,
+        [Op::Respond {
+            elicitation,
+            response
+        }]
+    );
     assert_eq!(scene.app.draft(), "draft");
 }
 
@@ -544,11 +554,13 @@ fn who_is_typing_does_not_answer_by_accident() {
     let mut scene = Scene::new(80, 24);
     scene.begin("clean up");
     scene.write("wh");
-    scene.event(Event::Asked(question()));
+    scene.event(Event::ApprovalRequested(question()));
     scene.write("y not");
     assert_eq!(scene.app.draft(), "why not");
     scene.wait(2);
-    let op = ops(wishes(scene.press(KeyCode::Char('n'), KeyModifiers::NONE)));
+    let op = ops(requests(
+        scene.press(KeyCode::Char('n'), KeyModifiers::NONE),
+    ));
     assert!(matches!(op[..], [Op::Answer { .. }]), "{op:?}");
 }
 
@@ -556,8 +568,8 @@ fn who_is_typing_does_not_answer_by_accident() {
 fn ctrl_c_stops_then_leaves_and_never_loses_a_draft() {
     let mut scene = Scene::new(80, 24);
     scene.begin("go");
-    assert_eq!(ops(wishes(scene.control('c'))), [Op::Interrupt]);
-    assert!(matches!(wishes(scene.control('c'))[..], [ToHost::Leave]));
+    assert_eq!(ops(requests(scene.control('c'))), [Op::Interrupt]);
+    assert!(matches!(requests(scene.control('c'))[..], [ToHost::Leave]));
     let mut scene = Scene::new(80, 24);
     scene.write("a draft");
     let effects = scene.control('c');
@@ -574,7 +586,7 @@ fn ctrl_d_deletes_and_leaves_when_there_is_nothing_to_delete() {
     assert!(scene.control('d').is_empty());
     assert_eq!(scene.app.draft(), "b");
     scene.control('d');
-    assert!(matches!(wishes(scene.control('d'))[..], [ToHost::Leave]));
+    assert!(matches!(requests(scene.control('d'))[..], [ToHost::Leave]));
 }
 
 #[test]
@@ -616,8 +628,8 @@ fn images_are_chips_and_go_beside_the_words() {
     insta::assert_snapshot!("image_120x40", image_scene(120, 40).screen());
     insta::assert_snapshot!("image_40x12", image_scene(40, 12).screen());
     let mut scene = image_scene(80, 24);
-    let wishes = wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE));
-    match &wishes[..] {
+    let requests = requests(scene.press(KeyCode::Enter, KeyModifiers::NONE));
+    match &requests[..] {
         [
             ToHost::Accompanied {
                 op, images: sent, ..
@@ -633,7 +645,7 @@ fn images_are_chips_and_go_beside_the_words() {
 #[test]
 fn the_clipboard_is_asked_for_and_its_image_attached_or_what_is_wrong_told() {
     let mut scene = Scene::new(80, 24);
-    let asked = wishes(scene.control('v'));
+    let asked = requests(scene.control('v'));
     assert!(matches!(asked[..], [ToHost::Clipboard]), "{asked:?}");
     scene.host(FromHost::Image(Ok("/tmp/clip.png".into())));
     assert!(scene.screen().contains("› [image clip.png]"));

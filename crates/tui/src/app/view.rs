@@ -173,7 +173,7 @@ impl App {
 
     fn activity_row(&self, columns: usize) -> Option<Line<'static>> {
         let since = self.conversation.busy_since?;
-        if !self.conversation.questions.is_empty() || !self.conversation.forms.is_empty() {
+        if !self.conversation.approvals.is_empty() || !self.conversation.forms.is_empty() {
             // The question below says what is waited for.
             return None;
         }
@@ -217,9 +217,10 @@ impl App {
     fn waiting_rows(&self, columns: usize) -> Vec<Line<'static>> {
         let waiting = &self.conversation.waiting;
         let shown = waiting.iter().take(WAITING_ROWS).map(|one| {
-            let (mark, fate) = match one.is_steering {
-                true => ("↪", "told"),
-                false => ("⏳", "waits"),
+            let (mark, fate) = if one.is_steering {
+                ("↪", "told")
+            } else {
+                ("⏳", "waits")
             };
             let words = wrap::clean(&one.text).replace('\n', " ");
             let words = hermes_core::text::shorten(&words, 300);
@@ -237,7 +238,7 @@ impl App {
     }
 
     fn question_row(&self, columns: usize) -> Vec<Line<'static>> {
-        let Some(asked) = self.conversation.questions.front() else {
+        let Some(asked) = self.conversation.approvals.front() else {
             return Vec::new();
         };
         asked.rows(self.now, columns)

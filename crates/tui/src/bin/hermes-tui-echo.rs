@@ -9,14 +9,14 @@ use tokio::sync::mpsc;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), hermes_tui::TuiError> {
-    let (face, told) = mpsc::channel(64);
-    let (wished, wishes) = mpsc::channel(64);
-    let interface = hermes_tui::run(Settings::default(), told, wished);
-    let (left, ()) = tokio::join!(interface, echo(face, wishes));
+    let (to_interface, told) = mpsc::channel(64);
+    let (to_host, requests) = mpsc::channel(64);
+    let interface = hermes_tui::run(Settings::default(), told, to_host);
+    let (left, ()) = tokio::join!(interface, echo(to_interface, requests));
     left.map(|_| ())
 }
 
-async fn echo(face: mpsc::Sender<FromHost>, mut wishes: mpsc::Receiver<ToHost>) {
+async fn echo(to_interface: mpsc::Sender<FromHost>, mut requests: mpsc::Receiver<ToHost>) {
     let opened = Opened {
         id: "echo".into(),
         title: None,
@@ -28,19 +28,19 @@ async fn echo(face: mpsc::Sender<FromHost>, mut wishes: mpsc::Receiver<ToHost>) 
         is_unasked: false,
         mode: None,
     };
-    let _ = face.send(FromHost::Opened(opened)).await;
-    while let Some(wish) = wishes.recv().await {
-        match wish {
-            ToHost::Op(Op::Say(message)) => say(&face, &text_of(&message)).await,
+    let _ = to_interface.send(FromHost::Opened(opened)).await;
+    while let Some(request) = requests.recv().await {
+        match request {
+            ToHost::Op(Op::Say(message)) => say(&to_interface, &text_of(&message)).await,
             ToHost::Leave => {
-                let _ = face.send(FromHost::Leave).await;
+                let _ = to_interface.send(FromHost::Leave).await;
             }
             _ => {}
         }
     }
 }
 
-async fn say(face: &mpsc::Sender<FromHost>, words: &str) {
+async fn say(to_interface: &mpsc::Sender<FromHost>, words: &str) {
     match words {
         "panic" => panic!("the echo broke"),
         "quietly" => {
@@ -61,7 +61,7 @@ async fn say(face: &mpsc::Sender<FromHost>, words: &str) {
         Event::Idle,
     ];
     for event in events {
-        let _ = face.send(FromHost::Event(event)).await;
+        let _ = to_interface.send(FromHost::Event(event)).await;
     }
 }
 

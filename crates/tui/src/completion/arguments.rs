@@ -53,9 +53,10 @@ pub(super) fn is_obvious(argument: Argument, letters: &str, count: usize) -> boo
 }
 
 fn searched(item: &Item) -> Cow<'_, str> {
-    match item.label == item.value {
-        true => item.value.as_str().into(),
-        false => format!("{} {}", item.label, item.value).into(),
+    if item.label == item.value {
+        item.value.as_str().into()
+    } else {
+        format!("{} {}", item.label, item.value).into()
     }
 }
 
@@ -72,9 +73,10 @@ fn of_item(item: &Item) -> Suggestion {
     let label = wrap::clean(&item.label).replace('\n', " ");
     Suggestion {
         word: wrap::clean(&item.value).replace('\n', " "),
-        label: match item.label == item.value {
-            true => label,
-            false => shorten(&label, TITLE_CHARS_MAX),
+        label: if item.label == item.value {
+            label
+        } else {
+            shorten(&label, TITLE_CHARS_MAX)
         },
         detail: wrap::clean(&item.detail).replace('\n', " "),
         is_complete: true,

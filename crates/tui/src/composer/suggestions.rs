@@ -104,10 +104,12 @@ impl Suggestions {
         let ending = if sends { "" } else { " " };
         let text = format!("{}{ending}", chosen.word);
         editor.replace_back_to(word.start, &text);
-        match sends {
-            true => Composed::Send,
-            false if is_last => Composed::Done,
-            false => self.refresh(editor),
+        if sends {
+            Composed::Send
+        } else if is_last {
+            Composed::Done
+        } else {
+            self.refresh(editor)
         }
     }
 

@@ -15,9 +15,10 @@ const STEPS_MAX: usize = 20;
 
 /// The change that a result tells of, behind a line for every file.
 pub(super) fn change(text: &str) -> Option<&str> {
-    let start = match text.starts_with("--- ") {
-        true => 0,
-        false => text.find("\n--- ")? + 1,
+    let start = if text.starts_with("--- ") {
+        0
+    } else {
+        text.find("\n--- ")? + 1
     };
     Some(&text[start..]).filter(|rest| is_diff(rest))
 }

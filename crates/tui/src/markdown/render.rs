@@ -282,9 +282,10 @@ impl Renderer {
                 Container::List { .. } => {}
                 Container::Item { mark, is_marked } => {
                     let space = " ".repeat(wrap::width(mark));
-                    let first = match std::mem::replace(is_marked, true) {
-                        true => Span::raw(space.clone()),
-                        false => Span::styled(mark.clone(), theme::ACCENT),
+                    let first = if std::mem::replace(is_marked, true) {
+                        Span::raw(space.clone())
+                    } else {
+                        Span::styled(mark.clone(), theme::ACCENT)
                     };
                     margin.first.push(first);
                     margin.rest.push(Span::raw(space));

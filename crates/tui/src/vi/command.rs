@@ -11,10 +11,10 @@ pub(super) enum Command {
     Operate(Verb, Motion),
     /// An operator twice: on whole lines.
     Lines(Verb),
-    Insert(Place),
+    Insert(InsertAt),
     Replace(char),
     /// Below: behind the cursor. Above: before it.
-    Put(Place),
+    Put(InsertAt),
     Undo,
     /// Look for words in the history.
     Search,
@@ -28,7 +28,7 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum InsertAt {
     Here,
     After,
     LineStart,
@@ -161,14 +161,14 @@ fn simple(letter: char) -> Option<Command> {
         'D' => Command::Operate(Verb::Delete, Motion::LineEnd),
         'C' => Command::Operate(Verb::Change, Motion::LineEnd),
         'Y' => Command::Lines(Verb::Yank),
-        'i' => Command::Insert(Place::Here),
-        'a' => Command::Insert(Place::After),
-        'I' => Command::Insert(Place::LineStart),
-        'A' => Command::Insert(Place::LineEnd),
-        'o' => Command::Insert(Place::Below),
-        'O' => Command::Insert(Place::Above),
-        'p' => Command::Put(Place::Below),
-        'P' => Command::Put(Place::Above),
+        'i' => Command::Insert(InsertAt::Here),
+        'a' => Command::Insert(InsertAt::After),
+        'I' => Command::Insert(InsertAt::LineStart),
+        'A' => Command::Insert(InsertAt::LineEnd),
+        'o' => Command::Insert(InsertAt::Below),
+        'O' => Command::Insert(InsertAt::Above),
+        'p' => Command::Put(InsertAt::Below),
+        'P' => Command::Put(InsertAt::Above),
         'u' => Command::Undo,
         '/' => Command::Search,
         _ => return None,

@@ -217,25 +217,23 @@ fn word_end(text: &str, at: usize) -> usize {
 /// The letter in the line, or the place beside it.
 fn found(text: &str, cursor: usize, find: Find, times: usize) -> Option<Span> {
     let (start, end) = (line_start(text, cursor), line_end(text, cursor));
-    let to = match find.is_forward {
-        true => {
-            let behind = right(text, cursor).min(end);
-            let mut places = text[behind..end].match_indices(find.letter);
-            behind + places.nth(times - 1)?.0
-        }
-        false => {
-            let mut places = text[start..cursor].rmatch_indices(find.letter);
-            start + places.nth(times - 1)?.0
-        }
+    let to = if find.is_forward {
+        let behind = right(text, cursor).min(end);
+        let mut places = text[behind..end].match_indices(find.letter);
+        behind + places.nth(times - 1)?.0
+    } else {
+        let mut places = text[start..cursor].rmatch_indices(find.letter);
+        start + places.nth(times - 1)?.0
     };
     let to = match (find.is_till, find.is_forward) {
         (false, _) => to,
         (true, true) => left(text, to),
         (true, false) => right(text, to),
     };
-    let reach = match find.is_forward {
-        true => Reach::Through,
-        false => Reach::Before,
+    let reach = if find.is_forward {
+        Reach::Through
+    } else {
+        Reach::Before
     };
     Some(Span { to, reach })
 }

@@ -1,6 +1,6 @@
 //! An insertion that was asked for several times: `3ix`, `2A!`, `2o`. It is typed once, and repeated when it ends.
 
-use super::command::Place;
+use super::command::InsertAt;
 use crate::editor::Editor;
 
 /// A repetition that would write more is a slip of the finger: it is left out, and what was typed stays.
@@ -18,12 +18,12 @@ pub(super) struct Repetition {
 
 impl Repetition {
     /// Returns nothing for an insertion that happens once.
-    pub(super) fn begin(place: Place, count: Option<usize>, editor: &Editor) -> Option<Self> {
+    pub(super) fn begin(place: InsertAt, count: Option<usize>, editor: &Editor) -> Option<Self> {
         let more = count.unwrap_or(1).saturating_sub(1);
         let (before, after) = editor.text().split_at(editor.cursor());
         (more > 0).then(|| Self {
             more,
-            has_lines_of_its_own: matches!(place, Place::Above | Place::Below),
+            has_lines_of_its_own: matches!(place, InsertAt::Above | InsertAt::Below),
             before: before.to_owned(),
             after: after.to_owned(),
         })
@@ -34,9 +34,10 @@ impl Repetition {
         let Some(typed) = self.typed(editor) else {
             return;
         };
-        let again = match self.has_lines_of_its_own {
-            true => format!("\n{typed}"),
-            false => typed.to_owned(),
+        let again = if self.has_lines_of_its_own {
+            format!("\n{typed}")
+        } else {
+            typed.to_owned()
         };
         if !again.is_empty() && again.len().saturating_mul(self.more) <= WRITTEN_BYTES_MAX {
             editor.put(editor.cursor(), &again.repeat(self.more));

@@ -33,9 +33,10 @@ pub(super) async fn run(base: &Base, args: AuthAddArgs) -> Outcome<()> {
                     .hint("leave --label out"),
             );
         }
-        let browser = match args.no_browser {
-            true => OpenBrowser::Never,
-            false => OpenBrowser::IfThereIsOne,
+        let browser = if args.no_browser {
+            OpenBrowser::Never
+        } else {
+            OpenBrowser::IfThereIsOne
         };
         return login::run(base, provider, login, browser).await;
     }
@@ -47,9 +48,10 @@ pub(super) async fn run(base: &Base, args: AuthAddArgs) -> Outcome<()> {
     if let Some(twin) = twin(&file, &provider, &key) {
         return already_there(&provider, &twin);
     }
-    match args.no_check {
-        true => note("not tried, as asked"),
-        false => check(base, &settings, &provider, &key).await?,
+    if args.no_check {
+        note("not tried, as asked");
+    } else {
+        check(base, &settings, &provider, &key).await?;
     }
     save(base, &provider, &key, label)
 }
@@ -76,10 +78,11 @@ fn login_wanted(
         None if !takes_keys => true,
         None => ask_how(base, known)?,
     };
-    match is_wanted || takes_keys {
-        true => Ok(login.filter(|_| is_wanted)),
-        false => Err(Failure::usage(format!("{provider} takes no keys"))
-            .hint(format!("log in with `hermes auth add {provider}`"))),
+    if is_wanted || takes_keys {
+        Ok(login.filter(|_| is_wanted))
+    } else {
+        Err(Failure::usage(format!("{provider} takes no keys"))
+            .hint(format!("log in with `hermes auth add {provider}`")))
     }
 }
 
@@ -106,9 +109,10 @@ fn ask_how(base: &Base, provider: &Provider) -> Outcome<bool> {
 
 fn checked_label(label: &str) -> Outcome<&str> {
     let label = label.trim();
-    match label.is_empty() || one_line(label) != label {
-        true => Err(Failure::usage("a label is a few words in one line").hint("--label work")),
-        false => Ok(label),
+    if label.is_empty() || one_line(label) != label {
+        Err(Failure::usage("a label is a few words in one line").hint("--label work"))
+    } else {
+        Ok(label)
     }
 }
 
@@ -175,12 +179,13 @@ fn read_input() -> Outcome<String> {
         Failure::new(format!("cannot read the key from standard input: {error}"))
             .hint("a key is plain text in one line")
     })?;
-    match bytes as u64 > KEY_BYTES_MAX {
-        true => Err(Failure::usage(
-            "what is in standard input is too long for a key; nothing was saved",
+    if bytes as u64 > KEY_BYTES_MAX {
+        Err(
+            Failure::usage("what is in standard input is too long for a key; nothing was saved")
+                .hint("a key is one line"),
         )
-        .hint("a key is one line")),
-        false => Ok(text),
+    } else {
+        Ok(text)
     }
 }
 
@@ -213,14 +218,15 @@ fn candidate(settings: &ModelSettings, provider: &str, key: &Secret) -> Candidat
         key: Some(key.clone()),
         ..Candidate::default()
     };
-    match is_chosen {
-        true => Candidate {
+    if is_chosen {
+        Candidate {
             model: choice.model.clone().unwrap_or_default(),
             base_url: choice.base_url.clone(),
             api_mode: choice.api_mode.clone(),
             ..candidate
-        },
-        false => candidate,
+        }
+    } else {
+        candidate
     }
 }
 

@@ -78,9 +78,10 @@ fn from_variables(base: &Base) -> Vec<Row> {
     };
     let row = |provider: &str, name: &str| {
         let key = base.variable(name)?;
-        let from = match is_in_file(name) {
-            true => format!("{name} in .env"),
-            false => name.to_owned(),
+        let from = if is_in_file(name) {
+            format!("{name} in .env")
+        } else {
+            name.to_owned()
         };
         Some(plain(provider, &key, from))
     };
@@ -137,9 +138,10 @@ fn from_logins(base: &Base, now: Timestamp) -> Outcome<Vec<Row>> {
 
 /// The file in a folder, as people know it.
 pub(super) fn kept_in(base: &Base, folder: &Path) -> &'static str {
-    match folder == base.home.directory() {
-        true => "auth.json",
-        false => "auth.json of the default profile",
+    if folder == base.home.directory() {
+        "auth.json"
+    } else {
+        "auth.json of the default profile"
     }
 }
 
@@ -178,11 +180,14 @@ fn from_store(
 fn state(key: &StoredKey, settings: &ModelSettings, has_login: bool, now: Timestamp) -> State {
     let is_known = providers::find(&key.provider).is_some_and(|known| known.id == key.provider)
         || settings.endpoints.contains_key(&key.provider);
-    match key.is_api_key {
-        false if has_login => State::Unused("a copy of the login"),
-        false => State::Unused("a login, which this version cannot renew"),
-        true if !is_known => State::Unused("no such provider"),
-        true => State::Known(key.state(now)),
+    if !key.is_api_key && has_login {
+        State::Unused("a copy of the login")
+    } else if !key.is_api_key {
+        State::Unused("a login, which this version cannot renew")
+    } else if !is_known {
+        State::Unused("no such provider")
+    } else {
+        State::Known(key.state(now))
     }
 }
 

@@ -117,9 +117,10 @@ fn what_next(base: &Base, provider: &Provider) -> Outcome<()> {
 }
 
 fn called_off(signals: &Signals) -> Failure {
-    let code = match signals.was_terminated() {
-        true => code::TERMINATED,
-        false => code::INTERRUPTED,
+    let code = if signals.was_terminated() {
+        code::TERMINATED
+    } else {
+        code::INTERRUPTED
     };
     Failure {
         code,

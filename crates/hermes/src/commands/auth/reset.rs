@@ -16,12 +16,13 @@ pub(super) fn run(base: &Base, provider: &str) -> Outcome<()> {
         .into_iter()
         .flatten()
         .collect();
-    match told.is_empty() {
-        true => Err(Failure::new(format!(
+    if told.is_empty() {
+        Err(Failure::new(format!(
             "there is no stored key of {provider}, and no login"
         ))
-        .hint("only those rest for longer than a conversation; `hermes auth` shows all")),
-        false => println(&told.join("\n")),
+        .hint("only those rest for longer than a conversation; `hermes auth` shows all"))
+    } else {
+        println(&told.join("\n"))
     }
 }
 

@@ -58,9 +58,10 @@ pub(super) fn run(base: &Base, provider: Option<&str>, as_json: bool) -> Outcome
             table.print(Style::of(&io::stdout(), &base.environment))?;
         }
     }
-    match named.is_none() || is_way_in {
-        true => Ok(()),
-        false => Err(already_told()),
+    if named.is_none() || is_way_in {
+        Ok(())
+    } else {
+        Err(already_told())
     }
 }
 

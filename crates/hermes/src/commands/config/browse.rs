@@ -107,9 +107,10 @@ impl Browser<'_> {
     fn row(&self, number: usize, name: &str, name_chars: usize) {
         let (style, settings) = (self.interview.style, &self.base.settings);
         let value = shorten(&one_line(&value_of(settings, name)), VALUE_CHARS_MAX);
-        let mark = match settings.get(name) == self.defaults.get(name) {
-            true => " ",
-            false => "•",
+        let mark = if settings.get(name) == self.defaults.get(name) {
+            " "
+        } else {
+            "•"
         };
         let help = shorten(&help(name).unwrap_or_default(), HELP_CHARS_MAX);
         let (number, name) = (style.cyan(format!("{number:>3}")), one_line(name));
@@ -145,9 +146,10 @@ impl Browser<'_> {
             note(&format!("built in: {}", written(default)));
         }
         let question = "new value (Enter keeps it, - takes the built-in one)";
-        let answer = match is_secret(name) {
-            true => self.interview.secret(question)?,
-            false => self.interview.line(question, "")?,
+        let answer = if is_secret(name) {
+            self.interview.secret(question)?
+        } else {
+            self.interview.line(question, "")?
         };
         match self.change(name, &answer) {
             Ok(()) => Ok(Next::Back),
@@ -202,9 +204,10 @@ fn read(answer: &str, names: &[String], settings: &Settings) -> Next {
         });
     }
     let found = found(settings, answer);
-    match found.is_empty() || number.is_some() {
-        true => Next::Stay,
-        false => Next::Open(Page::List(format!("with `{answer}`"), found)),
+    if found.is_empty() || number.is_some() {
+        Next::Stay
+    } else {
+        Next::Open(Page::List(format!("with `{answer}`"), found))
     }
 }
 
@@ -225,9 +228,10 @@ fn names_below(settings: &Settings, name: &str) -> Vec<String> {
     let mut below = Vec::new();
     collect_names(&value, name, &mut below);
     below.retain(|name| !is_section(settings, name));
-    match below.is_empty() {
-        true => vec![name.to_owned()],
-        false => below,
+    if below.is_empty() {
+        vec![name.to_owned()]
+    } else {
+        below
     }
 }
 

@@ -13,9 +13,10 @@ pub(super) fn run(home: &Home, process: &Environment) -> Outcome<()> {
     problems.iter().try_for_each(|problem| println(problem))?;
     let unused = unused(home, process);
     unused.iter().try_for_each(|unused| println(unused))?;
-    match problems.is_empty() {
-        true => println("ok"),
-        false => Err(already_told()),
+    if problems.is_empty() {
+        println("ok")
+    } else {
+        Err(already_told())
     }
 }
 

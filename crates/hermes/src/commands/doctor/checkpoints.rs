@@ -23,13 +23,14 @@ pub(super) async fn check(base: &Base) -> Check {
 async fn look(base: &Base) -> Outcome<Check> {
     let is_on = base.settings.bool("checkpoints.enabled")?;
     if find_program(&base.environment, "git").is_none() {
-        return Ok(match is_on {
-            true => Check::broken(
+        return Ok(if is_on {
+            Check::broken(
                 NAME,
                 "are on, but there is no git on PATH to keep them with",
                 "install git, or `hermes config set checkpoints.enabled false`",
-            ),
-            false => Check::good(NAME, "off; they would need git, which is not on PATH"),
+            )
+        } else {
+            Check::good(NAME, "off; they would need git, which is not on PATH")
         });
     }
     let store = store(base)?;
@@ -41,12 +42,13 @@ async fn look(base: &Base) -> Outcome<Check> {
     let kept = count(store.list_all().await?.len() as u64, "checkpoint");
     let text = format!("{state}; {kept}, {}", size(bytes));
     let bytes_max = base.settings.u64("checkpoints.max_total_size_mb")?;
-    Ok(match bytes > bytes_max.saturating_mul(MEGABYTE) {
-        true => Check::doubtful(
+    Ok(if bytes > bytes_max.saturating_mul(MEGABYTE) {
+        Check::doubtful(
             NAME,
             format!("{text}, more than checkpoints.max_total_size_mb allows"),
             "`hermes checkpoints prune`",
-        ),
-        false => Check::good(NAME, text),
+        )
+    } else {
+        Check::good(NAME, text)
     })
 }

@@ -67,9 +67,10 @@ fn folder(home: &Home, repair: Repair) -> Check {
         );
     }
     if repair == Repair::Nothing {
-        let text = match home.directory().exists() {
-            true => format!("`{path}` has not all its folders yet"),
-            false => format!("`{path}` does not exist yet"),
+        let text = if home.directory().exists() {
+            format!("`{path}` has not all its folders yet")
+        } else {
+            format!("`{path}` does not exist yet")
         };
         let fix = format!("{WITH_FIX} makes it, and so does the first conversation");
         return Check::doubtful(NAME, text, fix);
@@ -88,9 +89,10 @@ pub(super) fn is_writable(path: &Path) -> bool {
 fn make_writable(path: &Path) -> String {
     let disk = rustix::fs::statvfs(path);
     let is_read_only = disk.is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY));
-    match is_read_only {
-        true => format!("{}, or {ELSEWHERE}", to_remount(path)),
-        false => to_open(path),
+    if is_read_only {
+        format!("{}, or {ELSEWHERE}", to_remount(path))
+    } else {
+        to_open(path)
     }
 }
 
@@ -122,9 +124,10 @@ fn to_open(path: &Path) -> String {
 }
 
 fn change_of(path: &Path, owner: u32, us: u32) -> String {
-    let change = match owner == us {
-        true => "chmod -R u+rwX".to_owned(),
-        false => format!("sudo chown -R {us}"),
+    let change = if owner == us {
+        "chmod -R u+rwX".to_owned()
+    } else {
+        format!("sudo chown -R {us}")
     };
     format!("`{change} '{}'`", path.display())
 }
@@ -143,9 +146,10 @@ fn permission(problem: &PermissionProblem, repair: Repair) -> Check {
         let wanted = problem.wanted;
         let us = rustix::process::geteuid().as_raw();
         let is_ours = problem.path.metadata().is_ok_and(|file| file.uid() == us);
-        let fix = match is_ours {
-            true => format!("{WITH_FIX}, or `chmod {wanted:o} '{path}'`"),
-            false => format!("`sudo chmod {wanted:o} '{path}'`, once it is yours"),
+        let fix = if is_ours {
+            format!("{WITH_FIX}, or `chmod {wanted:o} '{path}'`")
+        } else {
+            format!("`sudo chmod {wanted:o} '{path}'`, once it is yours")
         };
         return Check::broken(NAME, problem.to_string(), fix);
     }

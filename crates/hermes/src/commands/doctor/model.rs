@@ -130,13 +130,14 @@ fn listed(route: &Route, models: &[Offered]) -> Check {
     const NAME: &str = "provider";
     let model = &route.name.model;
     let is_listed = models.iter().any(|offered| offered.model == *model);
-    match is_listed || models.is_empty() {
-        true => Check::good(NAME, format!("`{}` answers", route.base_url)),
-        false => Check::doubtful(
+    if is_listed || models.is_empty() {
+        Check::good(NAME, format!("`{}` answers", route.base_url))
+    } else {
+        Check::doubtful(
             NAME,
             format!("`{}` answers, but does not list `{model}`", route.base_url),
             "`hermes model list` shows what it has, `hermes model set MODEL` chooses one",
-        ),
+        )
     }
 }
 
@@ -151,13 +152,12 @@ fn with_cause(error: &dyn Error) -> String {
 
 fn reach(route: &Route) -> String {
     let url = &route.base_url;
-    match route.local {
-        true => {
-            format!("start the server at {url}, or `hermes config set model.base_url ADDRESS`")
-        }
-        false => format!(
+    if route.local {
+        format!("start the server at {url}, or `hermes config set model.base_url ADDRESS`")
+    } else {
+        format!(
             "`curl -sS {url}` has to reach it from here: look at the network, at the proxy (HTTPS_PROXY), and at \
              `hermes config get model.base_url`"
-        ),
+        )
     }
 }

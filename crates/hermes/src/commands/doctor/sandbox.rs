@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hermes_exec::{FenceKind, FenceMeans, Network};
+use hermes_exec::{FenceKind, FenceSupport, Network};
 
 use super::Check;
 use crate::base::Base;
@@ -19,14 +19,14 @@ pub(super) fn check(base: &Base) -> Outcome<Check> {
     let backend = base.settings.string("terminal.backend")?;
     let check = match backend.as_str() {
         "local" => {
-            let means = FenceMeans::of_this_machine(&local_environment(base)?);
+            let support = FenceSupport::of_this_machine(&local_environment(base)?);
             match fence_state(base) {
                 Ok(FenceState::Held {
                     project,
                     is_writable: false,
                     ..
-                }) => home_is_no_project(&judge(wanted, &means), &project),
-                _ => judge(wanted, &means),
+                }) => home_is_no_project(&judge(wanted, &support), &project),
+                _ => judge(wanted, &support),
             }
         }
         backend => Check::good(NAME, format!("none of ours; commands run over {backend}")),
@@ -49,13 +49,13 @@ fn home_is_no_project(judged: &Check, project: &Path) -> Check {
     )
 }
 
-fn judge(wanted: Option<Sandbox>, means: &FenceMeans) -> Check {
+fn judge(wanted: Option<Sandbox>, support: &FenceSupport) -> Check {
     let Some(Sandbox { kind, network }) = wanted else {
         return Check::good(
             NAME,
             format!(
                 "off, so that everything but reading is asked about; this machine has: {}",
-                listed(means)
+                listed(support)
             ),
         );
     };
@@ -63,7 +63,7 @@ fn judge(wanted: Option<Sandbox>, means: &FenceMeans) -> Check {
         FenceKind::Project => "project",
         FenceKind::Strict => "strict",
     };
-    if let (Some(program), Err(_)) = (&means.seatbelt, &means.landlock) {
+    if let (Some(program), Err(_)) = (&support.seatbelt, &support.landlock) {
         let closed = match network {
             Network::Open => "",
             Network::Closed => " without network",
@@ -71,7 +71,7 @@ fn judge(wanted: Option<Sandbox>, means: &FenceMeans) -> Check {
         let path = program.display();
         return Check::good(NAME, format!("{name}{closed}, by Seatbelt at {path}"));
     }
-    match (network, &means.landlock, &means.bubblewrap) {
+    match (network, &support.landlock, &support.bubblewrap) {
         (Network::Open, Ok(version), _) => {
             Check::good(NAME, format!("{name}, by Landlock version {version}"))
         }
@@ -121,16 +121,16 @@ fn judge(wanted: Option<Sandbox>, means: &FenceMeans) -> Check {
 }
 
 /// What there is, and for the rest how to get it.
-fn listed(means: &FenceMeans) -> String {
-    let landlock = match &means.landlock {
+fn listed(support: &FenceSupport) -> String {
+    let landlock = match &support.landlock {
         Ok(version) => format!("Landlock version {version}"),
         Err(missing) => format!("no Landlock ({missing}; it takes {})", missing.fix()),
     };
-    let bubblewrap = match &means.bubblewrap {
+    let bubblewrap = match &support.bubblewrap {
         Ok(path) => format!("bubblewrap at {}", path.display()),
         Err(missing) => format!("no bubblewrap ({missing}; {})", missing.fix()),
     };
-    match &means.seatbelt {
+    match &support.seatbelt {
         Some(path) => format!("Seatbelt at {}", path.display()),
         None => format!("{landlock}; {bubblewrap}"),
     }
@@ -143,8 +143,8 @@ mod tests {
     use super::super::State;
     use super::*;
 
-    fn none() -> FenceMeans {
-        FenceMeans {
+    fn none() -> FenceSupport {
+        FenceSupport {
             landlock: Err(NoLandlock::NotEnabled),
             bubblewrap: Err(NoBubblewrap::Missing),
             seatbelt: None,
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn each_fence_says_what_puts_it_up() {
-        let all = FenceMeans {
+        let all = FenceSupport {
             landlock: Ok(7),
             bubblewrap: Ok("/usr/bin/bwrap".into()),
             seatbelt: None,
@@ -183,13 +183,13 @@ mod tests {
         ] {
             told(&judge(wanted, &all), State::Good, &[words]);
         }
-        let old = FenceMeans {
+        let old = FenceSupport {
             landlock: Err(NoLandlock::TooOld { version: 1 }),
             ..all
         };
         let words = ["project, by bubblewrap", "version 1"];
         told(&judge(project, &old), State::Good, &words);
-        let mac = FenceMeans {
+        let mac = FenceSupport {
             landlock: Err(NoLandlock::NotLinux),
             seatbelt: Some("/usr/bin/sandbox-exec".into()),
             ..none()
@@ -219,7 +219,7 @@ mod tests {
         let strict = judge(wanted(FenceKind::Strict, Network::Open), &none());
         told(&strict, State::Broken, &words[..3]);
         told(&judge(None, &none()), State::Good, &words[..2]);
-        let forbidden = FenceMeans {
+        let forbidden = FenceSupport {
             landlock: Ok(7),
             bubblewrap: Err(NoBubblewrap::NoNamespaces {
                 said: "no permissions".to_owned(),

@@ -72,14 +72,15 @@ fn locale(environment: &Environment) -> Check {
         .filter_map(|name| Some((*name, environment.get(name)?)))
         .find(|(_, value)| !value.is_empty());
     let (name, locale) = set.unwrap_or(("LANG", "C"));
-    match is_utf8(locale) {
-        true => Check::good("locale", locale),
+    if is_utf8(locale) {
+        Check::good("locale", locale)
+    } else {
         // The one that counts has to change: the others would not be looked at.
-        false => Check::doubtful(
+        Check::doubtful(
             "locale",
             format!("`{locale}` does not say UTF-8; signs may look wrong"),
             format!("`export {name}=C.UTF-8`, in ~/.profile to keep it"),
-        ),
+        )
     }
 }
 
@@ -90,16 +91,17 @@ fn is_utf8(locale: &str) -> bool {
 
 fn clock(now: Timestamp) -> Check {
     let (date, _) = now.civil();
-    match date.year >= YEAR_MIN {
-        true => Check::good("clock", now.to_text()),
-        false => Check::broken(
+    if date.year >= YEAR_MIN {
+        Check::good("clock", now.to_text())
+    } else {
+        Check::broken(
             "clock",
             format!(
                 "{} is in the past; secure connections will fail",
                 now.to_text()
             ),
             "`sudo timedatectl set-ntp true`, or `sudo date -s 'YEAR-MONTH-DAY HOUR:MINUTE'`",
-        ),
+        )
     }
 }
 

@@ -54,9 +54,10 @@ fn judge(abilities: &Abilities) -> Check {
         }
         _ => {}
     }
-    let colour = match abilities.is_coloured {
-        true => "colour",
-        false => "no colour, because of NO_COLOR",
+    let colour = if abilities.is_coloured {
+        "colour"
+    } else {
+        "no colour, because of NO_COLOR"
     };
     match abilities.size {
         Some((columns, rows)) if columns > 0 && (columns < COLUMNS_MIN || rows < ROWS_MIN) => {

@@ -55,7 +55,7 @@ pub(super) fn text(summary: &Summary, canvas: Canvas) -> String {
                 insights
                     .sources
                     .iter()
-                    .map(|door| bar(&door.name, door.count)),
+                    .map(|source| bar(&source.name, source.count)),
                 canvas,
             ),
         ),
@@ -146,9 +146,10 @@ fn heat_map(summary: &Summary, canvas: Canvas) -> String {
     const SHADES: [&str; 5] = ["· ", "░░", "▒▒", "▓▓", "██"];
     const NARROW_SHADES: [&str; 5] = ["·", "░", "▒", "▓", "█"];
     let style = canvas.style;
-    let (shades, hour_columns) = match canvas.columns >= WIDE_WEEK_COLUMNS {
-        true => (SHADES, 2),
-        false => (NARROW_SHADES, 1),
+    let (shades, hour_columns) = if canvas.columns >= WIDE_WEEK_COLUMNS {
+        (SHADES, 2)
+    } else {
+        (NARROW_SHADES, 1)
     };
     let week = summary.by_weekday_and_hour();
     let busiest = week.iter().flatten().copied().max().unwrap_or(0);

@@ -53,7 +53,12 @@ impl Summary {
     /// The figures that stand above the charts, with their names.
     pub(super) fn headline(&self) -> Vec<(&'static str, String)> {
         let total = self.total();
-        let sessions: u64 = self.insights.sources.iter().map(|door| door.count).sum();
+        let sessions: u64 = self
+            .insights
+            .sources
+            .iter()
+            .map(|source| source.count)
+            .sum();
         vec![
             ("conversations", thousands(sessions)),
             ("requests", thousands(total.requests)),

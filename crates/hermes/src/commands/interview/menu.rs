@@ -132,19 +132,21 @@ impl Menu<'_> {
         for (index, row) in self.rows.iter().enumerate().skip(top).take(ROWS_MAX) {
             let row = shorten(&printable(row), columns.saturating_sub(MARGIN).max(1));
             let number = format!("{:>3}", index + 1);
-            text.push_str(&match index == self.at {
-                true => format!(
+            text.push_str(&if index == self.at {
+                format!(
                     "{} {}  {}\n",
                     self.style.cyan("›"),
                     self.style.cyan(number),
                     self.style.bold(row)
-                ),
-                false => format!("  {}  {row}\n", self.style.cyan(number)),
+                )
+            } else {
+                format!("  {}  {row}\n", self.style.cyan(number))
             });
         }
-        let more = match self.rows.len() > ROWS_MAX {
-            true => format!("{} of {}; ", self.at + 1, self.rows.len()),
-            false => String::new(),
+        let more = if self.rows.len() > ROWS_MAX {
+            format!("{} of {}; ", self.at + 1, self.rows.len())
+        } else {
+            String::new()
         };
         let help = self.style.dim(shorten(
             &format!("{more}↑ ↓ and Enter, or a number; q leaves"),

@@ -42,9 +42,10 @@ impl Choice {
             chosen.map(|tool| tool.name.clone()).collect()
         };
         let wanted = names(true);
-        match settings.tools.include.is_empty() || wanted.is_empty() {
-            true => Self::AllBut(names(false)),
-            false => Self::Only(wanted),
+        if settings.tools.include.is_empty() || wanted.is_empty() {
+            Self::AllBut(names(false))
+        } else {
+            Self::Only(wanted)
         }
     }
 }
@@ -107,9 +108,10 @@ fn entry(tool: &OfferedTool) -> Entry {
 pub(crate) fn switch(base: &Base, server: &str, tool: &str, is_on: bool) -> Outcome<()> {
     let tools = one(base, server)?.tools;
     let is_inclusive = !tools.include.is_empty();
-    let mut names = match is_inclusive {
-        true => tools.include,
-        false => tools.exclude,
+    let mut names = if is_inclusive {
+        tools.include
+    } else {
+        tools.exclude
     };
     names.retain(|name| name != tool);
     if is_on == is_inclusive {
@@ -123,9 +125,10 @@ pub(crate) fn switch(base: &Base, server: &str, tool: &str, is_on: bool) -> Outc
             "`hermes config set mcp_servers.{server}.enabled false` switches the whole server off"
         )));
     }
-    let choice = match is_inclusive {
-        true => Choice::Only(names),
-        false => Choice::AllBut(names),
+    let choice = if is_inclusive {
+        Choice::Only(names)
+    } else {
+        Choice::AllBut(names)
     };
     save(base, server, &choice)
 }

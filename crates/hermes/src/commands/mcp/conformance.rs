@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Agreement, Asked, CallId, CancellationToken, Delegates, Field, Person, Progress, Random,
-    Reader, Response, SessionId, Spending, Tool, ToolContext, ToolError, Toolbox, Wanted,
+    Agreement, CallId, CancellationToken, Delegates, Field, PendingElicitation, Person, Progress,
+    Random, Reader, Response, SessionId, Spending, Tool, ToolContext, ToolError, Toolbox, Wanted,
 };
 use hermes_mcp::{Mcp, McpPorts, ServerSettings, ServerState};
 use serde_json::{Value, json};
@@ -122,12 +122,12 @@ async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Result<(), S
     }
     for (tool, arguments) in calls(&tools, context) {
         let name = &tool.spec().name;
-        let (person, enquiries) = Person::reachable();
+        let (person, elicitations) = Person::reachable();
         let cx = ToolContext {
             person,
             ..context_of(base, name)
         };
-        let run = with_answers(tool.run(arguments, &cx), enquiries);
+        let run = with_answers(tool.run(arguments, &cx), elicitations);
         match run.await {
             Ok(output) => {
                 println(&format!("{name}: {}", output.text))?;
@@ -146,10 +146,13 @@ async fn use_everything(base: &Base, mcp: &Mcp, context: &Value) -> Result<(), S
 }
 
 /// Runs a call for a person who presses Enter at whatever they are asked, and opens every address they are shown.
-async fn with_answers<T>(call: impl Future<Output = T>, mut enquiries: Receiver<Asked>) -> T {
+async fn with_answers<T>(
+    call: impl Future<Output = T>,
+    mut elicitations: Receiver<PendingElicitation>,
+) -> T {
     let answer = async {
-        while let Some(asked) = enquiries.recv().await {
-            let fields = match asked.ask.wanted {
+        while let Some(asked) = elicitations.recv().await {
+            let fields = match asked.request.wanted {
                 Wanted::Form { fields } => fields,
                 Wanted::Visit { url } => {
                     // A page that cannot be opened is one that the person closes again; the call has a deadline.

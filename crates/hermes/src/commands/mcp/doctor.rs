@@ -156,9 +156,10 @@ impl Report {
                 "steps": self.findings,
             }))?;
         }
-        match self.is_well {
-            true => Ok(()),
-            false => Err(already_told()),
+        if self.is_well {
+            Ok(())
+        } else {
+            Err(already_told())
         }
     }
 }

@@ -73,12 +73,13 @@ pub(super) async fn reauth(base: &Base, args: McpReauthArgs) -> Outcome<()> {
             Err(failure) => return Err(failure),
         }
     }
-    match refused.is_empty() {
-        true => Ok(()),
-        false => Err(
+    if refused.is_empty() {
+        Ok(())
+    } else {
+        Err(
             Failure::new(format!("not every login worked: {}", refused.join(", ")))
                 .hint("`hermes mcp reauth NAME` tries one again"),
-        ),
+        )
     }
 }
 
@@ -87,13 +88,14 @@ fn with_logins(base: &Base) -> Outcome<Vec<String>> {
     let servers = known(base).into_iter();
     let servers = servers.filter(|server| server.enabled && server.oauth.is_some());
     let names: Vec<_> = servers.map(|server| server.name).collect();
-    match names.is_empty() {
-        false => Ok(names),
-        true => Err(
+    if names.is_empty() {
+        Err(
             Failure::usage("there is no MCP server that one logs in at").hint(
                 "`hermes mcp add NAME --url URL --auth oauth` adds one; `hermes mcp list` shows what there is",
             ),
-        ),
+        )
+    } else {
+        Ok(names)
     }
 }
 
@@ -205,9 +207,10 @@ fn closed(error: CallbackError) -> Failure {
 }
 
 fn interrupted(signals: &Signals) -> Failure {
-    let code = match signals.was_terminated() {
-        true => code::TERMINATED,
-        false => code::INTERRUPTED,
+    let code = if signals.was_terminated() {
+        code::TERMINATED
+    } else {
+        code::INTERRUPTED
     };
     Failure {
         code,

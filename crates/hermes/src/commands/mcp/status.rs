@@ -31,9 +31,10 @@ const ERROR_CHARS_MAX: usize = 60;
 pub(super) async fn once(base: &Base, wait: Duration, json: &JsonFlag) -> Outcome<()> {
     let started = start(base);
     if started.is_none() && unusable(base).is_empty() {
-        return match json.json {
-            true => print_json(&json!([])),
-            false => println(NONE_YET),
+        return if json.json {
+            print_json(&json!([]))
+        } else {
+            println(NONE_YET)
         };
     }
     let mcp = started.unwrap_or_else(|| Mcp::start(Vec::new(), ports_of(base)));
@@ -49,9 +50,10 @@ pub(super) async fn once(base: &Base, wait: Duration, json: &JsonFlag) -> Outcom
     for server in &servers {
         warn_of(server);
     }
-    match servers.iter().all(is_well) {
-        true => Ok(()),
-        false => Err(already_told()),
+    if servers.iter().all(is_well) {
+        Ok(())
+    } else {
+        Err(already_told())
     }
 }
 
@@ -62,9 +64,10 @@ pub(super) async fn watch(base: &Base, json: &JsonFlag) -> Outcome<()> {
         return println(NONE_YET);
     };
     let shown = async {
-        match json.json || !io::stdout().is_terminal() {
-            true => tell_changes(&mcp, json).await,
-            false => redraw(&mcp, Style::of(&io::stdout(), &base.environment)).await,
+        if json.json || !io::stdout().is_terminal() {
+            tell_changes(&mcp, json).await
+        } else {
+            redraw(&mcp, Style::of(&io::stdout(), &base.environment)).await
         }
     };
     let outcome = tokio::select! {

@@ -58,9 +58,10 @@ pub(super) async fn run(
     for (status, _) in &tested {
         warn_of(status);
     }
-    match tested.iter().all(|(status, _)| is_well(status)) {
-        true => Ok(()),
-        false => Err(already_told()),
+    if tested.iter().all(|(status, _)| is_well(status)) {
+        Ok(())
+    } else {
+        Err(already_told())
     }
 }
 

@@ -51,9 +51,10 @@ pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Out
 /// Finds the way to a provider by its name alone.
 pub(crate) fn route(base: &Base, settings: &ModelSettings, name: &str) -> Outcome<Route> {
     let provider = super::known(settings, name)?;
-    let choice = match is_same(settings, &provider) {
-        true => settings.choice.clone(),
-        false => ModelChoice::default(),
+    let choice = if is_same(settings, &provider) {
+        settings.choice.clone()
+    } else {
+        ModelChoice::default()
     };
     let settings = ModelSettings {
         choice: ModelChoice {

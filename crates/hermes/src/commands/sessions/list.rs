@@ -29,9 +29,10 @@ pub(super) async fn run(
     limit: usize,
     json: &JsonFlag,
 ) -> Outcome<()> {
-    let nothing = match source.is_some() || workspace.is_some() {
-        true => "no sessions fit",
-        false => NONE_YET,
+    let nothing = if source.is_some() || workspace.is_some() {
+        "no sessions fit"
+    } else {
+        NONE_YET
     };
     let records = match open_archive(base)? {
         Some(store) => records(&store, source, workspace, limit).await?,
@@ -51,9 +52,10 @@ pub(super) async fn run(
 /// The newest sessions, for a conversation that asks about others.
 pub(super) async fn newest(store: &SqliteStore, limit: usize) -> Outcome<String> {
     let records = records(store, None, None, limit).await?;
-    Ok(match records.is_empty() {
-        true => NONE_YET.to_owned(),
-        false => table_text(&records, SystemClock.now(), Style::PLAIN),
+    Ok(if records.is_empty() {
+        NONE_YET.to_owned()
+    } else {
+        table_text(&records, SystemClock.now(), Style::PLAIN)
     })
 }
 
@@ -115,8 +117,9 @@ fn table_text(records: &[SessionRecord], now: Timestamp, style: Style) -> String
 fn title(record: &SessionRecord) -> String {
     let name = record.title.as_deref().unwrap_or(&record.preview);
     let name = shorten(&one_line(name), TITLE_CHARS_MAX);
-    match record.has_open_turn {
-        true => format!("! {name}"),
-        false => name,
+    if record.has_open_turn {
+        format!("! {name}")
+    } else {
+        name
     }
 }

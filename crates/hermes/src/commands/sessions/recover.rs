@@ -37,9 +37,10 @@ pub(super) async fn run(base: &Base, flags: &RunFlags, name: Option<&str>) -> Ou
     for session in sessions {
         is_all_finished &= recover(base, flags, session).await?;
     }
-    match is_all_finished {
-        true => Ok(()),
-        false => Err(already_told()),
+    if is_all_finished {
+        Ok(())
+    } else {
+        Err(already_told())
     }
 }
 
@@ -145,9 +146,10 @@ async fn recover(base: &Base, flags: &RunFlags, session: SessionId) -> Outcome<b
     let cwd = folder_to_work_in(base, &session, loaded.record.cwd);
     let wired = Wired::new(base, flags, Audience::Nobody, Vec::new(), cwd, store).await?;
     let start = SessionStart::Resume(session);
-    let done = match is_subagent {
-        true => close(&wired, start).await,
-        false => go_on(&wired, start).await,
+    let done = if is_subagent {
+        close(&wired, start).await
+    } else {
+        go_on(&wired, start).await
     };
     for notice in wired.stop().await {
         note(&notice);

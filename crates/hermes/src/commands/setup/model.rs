@@ -199,9 +199,10 @@ fn whose(interview: &mut Interview) -> Outcome<&'static Provider> {
 async fn at_address(base: &Base, interview: &mut Interview) -> Outcome<Option<(Candidate, bool)>> {
     let url = loop {
         let url = with_scheme(interview.line("address", "http://localhost:8000/v1")?);
-        match url.starts_with("http://") || url.starts_with("https://") {
-            true => break url.trim_end_matches('/').to_owned(),
-            false => interview.bad("an address begins with http:// or https://"),
+        if url.starts_with("http://") || url.starts_with("https://") {
+            break url.trim_end_matches('/').to_owned();
+        } else {
+            interview.bad("an address begins with http:// or https://");
         }
     };
     let candidate = Candidate {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use hermes_core::approval_code::TRIES_MAX;
 use hermes_core::{
-    Approval, ApprovalAnswer, ApprovalCode, Door, Preview, SessionId, Settled, Settlement, Store,
-    StoreError, Timestamp, Verdict,
+    AnswerSource, Approval, ApprovalAnswer, ApprovalCode, Preview, SessionId, Settled, Settlement,
+    Store, StoreError, Timestamp, Verdict,
 };
 
 use super::Place;
@@ -59,7 +59,7 @@ fn question(id: &str, session: &SessionId, call: &str) -> Approval {
 }
 
 fn answer(verdict: Verdict, at: Timestamp) -> Settlement {
-    Settlement::answered(at, verdict.into(), Door::Command)
+    Settlement::answered(at, verdict.into(), AnswerSource::Command)
 }
 
 async fn a_question_survives_and_is_answered_by_another_store<S: Store>(
@@ -282,7 +282,7 @@ async fn what_is_said_with_an_answer_is_kept<S: Store>(open: &impl AsyncFn(PathB
             pattern: Some(pattern.into()),
             words: Some("use the staging host".into()),
         };
-        Settlement::answered(after(1), answer, Door::Mcp)
+        Settlement::answered(after(1), answer, AnswerSource::Mcp)
     };
     let refused = store.settle(&asked.id, said("*")).await;
     assert!(

@@ -19,7 +19,7 @@ const TREE_DEPTH_MAX: usize = 32;
 pub(super) struct Document<'a> {
     bytes: &'a [u8],
     pub(super) budget: &'a Budget,
-    places: HashMap<u32, Place>,
+    places: HashMap<u32, ObjectOffset>,
     /// Unpacked streams that hold objects.
     unpacked: Vec<Vec<u8>>,
     root: Option<u32>,
@@ -27,7 +27,7 @@ pub(super) struct Document<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum ObjectOffset {
     /// Behind `obj` in the file.
     File(usize),
     Stream {
@@ -71,7 +71,7 @@ impl<'a> Document<'a> {
     }
 
     fn note(&mut self, number: u32, at: usize) {
-        self.places.insert(number, Place::File(at));
+        self.places.insert(number, ObjectOffset::File(at));
         let head = &self.bytes[at..self.bytes.len().min(at + STREAM_HEAD_BYTES)];
         let head = &head[..occurrences(head, b"stream").next().unwrap_or(head.len())];
         let is_of = |kind: &[u8]| occurrences(head, kind).next().is_some();
@@ -111,7 +111,8 @@ impl<'a> Document<'a> {
             }
             if let Ok(number) = u32::try_from(number) {
                 let at = first.saturating_add(at);
-                self.places.insert(number, Place::Stream { stream, at });
+                self.places
+                    .insert(number, ObjectOffset::Stream { stream, at });
             }
         }
         self.unpacked.push(bytes);
@@ -121,8 +122,8 @@ impl<'a> Document<'a> {
     /// Returns an object; of a stream, the dictionary before it.
     fn object(&self, number: u32) -> Option<Object> {
         match *self.places.get(&number)? {
-            Place::File(at) => Reader::new(self.bytes, at, self.budget).next(),
-            Place::Stream { stream, at } => {
+            ObjectOffset::File(at) => Reader::new(self.bytes, at, self.budget).next(),
+            ObjectOffset::Stream { stream, at } => {
                 Reader::new(self.unpacked.get(stream)?, at, self.budget).next()
             }
         }
@@ -147,7 +148,7 @@ impl<'a> Document<'a> {
 
     /// Returns a stream, unpacked.
     pub(super) fn stream(&self, number: u32) -> Option<(Dictionary, Vec<u8>)> {
-        let Place::File(at) = *self.places.get(&number)? else {
+        let ObjectOffset::File(at) = *self.places.get(&number)? else {
             return None;
         };
         let mut reader = Reader::new(self.bytes, at, self.budget);

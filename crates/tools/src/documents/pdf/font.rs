@@ -47,9 +47,10 @@ impl Font {
             _ => None,
         };
         let map = map.map(|(_, bytes)| CodeMap::read(&bytes, document.budget));
-        match font.has_name("Subtype", "Type0") {
-            true => Self::composite(document, font, map),
-            false => Self::simple(document, font, map),
+        if font.has_name("Subtype", "Type0") {
+            Self::composite(document, font, map)
+        } else {
+            Self::simple(document, font, map)
         }
     }
 
@@ -74,9 +75,10 @@ impl Font {
         let first = document.get(font, "FirstChar").count().unwrap_or(0) as u32;
         let widths = document.get(font, "Widths").array().unwrap_or_default();
         // The glyphs of such a font are drawn in a space of their own.
-        let unit = match font.has_name("Subtype", "Type3") {
-            true => type3_unit(document, font),
-            false => 0.001,
+        let unit = if font.has_name("Subtype", "Type3") {
+            type3_unit(document, font)
+        } else {
+            0.001
         };
         let widths = widths.into_iter().take(WIDTHS_MAX).zip(first..);
         Self {
@@ -93,9 +95,10 @@ impl Font {
     fn composite(document: &Document<'_>, font: &Dictionary, map: Option<CodeMap>) -> Self {
         let encoding = document.get(font, "Encoding");
         let is_utf16 = |name: &str| name.contains("UTF16") || name.contains("UCS2");
-        let letters = match encoding.name().is_some_and(is_utf16) {
-            true => Letters::Utf16,
-            false => Letters::Unknown,
+        let letters = if encoding.name().is_some_and(is_utf16) {
+            Letters::Utf16
+        } else {
+            Letters::Unknown
         };
         let descendant = document.get(font, "DescendantFonts").array();
         let descendant = descendant.and_then(|fonts| fonts.into_iter().next());

@@ -58,9 +58,10 @@ pub(crate) fn reindented(text: &str, from: &str, to: &str) -> String {
 
 /// A text in which every line break was escaped has them escaped in its replacement too.
 fn without_escapes<'a>(old: &str, new: &'a str) -> Cow<'a, str> {
-    match old.contains('\n') || new.contains('\n') {
-        true => Cow::Borrowed(new),
-        false => unescaped(new),
+    if old.contains('\n') || new.contains('\n') {
+        Cow::Borrowed(new)
+    } else {
+        unescaped(new)
     }
 }
 
@@ -93,9 +94,10 @@ fn with_real_tabs<'a>(region: &str, new: &'a str) -> Cow<'a, str> {
         return Cow::Borrowed(new);
     }
     let line = |line: &str| {
-        let rest = match tabs {
-            true => line.trim_start_matches("\\t"),
-            false => line,
+        let rest = if tabs {
+            line.trim_start_matches("\\t")
+        } else {
+            line
         };
         let indent = "\t".repeat((line.len() - rest.len()) / 2);
         match rest.strip_suffix("\\r") {

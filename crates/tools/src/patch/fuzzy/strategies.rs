@@ -51,9 +51,10 @@ impl<'a> Search<'a> {
 
     fn without_escapes(&self) -> Vec<Range<usize>> {
         let old = unescaped(self.old);
-        match old == self.old {
-            true => Vec::new(),
-            false => exact(self.text, &old),
+        if old == self.old {
+            Vec::new()
+        } else {
+            exact(self.text, &old)
         }
     }
 

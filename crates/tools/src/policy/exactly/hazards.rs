@@ -224,12 +224,10 @@ pub(super) fn why_own_script(program: &str, args: &[Arg], written: &[String]) ->
         let is_attached =
             attached.is_some_and(|file| !file.is_empty() && is_written(file, written));
         let is_short = text.starts_with('-') && !text.starts_with("--");
-        match text.starts_with("--file") {
-            true => next || is_attached,
-            false => {
-                is_short
-                    && ((text.ends_with('f') && next) || (text.starts_with("-f") && is_attached))
-            }
+        if text.starts_with("--file") {
+            next || is_attached
+        } else {
+            is_short && ((text.ends_with('f') && next) || (text.starts_with("-f") && is_attached))
         }
     };
     let runs_file = RUNS_FILE.contains(&program) && texts.iter().enumerate().any(is_file);

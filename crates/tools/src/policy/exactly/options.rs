@@ -74,12 +74,12 @@ impl Options {
             .chain(self.long_values)
             .copied()
             .collect();
-        let fitting: Vec<&str> = match all.contains(&name) {
-            true => vec![name],
-            false => all
-                .into_iter()
+        let fitting: Vec<&str> = if all.contains(&name) {
+            vec![name]
+        } else {
+            all.into_iter()
                 .filter(|other| other.starts_with(name))
-                .collect(),
+                .collect()
         };
         let [name] = fitting.as_slice() else {
             return Err(unknown());
@@ -105,9 +105,10 @@ impl Options {
                 given.options.push((name, Some(Arg::text(rest))));
                 return Ok(());
             } else if self.values.contains(letter) {
-                let value = match rest.is_empty() {
-                    true => next(given).ok_or_else(|| format!("the option `-{letter}`"))?,
-                    false => Arg::text(rest),
+                let value = if rest.is_empty() {
+                    next(given).ok_or_else(|| format!("the option `-{letter}`"))?
+                } else {
+                    Arg::text(rest)
                 };
                 given.options.push((name, Some(value)));
                 return Ok(());

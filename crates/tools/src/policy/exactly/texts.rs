@@ -228,9 +228,10 @@ pub(super) fn why_awk_asked(args: &[Arg]) -> Option<String> {
     }
     let program = given.rest.first()?;
     let text = text_of(program);
-    match text.is_some_and(|text| is_plain_awk(&text)) {
-        true => None,
-        false => Some("gives awk a program that may run others or write files".to_owned()),
+    if text.is_some_and(|text| is_plain_awk(&text)) {
+        None
+    } else {
+        Some("gives awk a program that may run others or write files".to_owned())
     }
 }
 

@@ -91,10 +91,13 @@ pub(super) fn add(needs: &mut Needs, program: &Program, setting: Setting<'_>) {
         "submodule" if program.has(&["init", "sync", "deinit"]) => {
             changes_settings(needs, program, setting);
         }
-        "config" if is_changed(program) => match program.has(&["--global", "--system"]) {
-            true => needs.outside("changes what git runs everywhere (`~/.gitconfig`)"),
-            false => changes_settings(needs, program, setting),
-        },
+        "config" if is_changed(program) => {
+            if program.has(&["--global", "--system"]) {
+                needs.outside("changes what git runs everywhere (`~/.gitconfig`)");
+            } else {
+                changes_settings(needs, program, setting);
+            }
+        }
         "remote"
             if program.has(&[
                 "add",
@@ -214,9 +217,10 @@ impl<'a> Way<'a> {
             return Self::Http;
         }
         let before_path = address.split('/').next().unwrap_or_default();
-        match before_path.contains(':') {
-            true => Self::Ssh,
-            false => Self::Here(address),
+        if before_path.contains(':') {
+            Self::Ssh
+        } else {
+            Self::Here(address)
         }
     }
 }

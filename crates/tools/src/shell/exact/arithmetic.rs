@@ -1,7 +1,7 @@
 //! Reads expressions over whole numbers.
 
 use super::Outcome;
-use super::odd::Place;
+use super::odd::Quoted;
 use super::tree::{Arithmetic, ArithmeticName};
 use super::words::Parser;
 
@@ -69,7 +69,7 @@ impl Parser {
                 Some('-') if self.cursor.peek_at(1).is_some_and(|c| c.is_ascii_digit()) => {}
                 _ => break,
             }
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         match self.cursor.peek() {
             Some(c) if c.is_ascii_digit() => self.number()?,
@@ -92,20 +92,24 @@ impl Parser {
         if self.cursor.takes("/") || self.cursor.takes("%") {
             self.blanks_in_arithmetic()?;
             let divisor = self.cursor.peek();
-            return match divisor.is_some_and(|c| c.is_ascii_digit() && c != '0') {
-                true => Ok(()),
-                false => self.fail("divides by what may be nothing"),
+            return if divisor.is_some_and(|c| c.is_ascii_digit() && c != '0') {
+                Ok(())
+            } else {
+                self.fail("divides by what may be nothing")
             };
         }
-        match BETWEEN.iter().any(|operator| self.cursor.takes(operator)) {
-            true if self.cursor.peek() != Some('=') => Ok(()),
-            _ => self.fail("computes in a way that is not known"),
+        if BETWEEN.iter().any(|operator| self.cursor.takes(operator))
+            && self.cursor.peek() != Some('=')
+        {
+            Ok(())
+        } else {
+            self.fail("computes in a way that is not known")
         }
     }
 
     fn blanks_in_arithmetic(&mut self) -> Outcome<()> {
         while self.cursor.peek() == Some(' ') {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         Ok(())
     }
@@ -117,7 +121,7 @@ impl Parser {
             return self.fail("computes with a number in another base");
         }
         while self.cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         let follows = self.cursor.peek();
         if follows
@@ -134,7 +138,7 @@ impl Parser {
         }
         let at = self.cursor.at();
         while self.cursor.peek() == Some(' ') {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         let is_set = self.cursor.peek() == Some('=') && self.cursor.peek_at(1) != Some('=');
         self.cursor.back_to(at);
@@ -143,7 +147,7 @@ impl Parser {
 
     /// Takes `$name`, `${name}`, `$#`, `$?` and `${#name}`.
     fn dollar_in_arithmetic(&mut self, arithmetic: &mut Arithmetic) -> Outcome<()> {
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         if self.cursor.takes("#") || self.cursor.takes("?") {
             return self.ends_in_arithmetic();
         }

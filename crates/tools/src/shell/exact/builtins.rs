@@ -239,9 +239,10 @@ fn check_numbers(name: &str, args: &[Arg]) -> Outcome<()> {
             .iter()
             .all(|piece| *piece == Piece::Any(Origin::Number)),
     };
-    match args.iter().all(is_known) {
-        true => Ok(()),
-        false => not_understood(format!("uses `{name}` in a form that is not known")),
+    if args.iter().all(is_known) {
+        Ok(())
+    } else {
+        not_understood(format!("uses `{name}` in a form that is not known"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads lists, pipelines and simple commands.
 
 use super::Outcome;
-use super::odd::Place;
+use super::odd::Quoted;
 use super::tree::{
     Assignment, Item, Kind, Node, Part, Pipeline, Redirect, RedirectKind, Script, Value, Word,
 };
@@ -72,14 +72,14 @@ impl Parser {
         match self.cursor.peek() {
             Some(';') if self.cursor.peek_at(1) == Some(';') => Ok(false),
             Some(';') => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 if self.cursor.peek() == Some('&') {
                     return self.fail("goes on to the next case with `;&`");
                 }
                 Ok(true)
             }
             Some('&') => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 item.is_background = true;
                 // `a &; b` is an error to the shell.
                 self.blanks()?;
@@ -102,7 +102,7 @@ impl Parser {
             if self.cursor.peek() != Some('\n') {
                 return Ok(());
             }
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
             self.bodies()?;
         }
     }
@@ -113,7 +113,7 @@ impl Parser {
             return Ok(());
         }
         while self.cursor.peek().is_some_and(|c| c != '\n') {
-            self.cursor.next(Place::Text)?;
+            self.cursor.next(Quoted::Text)?;
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Parser {
             if self.cursor.starts_with("||") || self.cursor.peek() != Some('|') {
                 return Ok(Pipeline { commands });
             }
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
             self.cursor.takes("&");
             self.empty_lines()?;
             commands.push(self.command()?);
@@ -357,14 +357,14 @@ impl Parser {
         if self.substitutions > 0 {
             return self.fail("sets a list inside a substitution");
         }
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         let mut words = Vec::new();
         loop {
             self.blanks()?;
             match self.cursor.peek() {
                 Some(')') => break,
                 Some('\n') if self.pending.is_empty() => {
-                    self.cursor.next(Place::Bare)?;
+                    self.cursor.next(Quoted::Bare)?;
                 }
                 None | Some('#' | '\n' | '[' | ';' | '&' | '|' | '<' | '>' | '(') => {
                     return self.fail("has a list with more than words in it");
@@ -372,7 +372,7 @@ impl Parser {
                 _ => words.extend(self.argument(false)?),
             }
         }
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         let is_element = |word: &Word| word.first() == Some(&Part::Glob('['));
         if words.iter().any(is_element) {
             return self.fail("has a list with numbered elements");
@@ -419,7 +419,7 @@ impl Parser {
             return Ok(None);
         }
         if stream.is_some() {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         self.cursor.takes(operator);
         let kind = self.redirected(operator)?;
@@ -431,7 +431,7 @@ impl Parser {
             return Ok(RedirectKind::Document(self.document()?));
         }
         while matches!(self.cursor.peek(), Some(' ' | '\t')) {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         if matches!(operator, ">&" | "<&") {
             let target = bare_stream(&self.word(Use::Argument)?);

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::commands::End;
-use super::odd::Place;
+use super::odd::Quoted;
 use super::tree::{Kind, Script, Word};
 use super::words::{Parser, Use};
 
@@ -124,7 +124,7 @@ impl Parser {
             self.blanks()?;
             match self.cursor.peek() {
                 Some(';') if self.cursor.peek_at(1) != Some(';') => {
-                    self.cursor.next(Place::Bare)?;
+                    self.cursor.next(Quoted::Bare)?;
                     return Ok(words);
                 }
                 Some('\n' | '#') => return Ok(words),

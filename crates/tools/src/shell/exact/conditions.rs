@@ -1,7 +1,7 @@
 //! Reads `[[ … ]]`.
 
 use super::Outcome;
-use super::odd::Place;
+use super::odd::Quoted;
 use super::tree::{Part, Word};
 use super::words::{Parser, Use, bare};
 
@@ -27,9 +27,10 @@ impl Parser {
                 continue;
             }
             let is_pattern = words.last().and_then(bare) == Some("=~");
-            let word = match is_pattern {
-                true => self.expression()?,
-                false => self.word(Use::Value)?,
+            let word = if is_pattern {
+                self.expression()?
+            } else {
+                self.word(Use::Value)?
             };
             if word.is_empty() {
                 return self.fail("has `[[` without `]]` in its line");
@@ -54,7 +55,7 @@ impl Parser {
                 '(' => open += 1,
                 ')' => open -= 1,
                 '\\' => {
-                    self.cursor.next(Place::Bare)?;
+                    self.cursor.next(Quoted::Bare)?;
                     if !self.cursor.peek().is_some_and(|c| c.is_ascii_punctuation()) {
                         return self.fail("has a pattern that is not known");
                     }
@@ -68,7 +69,7 @@ impl Parser {
             if open < 0 {
                 return self.fail("has a pattern that is not known");
             }
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
             text.push(c);
         }
         if open != 0 {

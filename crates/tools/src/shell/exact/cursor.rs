@@ -1,6 +1,6 @@
 //! Goes through the characters of a line, and says where it is when it cannot go on.
 
-use super::odd::{self, Place};
+use super::odd::{self, Quoted};
 use super::{NotUnderstood, Outcome};
 
 pub(super) struct Cursor {
@@ -52,7 +52,7 @@ impl Cursor {
     }
 
     /// Takes the next character, which must be one that everybody reads alike.
-    pub(super) fn next(&mut self, place: Place) -> Outcome<Option<char>> {
+    pub(super) fn next(&mut self, place: Quoted) -> Outcome<Option<char>> {
         let Some(c) = self.peek() else {
             return Ok(None);
         };

@@ -1,7 +1,7 @@
 //! Reads here-documents.
 
 use super::Outcome;
-use super::odd::{self, Place};
+use super::odd::{self, Quoted};
 use super::tree::{Document, Part, Word};
 use super::words::{Parser, push};
 
@@ -21,11 +21,11 @@ impl Parser {
         }
         let strips_tabs = self.cursor.takes("-");
         while matches!(self.cursor.peek(), Some(' ' | '\t')) {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         let quote = self.cursor.peek().filter(|c| matches!(c, '\'' | '"'));
         if quote.is_some() {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
         }
         let mut end = String::new();
         while let Some(c) = self
@@ -33,7 +33,7 @@ impl Parser {
             .peek()
             .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
         {
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
             end.push(c);
         }
         let is_closed = quote.is_none_or(|quote| self.cursor.takes(&quote.to_string()));
@@ -58,9 +58,10 @@ impl Parser {
         let first = self.documents.len() - self.pending.len();
         for (number, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let text = self.body(&pending)?;
-            let parts = match pending.is_literal {
-                true => vec![Part::Quoted(text)],
-                false => self.replaced(&text)?,
+            let parts = if pending.is_literal {
+                vec![Part::Quoted(text)]
+            } else {
+                self.replaced(&text)?
             };
             // Documents inside the text are refused, so the numbers follow one another.
             self.documents[first + number].parts = parts;
@@ -75,19 +76,20 @@ impl Parser {
             let Some(raw) = self.cursor.line() else {
                 return self.fail("has a here-document without an end");
             };
-            let line = match pending.strips_tabs {
-                true => raw.trim_start_matches('\t'),
-                false => &raw,
+            let line = if pending.strips_tabs {
+                raw.trim_start_matches('\t')
+            } else {
+                &raw
             };
             if line == pending.end {
                 return Ok(body);
             }
             let odd = raw
                 .chars()
-                .position(|c| odd::why_odd(c, Place::Text).is_some());
+                .position(|c| odd::why_odd(c, Quoted::Text).is_some());
             if let Some(at) = odd {
                 self.cursor.back_to(start + at);
-                self.cursor.next(Place::Text)?;
+                self.cursor.next(Quoted::Text)?;
             }
             let backslashes = raw.len() - raw.trim_end_matches('\\').len();
             if !pending.is_literal && backslashes % 2 == 1 {
@@ -108,8 +110,8 @@ impl Parser {
                 Some('$') => inner.dollar(&mut word, true)?,
                 Some('`') => return inner.fail("has a backtick in a here-document"),
                 Some('\\') => {
-                    inner.cursor.next(Place::Text)?;
-                    let text = match inner.cursor.next(Place::Text)? {
+                    inner.cursor.next(Quoted::Text)?;
+                    let text = match inner.cursor.next(Quoted::Text)? {
                         Some(c @ ('$' | '`' | '\\')) => c.into(),
                         Some(c) => format!("\\{c}"),
                         None => "\\".to_owned(),
@@ -117,7 +119,7 @@ impl Parser {
                     push(&mut word, Part::Quoted(text));
                 }
                 Some(c) => {
-                    inner.cursor.next(Place::Text)?;
+                    inner.cursor.next(Quoted::Text)?;
                     push(&mut word, Part::Quoted(c.into()));
                 }
                 None => return Ok(word),

@@ -1,7 +1,7 @@
 //! Reads what begins with `$` or a backtick.
 
 use super::Outcome;
-use super::odd::Place;
+use super::odd::Quoted;
 use super::tree::{Expansion, Part, Word};
 use super::words::{Parser, push};
 
@@ -13,7 +13,7 @@ const PATTERN: &str = "_./:@+,=- *?";
 
 impl Parser {
     pub(super) fn dollar(&mut self, word: &mut Word, is_quoted: bool) -> Outcome<()> {
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         let expansion = match self.cursor.peek() {
             Some('(') if self.cursor.peek_at(1) == Some('(') => {
                 self.cursor.takes("((");
@@ -21,13 +21,13 @@ impl Parser {
                 Expansion::Arithmetic(arithmetic)
             }
             Some('(') => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 let script = self.enclosed()?;
                 word.push(Part::Substitution { script, is_quoted });
                 return Ok(());
             }
             Some('{') => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 self.parameter()?
             }
             Some('\'') if !is_quoted => return self.c_string(word),
@@ -36,7 +36,7 @@ impl Parser {
             Some('\\') => return self.fail("has a backslash after `$`"),
             Some(c) if c.is_ascii_alphabetic() || c == '_' => Expansion::Variable(self.name()?),
             Some(c) if is_special(c) => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 special(c)
             }
             Some(c) if !c.is_ascii() => return self.fail("has a strange character after `$`"),
@@ -84,8 +84,8 @@ impl Parser {
 
     /// Reads `<(…)` or `>(…)`.
     pub(super) fn process(&mut self) -> Outcome<Part> {
-        self.cursor.next(Place::Bare)?;
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         Ok(Part::Process(self.enclosed()?))
     }
 
@@ -93,10 +93,10 @@ impl Parser {
         if !self.pending.is_empty() {
             return self.fail("has a backtick before its here-document has begun");
         }
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         let mut text = String::new();
         loop {
-            match self.cursor.next(Place::Bare)? {
+            match self.cursor.next(Quoted::Bare)? {
                 Some('`') => break,
                 Some('\\') => return self.fail("has a backslash between backticks"),
                 Some('"' | '\'') if is_quoted => {
@@ -113,12 +113,12 @@ impl Parser {
     }
 
     fn c_string(&mut self, word: &mut Word) -> Outcome<()> {
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         let mut text = String::new();
         loop {
-            let c = match self.cursor.next(Place::SingleQuotes)? {
+            let c = match self.cursor.next(Quoted::SingleQuotes)? {
                 Some('\'') => break,
-                Some('\\') => match self.cursor.next(Place::SingleQuotes)? {
+                Some('\\') => match self.cursor.next(Quoted::SingleQuotes)? {
                     Some('n') => '\n',
                     Some('t') => '\t',
                     Some(c @ ('\\' | '\'' | '"')) => c,
@@ -142,7 +142,7 @@ impl Parser {
             if !is_letter && !is_digit {
                 break;
             }
-            self.cursor.next(Place::Bare)?;
+            self.cursor.next(Quoted::Bare)?;
             name.push(c);
         }
         if name.is_empty() {
@@ -155,14 +155,14 @@ impl Parser {
     fn parameter(&mut self) -> Outcome<Expansion> {
         match self.cursor.peek() {
             Some('#') if self.cursor.peek_at(1) != Some('}') => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 self.name()?;
                 let _is_list = self.cursor.takes("[@]") || self.cursor.takes("[*]");
                 return self.closed(Expansion::Number);
             }
             Some('!') => return self.fail("names a variable by another, `${!…}`,"),
             Some(c) if is_special(c) => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 if self.cursor.peek() == Some('}') {
                     return self.closed(special(c));
                 }
@@ -180,9 +180,9 @@ impl Parser {
                 self.closed(Expansion::Several)
             }
             Some('[') => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 while self.cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
-                    self.cursor.next(Place::Bare)?;
+                    self.cursor.next(Quoted::Bare)?;
                 }
                 if !self.cursor.takes("]") {
                     return self.fail("computes which element of a list is meant");
@@ -226,7 +226,7 @@ impl Parser {
         if self.cursor.takes(":") {
             let is_number = |c: char| c.is_ascii_digit() || c == ':';
             while self.cursor.peek().is_some_and(is_number) {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
             }
             return self.closed(Expansion::Changed);
         }
@@ -251,7 +251,7 @@ impl Parser {
                     self.depth -= 1;
                 }
                 Some(c) if c.is_ascii_alphanumeric() || signs.contains(c) => {
-                    self.cursor.next(Place::Bare)?;
+                    self.cursor.next(Quoted::Bare)?;
                     push(&mut word, Part::Quoted(c.into()));
                 }
                 _ => return Ok(word),

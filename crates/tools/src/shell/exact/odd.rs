@@ -2,7 +2,7 @@
 
 /// Where a character stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Quoted {
     Bare,
     DoubleQuotes,
     SingleQuotes,
@@ -76,17 +76,17 @@ const LIKE_SINGLE_QUOTE: &str = "\u{b4}\u{2b9}\u{2bb}\u{2bc}\u{2bd}\u{2be}\u{2bf
 const LIKE_OPERATORS: &str = "\u{a6}\u{1c0}\u{1c3}\u{2c2}\u{2c3}\u{37e}\u{5c0}\u{5c3}\u{60d}\u{61b}\u{66a}\u{204f}\u{2016}\u{2024}\u{2039}\u{203a}\u{2044}\u{204e}\u{2052}\u{2053}\u{2215}\u{2216}\u{2217}\u{2223}\u{223c}\u{2212}\u{226a}\u{226b}\u{2758}\u{2768}\u{2769}\u{276e}\u{276f}\u{2774}\u{2775}\u{2985}\u{2986}\u{29f5}\u{29f8}\u{29f9}\u{2cf9}\u{3008}\u{3009}\u{3014}\u{3015}\u{a4fd}\u{a778}\u{a789}";
 
 /// Says why a character cannot stay where it is, if so.
-pub(super) fn why_odd(c: char, place: Place) -> Option<&'static str> {
+pub(super) fn why_odd(c: char, place: Quoted) -> Option<&'static str> {
     if is_control(c) {
         return Some("a control character, which moves or hides what a terminal shows");
     }
     if c.is_ascii() {
         return None;
     }
-    if is_invisible(c) && !(c == EMOJI_STYLE && place != Place::Bare) {
+    if is_invisible(c) && !(c == EMOJI_STYLE && place != Quoted::Bare) {
         return Some("which cannot be seen");
     }
-    if place == Place::Text {
+    if place == Quoted::Text {
         return None;
     }
     if c.is_whitespace() {
@@ -94,15 +94,15 @@ pub(super) fn why_odd(c: char, place: Place) -> Option<&'static str> {
     }
     let (double, single) = (LIKE_DOUBLE_QUOTE.contains(c), LIKE_SINGLE_QUOTE.contains(c));
     let is_lookalike = match place {
-        Place::DoubleQuotes => double || (is_wide(c) && is_mark(narrow(c))),
-        Place::SingleQuotes => single || (is_wide(c) && is_mark(narrow(c))),
-        Place::Bare => double || single || LIKE_OPERATORS.contains(c) || is_wide(c),
-        Place::Text => false,
+        Quoted::DoubleQuotes => double || (is_wide(c) && is_mark(narrow(c))),
+        Quoted::SingleQuotes => single || (is_wide(c) && is_mark(narrow(c))),
+        Quoted::Bare => double || single || LIKE_OPERATORS.contains(c) || is_wide(c),
+        Quoted::Text => false,
     };
     if is_lookalike {
         return Some("which looks like a character of the shell and is none");
     }
-    if place == Place::Bare && (is_mark_on_letter(c) || splits_bytes(c)) {
+    if place == Quoted::Bare && (is_mark_on_letter(c) || splits_bytes(c)) {
         return Some("which shells do not take apart alike");
     }
     None

@@ -505,9 +505,10 @@ impl Walker<'_> {
                 } => self.expansion(&mut arg, expansion, *is_quoted)?,
                 Part::Substitution { script, is_quoted } => {
                     self.apart(script)?;
-                    let origin = match prints_plainly(script) {
-                        true => Origin::Plain,
-                        false => Origin::Unknown,
+                    let origin = if prints_plainly(script) {
+                        Origin::Plain
+                    } else {
+                        Origin::Unknown
                     };
                     push_any(&mut arg, origin, *is_quoted);
                 }

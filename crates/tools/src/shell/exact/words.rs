@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::documents::Pending;
-use super::odd::Place;
+use super::odd::Quoted;
 use super::tree::{Document, Part, Word};
 use super::{DEPTH_MAX, Outcome};
 
@@ -70,7 +70,7 @@ impl Parser {
         loop {
             match self.cursor.peek() {
                 Some(' ' | '\t') => {
-                    self.cursor.next(Place::Bare)?;
+                    self.cursor.next(Quoted::Bare)?;
                 }
                 Some('\\') if self.cursor.peek_at(1) == Some('\n') => self.continuation()?,
                 _ => return Ok(()),
@@ -127,8 +127,8 @@ impl Parser {
             '\'' => self.single_quotes(word),
             '"' => self.double_quotes(word),
             '\\' => {
-                self.cursor.next(Place::Bare)?;
-                match self.cursor.next(Place::Bare)? {
+                self.cursor.next(Quoted::Bare)?;
+                match self.cursor.next(Quoted::Bare)? {
                     Some(c) => push(word, Part::Quoted(c.into())),
                     None => return self.fail("ends in a backslash"),
                 }
@@ -138,17 +138,17 @@ impl Parser {
             '`' => self.backticks(word, false),
             '~' => self.tilde(word),
             '*' | '?' | '[' if purpose == Use::Argument => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 word.push(Part::Glob(c));
                 Ok(())
             }
             '{' | '}' | ',' if purpose == Use::Argument => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 word.push(Part::Brace(c));
                 Ok(())
             }
             _ => {
-                self.cursor.next(Place::Bare)?;
+                self.cursor.next(Quoted::Bare)?;
                 push(word, Part::Bare(c.into()));
                 Ok(())
             }
@@ -171,15 +171,15 @@ impl Parser {
         } else {
             push(word, Part::Bare('~'.into()));
         }
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         Ok(())
     }
 
     fn single_quotes(&mut self, word: &mut Word) -> Outcome<()> {
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         let mut text = String::new();
         loop {
-            match self.cursor.next(Place::SingleQuotes)? {
+            match self.cursor.next(Quoted::SingleQuotes)? {
                 Some('\'') => break,
                 Some('\n') if !self.pending.is_empty() => {
                     return self.fail("has a quote over the beginning of a here-document");
@@ -193,7 +193,7 @@ impl Parser {
     }
 
     fn double_quotes(&mut self, word: &mut Word) -> Outcome<()> {
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         push(word, Part::Quoted(String::new()));
         loop {
             match self.cursor.peek() {
@@ -201,8 +201,8 @@ impl Parser {
                 Some('$') => self.dollar(word, true)?,
                 Some('`') => self.backticks(word, true)?,
                 Some('\\') => {
-                    self.cursor.next(Place::DoubleQuotes)?;
-                    let text = match self.cursor.next(Place::DoubleQuotes)? {
+                    self.cursor.next(Quoted::DoubleQuotes)?;
+                    let text = match self.cursor.next(Quoted::DoubleQuotes)? {
                         // A name would go on in the next line.
                         Some('\n') if matches!(word.last(), Some(Part::Expansion { .. })) => {
                             return self.fail("continues a line in the middle of a name");
@@ -218,13 +218,13 @@ impl Parser {
                     return self.fail("has a quote over the beginning of a here-document");
                 }
                 Some(c) => {
-                    self.cursor.next(Place::DoubleQuotes)?;
+                    self.cursor.next(Quoted::DoubleQuotes)?;
                     push(word, Part::Quoted(c.into()));
                 }
                 None => return self.fail("has a quote without an end"),
             }
         }
-        self.cursor.next(Place::Bare)?;
+        self.cursor.next(Quoted::Bare)?;
         Ok(())
     }
 }

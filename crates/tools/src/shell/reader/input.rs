@@ -90,12 +90,13 @@ impl Reader<'_> {
                 text.push_str(&line);
                 text.push('\n');
             }
-            self.bodies[pending.body] = match pending.delimiter.is_quoted {
-                true => Body {
+            self.bodies[pending.body] = if pending.delimiter.is_quoted {
+                Body {
                     text,
                     ..Body::default()
-                },
-                false => self.expanded_text(&text)?,
+                }
+            } else {
+                self.expanded_text(&text)?
             };
         }
         Ok(())

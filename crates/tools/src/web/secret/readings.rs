@@ -146,9 +146,10 @@ fn base_64(c: char) -> Option<u32> {
 impl Encoding {
     /// Decodes a run from each place where a text may begin in it. What cannot hold a key is left out.
     fn decode(&self, run: &str) -> impl Iterator<Item = String> {
-        let values: Vec<u32> = match run.len() >= ENCODED_CHARS_MIN {
-            true => run.chars().filter_map(self.value).collect(),
-            false => Vec::new(),
+        let values: Vec<u32> = if run.len() >= ENCODED_CHARS_MIN {
+            run.chars().filter_map(self.value).collect()
+        } else {
+            Vec::new()
         };
         let begins = 0..self.group.min(values.len());
         begins.filter_map(move |begin| self.bytes(&values[begin..]))

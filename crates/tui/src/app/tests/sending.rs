@@ -37,7 +37,7 @@ fn what_an_interrupt_forgets_comes_back_into_the_input() {
     scene.send("/queue two");
     scene.send("/queue three");
     scene.write("four");
-    assert_eq!(ops(wishes(scene.control('c'))), [Op::Interrupt]);
+    assert_eq!(ops(requests(scene.control('c'))), [Op::Interrupt]);
     let notice = Notice::Forgotten { messages: 2 };
     scene.event(Event::Notice { notice });
     scene.end(TurnEnd::Interrupted);

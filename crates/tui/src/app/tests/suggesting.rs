@@ -40,9 +40,9 @@ fn sessions() -> Vec<Item> {
 }
 
 fn asked(effects: Vec<Effect>) -> Vec<List> {
-    let wishes = wishes(effects).into_iter();
-    wishes
-        .filter_map(|wish| match wish {
+    let requests = requests(effects).into_iter();
+    requests
+        .filter_map(|request| match request {
             ToHost::List(list) => Some(list),
             _ => None,
         })
@@ -50,12 +50,12 @@ fn asked(effects: Vec<Effect>) -> Vec<List> {
 }
 
 fn enter(scene: &mut Scene) -> Vec<ToHost> {
-    wishes(scene.press(KeyCode::Enter, KeyModifiers::NONE))
+    requests(scene.press(KeyCode::Enter, KeyModifiers::NONE))
 }
 
 /// The arguments of the one command that was sent.
-fn sent(wishes: Vec<ToHost>) -> (Verb, String) {
-    match wishes.into_iter().next() {
+fn sent(requests: Vec<ToHost>) -> (Verb, String) {
+    match requests.into_iter().next() {
         Some(ToHost::Command { command, arguments }) => (command.verb, arguments),
         other => panic!("{other:?}"),
     }

@@ -25,9 +25,10 @@ impl TextFormat {
             Self::Date => (is_date(text), "a date, such as 2026-11-15"),
             Self::DateTime => (is_date_time(text), "a time, such as 2026-11-15T09:30:00Z"),
         };
-        match is_right {
-            true => Ok(()),
-            false => Err(format!("it must be {expected}")),
+        if is_right {
+            Ok(())
+        } else {
+            Err(format!("it must be {expected}"))
         }
     }
 

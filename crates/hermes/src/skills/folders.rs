@@ -34,9 +34,9 @@ pub struct Found {
     pub document: Document,
 }
 
-/// What is on the shelf.
+/// What one folder holds.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct SkillFolder {
     pub found: Vec<Found>,
     /// Categories and what they are for.
     pub categories: Vec<(String, String)>,
@@ -45,7 +45,7 @@ pub struct Shelf {
 }
 
 /// Looks through folders, the first one first.
-pub fn look_through(roots: &[PathBuf]) -> Vec<Shelf> {
+pub fn look_through(roots: &[PathBuf]) -> Vec<SkillFolder> {
     let within: Vec<PathBuf> = roots
         .iter()
         .filter_map(|root| root.canonicalize().ok())
@@ -55,12 +55,12 @@ pub fn look_through(roots: &[PathBuf]) -> Vec<Shelf> {
         entries_left: ENTRIES_MAX,
         seen: HashSet::new(),
     };
-    let shelf = |root: &PathBuf| {
-        let mut shelf = Shelf::default();
-        walk.folder(root, "", 0, &mut shelf);
-        shelf
+    let skill_folder = |root: &PathBuf| {
+        let mut skill_folder = SkillFolder::default();
+        walk.folder(root, "", 0, &mut skill_folder);
+        skill_folder
     };
-    within.iter().map(shelf).collect()
+    within.iter().map(skill_folder).collect()
 }
 
 /// The files beside a skill, by their paths in its folder.
@@ -98,7 +98,13 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn folder(&mut self, folder: &Path, category: &str, depth: usize, shelf: &mut Shelf) {
+    fn folder(
+        &mut self,
+        folder: &Path,
+        category: &str,
+        depth: usize,
+        skill_folder: &mut SkillFolder,
+    ) {
         let real = folder.canonicalize();
         if !real.is_ok_and(|real| self.seen.insert(real)) {
             return;
@@ -107,53 +113,64 @@ impl Walk<'_> {
             if self.entries_left == 0 {
                 let folder = folder.display();
                 let why = format!("more than {ENTRIES_MAX} files; the rest is not looked at");
-                shelf.problems.push(format!("{folder}: {why}"));
+                skill_folder.problems.push(format!("{folder}: {why}"));
                 return;
             }
             self.entries_left -= 1;
             if path.is_dir() {
                 if may_hold_skills(&name) {
-                    self.entry(&path, &name, category, depth, shelf);
+                    self.entry(&path, &name, category, depth, skill_folder);
                 }
             } else if name == DESCRIPTION_FILE {
                 if let Ok(document) = self.read(&path) {
                     let described = (category.to_owned(), document.description);
-                    shelf.categories.push(described);
+                    skill_folder.categories.push(described);
                 }
             } else if let Some(name) = flat_name(&name) {
-                self.add(path, name, category, shelf);
+                self.add(path, name, category, skill_folder);
             }
         }
     }
 
     /// A folder inside another: a skill, or a category of them.
-    fn entry(&mut self, path: &Path, name: &str, category: &str, depth: usize, shelf: &mut Shelf) {
+    fn entry(
+        &mut self,
+        path: &Path,
+        name: &str,
+        category: &str,
+        depth: usize,
+        skill_folder: &mut SkillFolder,
+    ) {
         if let Err(why) = self.stays_within(path) {
-            shelf.problems.push(format!("{}: {why}", path.display()));
+            skill_folder
+                .problems
+                .push(format!("{}: {why}", path.display()));
             return;
         }
         let file = path.join(SKILL_FILE);
         if file.symlink_metadata().is_ok() {
-            return self.add(file, name, category, shelf);
+            return self.add(file, name, category, skill_folder);
         }
         if depth < DEPTH_MAX {
             let category = match category {
                 "" => name.to_owned(),
                 category => format!("{category}/{name}"),
             };
-            self.folder(path, &category, depth + 1, shelf);
+            self.folder(path, &category, depth + 1, skill_folder);
         }
     }
 
-    fn add(&self, file: PathBuf, name: &str, category: &str, shelf: &mut Shelf) {
+    fn add(&self, file: PathBuf, name: &str, category: &str, skill_folder: &mut SkillFolder) {
         match self.read(&file) {
-            Ok(document) => shelf.found.push(Found {
+            Ok(document) => skill_folder.found.push(Found {
                 category: category.to_owned(),
                 given_name: name.to_owned(),
                 file,
                 document,
             }),
-            Err(why) => shelf.problems.push(format!("{}: {why}", file.display())),
+            Err(why) => skill_folder
+                .problems
+                .push(format!("{}: {why}", file.display())),
         }
     }
 
@@ -191,12 +208,13 @@ impl Walk<'_> {
     /// Refuses a link that leads out of the folders with skills.
     fn stays_within(&self, path: &Path) -> Result<(), String> {
         let real = path.canonicalize().map_err(|error| error.to_string())?;
-        match self.within.iter().any(|root| real.starts_with(root)) {
-            true => Ok(()),
-            false => Err(format!(
+        if self.within.iter().any(|root| real.starts_with(root)) {
+            Ok(())
+        } else {
+            Err(format!(
                 "it is a link to {}, outside the folders of skills; name that folder in `skills.external_dirs`",
                 real.display()
-            )),
+            ))
         }
     }
 }
@@ -234,13 +252,13 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    fn look(root: &Path) -> Shelf {
+    fn look(root: &Path) -> SkillFolder {
         look_through(&[root.to_owned()]).remove(0)
     }
 
-    fn names(shelf: &Shelf) -> Vec<String> {
+    fn names(skill_folder: &SkillFolder) -> Vec<String> {
         let named = |found: &Found| format!("{}:{}", found.category, found.given_name);
-        shelf.found.iter().map(named).collect()
+        skill_folder.found.iter().map(named).collect()
     }
 
     #[test]
@@ -260,16 +278,20 @@ mod tests {
         put(root, "README.md", "About them.");
         put(root, ".archive/old/SKILL.md", "Old.");
         put(root, "node_modules/x/SKILL.md", "Foreign.");
-        let shelf = look(root);
+        let skill_folder = look(root);
         assert_eq!(
-            names(&shelf),
+            names(&skill_folder),
             [":alone", "dev:review", "dev/rust:lint", ":standup"]
         );
         assert_eq!(
-            shelf.categories,
+            skill_folder.categories,
             [("dev".to_owned(), "for developers".to_owned())]
         );
-        assert!(shelf.problems.is_empty(), "{:?}", shelf.problems);
+        assert!(
+            skill_folder.problems.is_empty(),
+            "{:?}",
+            skill_folder.problems
+        );
     }
 
     #[test]
@@ -282,10 +304,10 @@ mod tests {
         put(root, "folder/SKILL.md/x", "");
         put(root, "fits/SKILL.md", "ä".repeat(SKILL_CHARS_MAX));
         put(root, "good/SKILL.md", "Good.");
-        let shelf = look(root);
-        assert_eq!(names(&shelf), [":fits", ":good"]);
-        let told = shelf.problems.join("\n");
-        assert_eq!(shelf.problems.len(), 4, "{told}");
+        let skill_folder = look(root);
+        assert_eq!(names(&skill_folder), [":fits", ":good"]);
+        let told = skill_folder.problems.join("\n");
+        assert_eq!(skill_folder.problems.len(), 4, "{told}");
         assert!(told.contains("big/SKILL.md: it has more than 100000 characters"));
         assert!(told.contains("bytes/SKILL.md: line 2 is not UTF-8"));
         assert!(told.contains("folder/SKILL.md: it is not a file"));
@@ -302,18 +324,26 @@ mod tests {
         symlink(&root, root.join("round")).unwrap();
         fs::create_dir(root.join("file")).unwrap();
         symlink(outside.join("SKILL.md"), root.join("file/SKILL.md")).unwrap();
-        let shelf = look(&root);
-        assert_eq!(names(&shelf), [":again", ":real"]);
-        assert_eq!(shelf.problems.len(), 2, "{:?}", shelf.problems);
+        let skill_folder = look(&root);
+        assert_eq!(names(&skill_folder), [":again", ":real"]);
+        assert_eq!(
+            skill_folder.problems.len(),
+            2,
+            "{:?}",
+            skill_folder.problems
+        );
         assert!(
-            shelf
+            skill_folder
                 .problems
                 .iter()
                 .all(|told| told.contains("outside the folders of skills"))
         );
         // Who names the folder wants it.
-        let shelves = look_through(&[root, outside]);
-        assert_eq!(names(&shelves[0]), [":again", ":file", ":out", ":real"]);
+        let skill_folders = look_through(&[root, outside]);
+        assert_eq!(
+            names(&skill_folders[0]),
+            [":again", ":file", ":out", ":real"]
+        );
     }
 
     #[test]

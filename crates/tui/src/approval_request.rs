@@ -5,7 +5,7 @@
 
 use hermes_core::exact::{exact, parts};
 use hermes_core::text::escaped;
-use hermes_core::{Question, wording};
+use hermes_core::{ApprovalRequest, wording};
 use ratatui_core::text::{Line, Span};
 
 use crate::markdown::diff_style;
@@ -23,7 +23,7 @@ const CODE_ROWS_MIN: usize = 16;
 const DIFF_ROWS_MAX: usize = 24;
 
 /// The question, and as much of the change as the screen has room for.
-pub(crate) fn rows(question: &Question, size: Size) -> Vec<Line<'static>> {
+pub(crate) fn rows(question: &ApprovalRequest, size: Size) -> Vec<Line<'static>> {
     let columns = size.columns;
     let mut rows = wrap::words(
         &[
@@ -77,9 +77,10 @@ pub(crate) fn part_rows(
         .flat_map(|line| barred(&line, "  ", columns))
         .collect();
     if of > 1 {
-        let words = match number < of {
-            true => format!("… part {number} of {of}, d shows more"),
-            false => format!("part {number} of {of}: that is all of it"),
+        let words = if number < of {
+            format!("… part {number} of {of}, d shows more")
+        } else {
+            format!("part {number} of {of}: that is all of it")
         };
         let words = Span::styled(words, theme::WARNING);
         rows.extend(wrap::words(&[words], columns, &Margin::same(vec![bar()])));
@@ -152,8 +153,8 @@ fn printable_lines(text: &str) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
 
-    fn question(diff: Option<&str>) -> Question {
-        Question {
+    fn question(diff: Option<&str>) -> ApprovalRequest {
+        ApprovalRequest {
             approval: "a1".into(),
             code: hermes_core::ApprovalCode::default(),
             call: "c".into(),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hermes_core::exact::{exact, parts};
-use hermes_core::{ApprovalAnswer, Question, Verdict};
+use hermes_core::{ApprovalAnswer, ApprovalRequest, Verdict};
 use ratatui_core::text::{Line, Span};
 
 use crate::editor::Edit;
@@ -17,8 +17,8 @@ use crate::wrap::{self, Margin};
 const WORDS_CHARS_MAX: usize = 500;
 
 #[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) question: Question,
+pub(crate) struct ApprovalDialog {
+    pub(crate) question: ApprovalRequest,
     pub(crate) at: Duration,
     pub(crate) is_printed: bool,
     /// Whether all of its change was shown.
@@ -45,8 +45,8 @@ pub(crate) enum Heard {
     Answered(ApprovalAnswer),
 }
 
-impl Asked {
-    pub(crate) fn new(question: Question, at: Duration) -> Self {
+impl ApprovalDialog {
+    pub(crate) fn new(question: ApprovalRequest, at: Duration) -> Self {
         let parts = parts(&exact(&question.what)).len();
         Self {
             question,
@@ -233,9 +233,10 @@ impl Asked {
             None => "exactly this".to_owned(),
             Some(pattern) => exact(pattern),
         };
-        let keys = match self.question.choices.contains(&Verdict::Always) {
-            true => "s and a allow: ",
-            false => "s allows: ",
+        let keys = if self.question.choices.contains(&Verdict::Always) {
+            "s and a allow: "
+        } else {
+            "s allows: "
         };
         vec![
             Span::styled(keys, theme::DIM),
@@ -250,8 +251,8 @@ impl Asked {
 mod tests {
     use super::*;
 
-    fn question(what: &str, patterns: &[&str]) -> Question {
-        Question {
+    fn question(what: &str, patterns: &[&str]) -> ApprovalRequest {
+        ApprovalRequest {
             approval: "a1".into(),
             code: hermes_core::ApprovalCode::stored("k7m2pq".into()),
             call: "c".into(),
@@ -266,11 +267,11 @@ mod tests {
         }
     }
 
-    fn asked(what: &str, patterns: &[&str]) -> Asked {
-        Asked::new(question(what, patterns), Duration::ZERO)
+    fn asked(what: &str, patterns: &[&str]) -> ApprovalDialog {
+        ApprovalDialog::new(question(what, patterns), Duration::ZERO)
     }
 
-    fn press(asked: &mut Asked, letters: &str) -> Option<ApprovalAnswer> {
+    fn press(asked: &mut ApprovalDialog, letters: &str) -> Option<ApprovalAnswer> {
         let mut answer = None;
         for letter in letters.chars() {
             if let Heard::Answered(given) = asked.key(Key::Edit(Edit::Insert(letter))) {
@@ -280,7 +281,7 @@ mod tests {
         answer
     }
 
-    fn text(asked: &Asked) -> String {
+    fn text(asked: &ApprovalDialog) -> String {
         let rows = asked.rows(Duration::ZERO, 100);
         let rows: Vec<_> = rows.iter().map(ToString::to_string).collect();
         rows.join("\n")
@@ -339,7 +340,7 @@ mod tests {
         assert!(!text(&asked).contains("read on"));
         assert!(
             press(
-                &mut Asked::new(question(&"x".repeat(9_000), &[]), Duration::ZERO),
+                &mut ApprovalDialog::new(question(&"x".repeat(9_000), &[]), Duration::ZERO),
                 "n"
             )
             .is_some()

@@ -27,7 +27,7 @@ const NUDGE_CONTINUE: &str = "Your reply was cut off. Continue exactly where it 
 const NUDGE_LAST_WORDS: &str = "You have used all steps of this turn. Call no more tools. Tell the user in a few \
      sentences what is done, what is not, and what you would do next.";
 
-pub(crate) enum Asked {
+pub(crate) enum ReplyOutcome {
     Replied,
     Stopped,
     /// The model had nothing to say, again and again.
@@ -38,7 +38,10 @@ pub(crate) enum Asked {
 }
 
 /// Asks the model until it has said something, and records its reply.
-pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<Asked, StoreError> {
+pub(crate) async fn request_reply(
+    cx: &TurnContext<'_>,
+    history: &mut History,
+) -> Result<ReplyOutcome, StoreError> {
     let mut draft = Draft::default();
     let mut last_error = None;
     let mut went_in_circles = false;
@@ -46,7 +49,7 @@ pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<A
         match stream_reply(cx, history, &mut draft).await? {
             Streamed::Stopped(partial) => {
                 record_partial(cx, history, draft.joined_with(partial), &draft);
-                return Ok(Asked::Stopped);
+                return Ok(ReplyOutcome::Stopped);
             }
             Streamed::Failed(error) if error.kind == ModelErrorKind::Broken => {
                 if attempt < ATTEMPTS_MAX {
@@ -57,7 +60,7 @@ pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<A
             Streamed::Failed(error) => {
                 record_partial(cx, history, Message::assistant(&*draft.text), &draft);
                 tell_usage(cx, &draft).await;
-                return Ok(Asked::Failed(error));
+                return Ok(ReplyOutcome::Failed(error));
             }
             Streamed::Circling(_) if !went_in_circles => {
                 went_in_circles = true;
@@ -69,7 +72,7 @@ pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<A
             Streamed::Circling(message) => {
                 let message = once_round(cx, draft.joined_with(message)).await;
                 record_reply(cx, history, message, &draft).await;
-                return Ok(Asked::Replied);
+                return Ok(ReplyOutcome::Replied);
             }
             Streamed::Complete(message) if is_blank(&message) => {
                 if draft
@@ -77,7 +80,7 @@ pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<A
                     .as_ref()
                     .is_some_and(|finish| finish.reason == FinishReason::ContentFilter)
                 {
-                    return Ok(Asked::Failed(filtered(cx.ports.model.name())));
+                    return Ok(ReplyOutcome::Failed(filtered(cx.ports.model.name())));
                 }
                 if attempt < ATTEMPTS_MAX {
                     ask_again(cx, "the reply was empty".to_owned()).await;
@@ -86,14 +89,14 @@ pub(crate) async fn ask(cx: &TurnContext<'_>, history: &mut History) -> Result<A
             }
             Streamed::Complete(message) => {
                 record_reply(cx, history, message, &draft).await;
-                return Ok(Asked::Replied);
+                return Ok(ReplyOutcome::Replied);
             }
         }
     }
     tell_usage(cx, &draft).await;
     match last_error {
-        Some(error) => Ok(Asked::Failed(error)),
-        None => Ok(Asked::Silent {
+        Some(error) => Ok(ReplyOutcome::Failed(error)),
+        None => Ok(ReplyOutcome::Silent {
             reason: format!("the model gave {ATTEMPTS_MAX} empty replies"),
         }),
     }
@@ -276,7 +279,7 @@ async fn stream_once(
         messages,
         output_tokens_max: draft.output_tokens_max,
     };
-    let mut stream = cx.ports.model.ask(request);
+    let mut stream = cx.ports.model.stream(request);
     let mut reply = ReplyBuilder::new();
     let (mut said, mut thought) = (Watch::default(), Watch::default());
     loop {

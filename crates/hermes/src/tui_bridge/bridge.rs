@@ -1,4 +1,4 @@
-//! Between the interface and the session: takes wishes in, gives news out, and keeps what takes its time (an editor, a
+//! Between the interface and the session: takes requests in, gives news out, and keeps what takes its time (an editor, a
 //! shell command, the clipboard, a question to a provider) beside the conversation instead of in its way.
 
 use std::path::PathBuf;
@@ -29,14 +29,14 @@ use crate::logging;
 use crate::pager;
 use crate::turn::{close, news};
 
-/// Where wishes are taken in and news are given out.
-pub(super) struct Desk<'a> {
+/// Where requests are taken in and news are given out.
+pub(super) struct Bridge<'a> {
     base: &'a Base,
     host: &'a mut Host,
     /// How many exchanges of a conversation that goes on are shown again.
     past_exchanges: usize,
-    face: mpsc::Sender<FromHost>,
-    wishes: mpsc::Receiver<ToHost>,
+    to_interface: mpsc::Sender<FromHost>,
+    requests: mpsc::Receiver<ToHost>,
     /// The editor that is open, if one is.
     editing: JoinSet<Outcome<String>>,
     /// Shell commands of the person's own that run.
@@ -73,19 +73,19 @@ struct Talk {
     next: Option<Next>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Bridge<'a> {
     pub(super) fn new(
         base: &'a Base,
         host: &'a mut Host,
-        face: mpsc::Sender<FromHost>,
-        wishes: mpsc::Receiver<ToHost>,
+        to_interface: mpsc::Sender<FromHost>,
+        requests: mpsc::Receiver<ToHost>,
     ) -> Outcome<Self> {
         Ok(Self {
             base,
             host,
             past_exchanges: base.settings.u64("display.resume_exchanges")? as usize,
-            face,
-            wishes,
+            to_interface,
+            requests,
             editing: JoinSet::new(),
             running: JoinSet::new(),
             own: JoinSet::new(),
@@ -166,8 +166,8 @@ impl<'a> Desk<'a> {
                     None => return Err(gone(&talk.session)),
                     Some(event) => self.pass_on(event, &mut talk).await,
                 },
-                wish = self.wishes.recv(), if talk.next.is_none() => {
-                    self.serve_wish(wish.unwrap_or(ToHost::Leave), &mut talk).await;
+                request = self.requests.recv(), if talk.next.is_none() => {
+                    self.serve_request(request.unwrap_or(ToHost::Leave), &mut talk).await;
                 }
                 Some(edited) = self.editing.join_next() => self.edited(edited).await,
                 Some(printed) = self.running.join_next() => {
@@ -266,8 +266,8 @@ impl<'a> Desk<'a> {
         self.tell(FromHost::Event(event)).await;
     }
 
-    async fn serve_wish(&mut self, wish: ToHost, talk: &mut Talk) {
-        match wish {
+    async fn serve_request(&mut self, request: ToHost, talk: &mut Talk) {
+        match request {
             ToHost::Op(op) => self.pass(op, talk).await,
             ToHost::Accompanied { op, images, skills } => {
                 let op = self.with_skills(op, skills, talk.session.id()).await;
@@ -456,7 +456,7 @@ impl<'a> Desk<'a> {
 
     /// Tells the interface something. When it is gone, nobody needs to know.
     async fn tell(&self, told: FromHost) {
-        let _ = self.face.send(told).await;
+        let _ = self.to_interface.send(told).await;
     }
 }
 

@@ -253,9 +253,10 @@ fn chosen<'a>(options: &'a [FieldOption], line: &str) -> Result<&'a str, String>
 }
 
 fn is_option(options: &[FieldOption], value: &Value) -> Result<(), String> {
-    match options.iter().any(|option| *value == *option.value) {
-        true => Ok(()),
-        false => Err(format!("{value} is none of the choices")),
+    if options.iter().any(|option| *value == *option.value) {
+        Ok(())
+    } else {
+        Err(format!("{value} is none of the choices"))
     }
 }
 

@@ -70,7 +70,7 @@ impl Trip<'_> {
 
     async fn say(&self, place: &dyn Terminal, line: &str) -> String {
         let command = ShellCommand {
-            session: format!("luggage-{}", std::process::id()).into(),
+            session: format!("forwarded-{}", std::process::id()).into(),
             line: line.to_owned(),
             cwd: self.cwd.clone(),
             workdir: None,

@@ -8,13 +8,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_agent::prompt::PromptInputs;
-use hermes_agent::{Equipment, Supply};
+use hermes_agent::{SessionTools, ToolSource};
 use hermes_core::{BoxFuture, Clock, Event, Model, Notice};
 use hermes_mcp::{Mcp, ServerState, Unseen};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::offer::{Offer, Supplied};
+use crate::offer::{Offer, ServerTools};
 use crate::wiring::prefix;
 
 /// Most servers are there within it, and need no word.
@@ -46,7 +46,7 @@ impl Patience {
 }
 
 /// Supplies one session.
-pub struct ServerSupply {
+pub struct McpToolSource {
     pub servers: Arc<OnceLock<Mcp>>,
     pub offer: Offer,
     pub inputs: PromptInputs,
@@ -62,16 +62,16 @@ pub fn version(servers: &OnceLock<Mcp>) -> u64 {
     servers.get().map_or(0, Mcp::tools_version)
 }
 
-pub fn supplied(servers: &OnceLock<Mcp>) -> Supplied {
+pub fn server_tools(servers: &OnceLock<Mcp>) -> ServerTools {
     servers
         .get()
-        .map_or_else(Supplied::default, |mcp| Supplied {
+        .map_or_else(ServerTools::default, |mcp| ServerTools {
             tools: mcp.tools_now(),
             has_unseen: !mcp.unseen().is_empty(),
         })
 }
 
-impl ServerSupply {
+impl McpToolSource {
     async fn wait(&self, mcp: &Mcp, events: &mpsc::Sender<Event>) {
         if let Patience::OfAScript = self.patience {
             mcp.wait_for_fresh(FRESH_WAIT).await;
@@ -130,7 +130,7 @@ async fn tell(events: &mpsc::Sender<Event>, text: String) {
     let _ = events.send(Event::Notice { notice }).await;
 }
 
-impl Supply for ServerSupply {
+impl ToolSource for McpToolSource {
     fn ready<'a>(&'a self, events: &'a mpsc::Sender<Event>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(mcp) = self.servers.get() {
@@ -143,13 +143,13 @@ impl Supply for ServerSupply {
         version(&self.servers)
     }
 
-    fn equipment(&self) -> Equipment {
+    fn session_tools(&self) -> SessionTools {
         self.taken.store(self.version(), Ordering::Relaxed);
         let mut offer = self.offer.clone();
-        offer.set_of_servers(supplied(&self.servers));
+        offer.set_of_servers(server_tools(&self.servers));
         let tools = offer.tools(self.model.as_ref());
         let (model, clock) = (self.model.as_ref(), self.clock.as_ref());
-        Equipment {
+        SessionTools {
             prefix: prefix(&self.inputs, &tools.listed, model, clock),
             tools: tools.listed,
             unlisted: tools.unlisted,

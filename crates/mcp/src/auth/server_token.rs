@@ -32,7 +32,7 @@ const FAILED_TOGETHER: Duration = Duration::from_secs(2);
 /// A bare refusal on the next connection within this time is about the token; the first was perhaps about the session.
 const SUSPICION: Duration = Duration::from_secs(30);
 
-pub(crate) struct Keeper {
+pub(crate) struct ServerToken {
     url: String,
     settings: OAuthSettings,
     web: Web,
@@ -61,8 +61,8 @@ struct Suspect {
     since: Instant,
 }
 
-impl Keeper {
-    /// Makes the keeper of a server that wants tokens.
+impl ServerToken {
+    /// Makes the token of a server that wants tokens.
     pub(crate) fn of(
         server: &ServerSettings,
         ports: &McpPorts,
@@ -99,10 +99,10 @@ impl Keeper {
 
     /// Returns a token that is not `refused`, from whoever was first to renew it.
     pub(crate) async fn another(self: &Arc<Self>, refused: Secret) -> Result<Secret, Failure> {
-        let keeper = Arc::clone(self);
+        let server_token = Arc::clone(self);
         let renewal = self
             .renewals
-            .spawn(async move { keeper.renewed(&refused).await });
+            .spawn(async move { server_token.renewed(&refused).await });
         renewal.await.unwrap_or_else(|error| {
             Err(Failure::Unreachable {
                 cause: format!("renewing the token was broken off: {error}"),
@@ -233,9 +233,10 @@ impl Keeper {
         match &self.state().trouble {
             Some((token, at, failure)) if token == refresh => {
                 let is_final = matches!(failure, Failure::NeedsLogin { .. });
-                match is_final || at.elapsed() < FAILED_TOGETHER {
-                    true => Err(failure.clone()),
-                    false => Ok(()),
+                if is_final || at.elapsed() < FAILED_TOGETHER {
+                    Err(failure.clone())
+                } else {
+                    Ok(())
                 }
             }
             _ => Ok(()),

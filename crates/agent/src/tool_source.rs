@@ -6,7 +6,7 @@ use hermes_core::{BoxFuture, Event, Prefix, Tool};
 use tokio::sync::mpsc;
 
 /// What a session that begins now works with.
-pub struct Equipment {
+pub struct SessionTools {
     /// What its model is told before all else. It is frozen with the first message.
     pub prefix: Prefix,
     /// The tools of the prefix.
@@ -21,13 +21,13 @@ pub struct Equipment {
 ///
 /// A session asks before its first message, and again before each further one. What its prefix says never changes; what
 /// comes later is told in a message, and can be called from then on.
-pub trait Supply: Send + Sync {
+pub trait ToolSource: Send + Sync {
     /// Waits for what is worth waiting for before a session says its first word, and tells the person what that is.
     /// Dropping the future ends the waiting; the session goes on with what there is.
     fn ready<'a>(&'a self, events: &'a mpsc::Sender<Event>) -> BoxFuture<'a, ()>;
 
-    /// Returns a number that changes whenever [`Supply::equipment`] does. Cheap.
+    /// Returns a number that changes whenever [`ToolSource::session_tools`] does. Cheap.
     fn version(&self) -> u64;
 
-    fn equipment(&self) -> Equipment;
+    fn session_tools(&self) -> SessionTools;
 }

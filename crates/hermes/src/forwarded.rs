@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hermes_exec::{CredentialError, CredentialFile, FilesThere, Luggage, is_secret_name};
+use hermes_exec::{CredentialError, CredentialFile, Forwarded, ForwardedFiles, is_secret_name};
 use serde_json::Value;
 
 use crate::base::Base;
@@ -15,14 +15,14 @@ const CREDENTIALS: &str = "terminal.credential_files";
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the settings let through.
-pub fn packed(base: &Base) -> Outcome<Luggage> {
+pub fn packed(base: &Base) -> Outcome<Forwarded> {
     let named = base.settings.strings(VARIABLES)?;
     let variables = base.environment.iter();
     let variables = variables.filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     let credentials = credential_files(base)?.into_iter();
-    Ok(Luggage {
+    Ok(Forwarded {
         variables: hermes_exec::named_variables(variables, &named),
-        files: Some(FilesThere {
+        files: Some(ForwardedFiles {
             home: base.home.directory().to_owned(),
             folder: folder(base.home.profile()),
             credentials: credentials.filter_map(Result::ok).collect(),

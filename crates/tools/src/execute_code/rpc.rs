@@ -20,7 +20,7 @@ const WITHHELD: &[(&str, &[&str])] = &[(
 )];
 
 /// What stands between one run of a script and the tools.
-pub(super) struct Door {
+pub(super) struct ToolRpc {
     toolbox: Toolbox,
     tools: Vec<ToolSpec>,
     /// Only the script and what it starts know it.
@@ -38,7 +38,7 @@ struct Call {
     arguments: Map<String, Value>,
 }
 
-impl Door {
+impl ToolRpc {
     pub(super) async fn open(toolbox: Toolbox, calls_max: usize) -> Result<Self, ToolError> {
         let random = || random_hex().map_err(|error| ToolError::Answer(no_random(&error)));
         let mut tools = toolbox.look().await;

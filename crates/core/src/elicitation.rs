@@ -1,7 +1,7 @@
-//! Enquiries: what a running call wants to know from the person behind it.
+//! Elicitations: what a running call wants to know from the person behind it.
 //!
-//! A tool asks through the [`Person`] in its context; the loop tells the [`Enquiry`] as an event, and whoever shows it
-//! sends back a [`Response`]. An approval ([`crate::Question`]) is asked before a call runs; an enquiry while it runs.
+//! A tool asks through the [`Person`] in its context; the loop tells the [`Elicitation`] as an event, and whoever shows it
+//! sends back a [`Response`]. An approval ([`crate::ApprovalRequest`]) is asked before a call runs; an elicitation while it runs.
 
 mod field;
 mod format;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::id::{CallId, EnquiryId};
+use crate::id::{CallId, ElicitationId};
 
 pub use field::{Field, FieldKind, FieldOption};
 pub use format::TextFormat;
@@ -20,10 +20,10 @@ pub use format::TextFormat;
 /// A call asks one thing after the other; more waiting ones than this mean that it has gone wild.
 const WAITING_MAX: usize = 8;
 
-/// An enquiry as a surface sees it. It is open until [`crate::Event::EnquiryClosed`], or until its call has finished.
+/// An elicitation as a surface sees it. It is open until [`crate::Event::ElicitationClosed`], or until its call has finished.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Enquiry {
-    pub id: EnquiryId,
+pub struct Elicitation {
+    pub id: ElicitationId,
     pub call: CallId,
     pub tool: String,
     /// Who wants to know, in words for the person. Untrusted, as everything else that comes from a call.
@@ -43,7 +43,7 @@ pub enum Wanted {
     Visit { url: String },
 }
 
-/// What a person says to an enquiry.
+/// What a person says to an elicitation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Response {
@@ -89,7 +89,7 @@ impl Wanted {
 
 /// What a tool wants to know.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
+pub struct ElicitationRequest {
     pub asker: String,
     pub message: String,
     pub wanted: Wanted,
@@ -99,37 +99,37 @@ pub struct Ask {
 
 /// The person behind a call, if there is one.
 #[derive(Debug, Clone, Default)]
-pub struct Person(Option<mpsc::Sender<Asked>>);
+pub struct Person(Option<mpsc::Sender<PendingElicitation>>);
 
-/// An enquiry on its way to the person.
+/// An elicitation on its way to the person.
 #[derive(Debug)]
-pub struct Asked {
-    pub ask: Ask,
+pub struct PendingElicitation {
+    pub request: ElicitationRequest,
     /// Closed once the tool does not wait any more.
     pub response: oneshot::Sender<Response>,
 }
 
 impl Person {
-    /// Makes the handle of a call, and what its enquiries come out of.
-    pub fn reachable() -> (Self, mpsc::Receiver<Asked>) {
-        let (asked, enquiries) = mpsc::channel(WAITING_MAX);
-        (Self(Some(asked)), enquiries)
+    /// Makes the handle of a call, and what its elicitations come out of.
+    pub fn reachable() -> (Self, mpsc::Receiver<PendingElicitation>) {
+        let (asked, elicitations) = mpsc::channel(WAITING_MAX);
+        (Self(Some(asked)), elicitations)
     }
 
     pub fn is_reachable(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Asks, and waits for the answer. Dropping the future takes the enquiry back.
+    /// Asks, and waits for the answer. Dropping the future takes the elicitation back.
     ///
     /// An accepted response holds nothing but what was wanted. Without a person it is declined at once; when the call
     /// ends or the time is up it is cancelled.
-    pub async fn ask(&self, ask: Ask) -> Response {
+    pub async fn elicit(&self, request: ElicitationRequest) -> Response {
         let Some(person) = &self.0 else {
             return Response::nobody();
         };
         let (response, answered) = oneshot::channel();
-        match person.send(Asked { ask, response }).await {
+        match person.send(PendingElicitation { request, response }).await {
             Ok(()) => answered.await.unwrap_or(Response::Cancelled),
             Err(_) => Response::Cancelled,
         }

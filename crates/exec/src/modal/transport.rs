@@ -21,7 +21,7 @@ use super::grpc::{GrpcError, code};
 use super::messages::{
     STDERR_TO_STDOUT, STDOUT_TO_PIPE, TaskExecStart, TaskExecStdinWrite, TaskExecStdioRead,
 };
-use crate::remote::OpenLine;
+use crate::remote::RunningScript;
 use crate::shell::quoted;
 
 /// How often we say that we still listen: well within what `line.sh` waits for.
@@ -55,9 +55,10 @@ impl Exec {
     pub(super) fn new(sandbox: Arc<Sandbox>, args: &[String], random: &Random) -> Self {
         let id = new_id(random);
         let is_short = args.iter().map(String::len).sum::<usize>() <= ARGUMENT_BYTES_MAX;
-        let script = match is_short {
-            true => String::new(),
-            false => exec_script(args),
+        let script = if is_short {
+            String::new()
+        } else {
+            exec_script(args)
         };
         let mut words: Vec<String> = ["sh", "-c", include_str!("line.sh"), "hermes"]
             .map(str::to_owned)
@@ -86,10 +87,10 @@ impl Exec {
     }
 
     /// Carries input and output of the process, for as long as the output is read.
-    pub(super) fn into_line(self) -> OpenLine {
+    pub(super) fn into_running(self) -> RunningScript {
         let (theirs, ours) = tokio::io::duplex(PIECE_BYTES);
         let (output, input) = tokio::io::split(theirs);
-        OpenLine {
+        RunningScript {
             input: Box::new(input),
             output: Box::new(Carried {
                 output,

@@ -2,7 +2,7 @@
 //! which do.
 
 mod around;
-mod desk;
+mod bridge;
 mod earlier;
 mod lists;
 mod settings;
@@ -21,12 +21,12 @@ use crate::host::Host;
 use crate::output::note;
 use crate::signals::Signals;
 use crate::style::Style;
-use desk::Desk;
+use bridge::Bridge;
 
 /// As much as a session may be ahead of the screen.
 const TOLD_WAITING_MAX: usize = 1_024;
-/// Wishes of one person at a keyboard.
-const WISHES_WAITING_MAX: usize = 64;
+/// Requests of one person at a keyboard.
+const REQUESTS_WAITING_MAX: usize = 64;
 /// How long a turn may take to come to its end when nobody watches any more.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -41,12 +41,12 @@ pub fn fits(base: &Base, flags: &RunFlags) -> bool {
 pub async fn run(base: &Base, host: &mut Host, question: Option<String>) -> Outcome<()> {
     let settings = settings::of(base)?;
     let mut signals = Signals::listen()?;
-    let (face, told) = mpsc::channel(TOLD_WAITING_MAX);
-    let (wished, wishes) = mpsc::channel(WISHES_WAITING_MAX);
-    let mut desk = Desk::new(base, host, face, wishes)?.saying(question);
+    let (to_interface, told) = mpsc::channel(TOLD_WAITING_MAX);
+    let (to_host, requests) = mpsc::channel(REQUESTS_WAITING_MAX);
+    let mut bridge = Bridge::new(base, host, to_interface, requests)?.saying(question);
     let outcome = {
-        let mut serving = Box::pin(desk.serve());
-        let mut interface = Box::pin(hermes_tui::run(settings, told, wished));
+        let mut serving = Box::pin(bridge.serve());
+        let mut interface = Box::pin(hermes_tui::run(settings, told, to_host));
         tokio::select! {
             served = &mut serving => {
                 // The interface prints its last words before it gives the terminal back.
@@ -78,7 +78,7 @@ pub async fn run(base: &Base, host: &mut Host, question: Option<String>) -> Outc
             }
         }
     };
-    if let Some(id) = desk.to_go_on() {
+    if let Some(id) = bridge.to_go_on() {
         let err = Style::of(&std::io::stderr(), &base.environment);
         note(&err.dim(format!("hermes -r {id} goes on with this conversation")));
     }

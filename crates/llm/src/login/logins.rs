@@ -12,7 +12,7 @@ use hermes_core::{Clock, LoginTokens, Secret};
 use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 
-use super::exchange::{Answer, REQUEST_TIMEOUT, renew};
+use super::exchange::{REQUEST_TIMEOUT, TokenResponse, renew};
 use super::{LoginError, LoginServer};
 
 /// Between two looks at the lock of another process.
@@ -121,12 +121,12 @@ impl Logins {
             return Err(LoginError::Ended { provider, reason });
         };
         match renew(server, refresh).await? {
-            Answer::Good(grant) => {
+            TokenResponse::Good(grant) => {
                 let renewed = grant.into_tokens(Some(&tokens), self.clock.now());
                 locked.save(&renewed)?;
                 Ok(renewed.access)
             }
-            Answer::Refused(refusal) => {
+            TokenResponse::Refused(refusal) => {
                 let reason = refusal.reason(&[refresh, &tokens.access]);
                 if !refusal.is_final() {
                     return Err(not_now(server, &reason));
@@ -158,11 +158,12 @@ fn not_now(server: &LoginServer, reason: &str) -> LoginError {
 
 /// A login from before the provider's rules changed is refused with words nobody understands.
 fn check_scope(server: &LoginServer, tokens: &LoginTokens) -> Result<(), LoginError> {
-    match tokens.allows(server.login.needed_scope) {
-        true => Ok(()),
-        false => Err(LoginError::Ended {
+    if tokens.allows(server.login.needed_scope) {
+        Ok(())
+    } else {
+        Err(LoginError::Ended {
             provider: server.provider,
             reason: format!("it does not allow `{}`", server.login.needed_scope),
-        }),
+        })
     }
 }

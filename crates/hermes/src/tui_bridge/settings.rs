@@ -63,9 +63,10 @@ fn narrowing(environment: &Environment) -> Narrowing {
     let is_st = environment
         .get("TERM")
         .is_some_and(|term| term == "st" || term.starts_with("st-"));
-    match (has("XTERM_VERSION") || has("STY") || is_st) && !has("TMUX") {
-        true => Narrowing::Cuts,
-        false => Narrowing::Breaks,
+    if (has("XTERM_VERSION") || has("STY") || is_st) && !has("TMUX") {
+        Narrowing::Cuts
+    } else {
+        Narrowing::Breaks
     }
 }
 

@@ -29,7 +29,7 @@ const ASIDE_MAX: usize = 100;
 const NAMED_MAX: usize = 8;
 
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct GuardedFiles {
     /// Where changed files are kept aside, out of reach of commands.
     aside: PathBuf,
     /// Nothing of ours ran before.
@@ -122,7 +122,7 @@ impl Round {
     }
 }
 
-impl Keeper {
+impl GuardedFiles {
     #[expect(
         clippy::disallowed_methods,
         reason = "compared with the times of files, which the system sets"
@@ -214,10 +214,11 @@ impl Keeper {
         let now = Snapshot::of(root, Some(&before));
         let left = before.changes(&now);
         state.tell(told(root, &changed, &left));
-        match left.is_empty() {
-            true => before.followed_by(now),
+        if left.is_empty() {
+            before.followed_by(now)
+        } else {
             // Somebody was faster; the next look puts it back.
-            false => before,
+            before
         }
     }
 
@@ -331,14 +332,14 @@ fn roots(area: &FenceArea, folder: &Path) -> Vec<Root> {
 
 /// What a pass lets a command change of what is guarded.
 fn agreed(area: &FenceArea, pass: &Pass) -> Vec<PathBuf> {
-    match pass.outside {
-        true => vec!["/".into()],
-        false => pass
-            .writes
+    if pass.outside {
+        vec!["/".into()]
+    } else {
+        pass.writes
             .iter()
             .filter(|path| area.may_write(path))
             .cloned()
-            .collect(),
+            .collect()
     }
 }
 
