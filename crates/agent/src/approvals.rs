@@ -60,7 +60,7 @@ pub(crate) struct Asker<'a> {
     pub(crate) stop: &'a CancellationToken,
 }
 
-/// What a call would do, and why a person must agree.
+/// What a call would do, and why it needs consent. A person is shown it as an [`ApprovalRequest`].
 pub(crate) struct ConsentRequest<'a> {
     pub(crate) asker: Asker<'a>,
     pub(crate) tool: &'a str,

@@ -1,4 +1,4 @@
-//! Writes first, then acts: the turn's line to the store.
+//! Writes the step log of a turn to the store, each entry before what it announces is done.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

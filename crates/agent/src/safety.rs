@@ -1,4 +1,4 @@
-//! What stands between the word of a tool and a person: a scanner, a model that judges, the list of what is allowed.
+//! Who looks at a call that needs consent before a person does: a scanner, a reviewing model, the list of what is allowed.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
-//! The port for tools that come and go while a session runs: those of servers.
+//! The port for tools that come and go while a session runs: those of MCP servers.
 
 use std::sync::Arc;
 
 use hermes_core::{BoxFuture, Event, Prefix, Tool};
 use tokio::sync::mpsc;
 
-/// What a session that begins now works with.
+/// The prompt prefix and the tools of a session that begins now.
 pub struct SessionTools {
     /// What its model is told before all else. It is frozen with the first message.
     pub prefix: Prefix,
@@ -17,7 +17,7 @@ pub struct SessionTools {
     pub late: Vec<Arc<dyn Tool>>,
 }
 
-/// Where the tools of servers come from.
+/// Where a session gets its tools from.
 ///
 /// A session asks before its first message, and again before each further one. What its prefix says never changes; what
 /// comes later is told in a message, and can be called from then on.

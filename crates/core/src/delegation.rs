@@ -45,7 +45,7 @@ pub enum Manner {
     Background,
 }
 
-/// Where a call hands its tasks over, if subagents can be had.
+/// Where a call hands tasks to subagents, if it may have any.
 #[derive(Debug, Clone, Default)]
 pub struct Delegates(Option<mpsc::Sender<Delegation>>);
 

@@ -1,7 +1,8 @@
 //! Elicitations: what a running call wants to know from the person behind it.
 //!
 //! A tool asks through the [`Person`] in its context; the loop tells the [`Elicitation`] as an event, and whoever shows it
-//! sends back a [`Response`]. An approval ([`crate::ApprovalRequest`]) is asked before a call runs; an elicitation while it runs.
+//! sends back a [`Response`]. An approval ([`crate::ApprovalRequest`]) is asked for before a call runs, an elicitation while it
+//! runs.
 
 mod field;
 mod format;

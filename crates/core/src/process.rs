@@ -72,7 +72,7 @@ pub struct ProcessName<'a> {
     pub id: &'a str,
 }
 
-/// What the session wants to hear of a process.
+/// What a session is notified of when it starts a process in the background.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NotifyOn {
     pub tell_end: bool,

@@ -20,7 +20,7 @@ pub enum Op {
     Steer(UserMessage),
     /// Stops the turn that runs, and forgets what waits behind it.
     Interrupt,
-    /// Answers a question. One that comes too late, or that it does not offer, is not taken.
+    /// Answers an approval request. An answer that comes too late, or that was not offered, is not taken.
     Answer {
         approval: ApprovalId,
         answer: ApprovalAnswer,
@@ -128,8 +128,9 @@ pub enum Event {
         cost: Cost,
         model: ModelName,
     },
+    /// A call waits for consent.
     ApprovalRequested(ApprovalRequest),
-    /// A question that was told is over: answered, by whatever surface or process, or out of time.
+    /// An approval request is over: answered, by whatever surface or process, or out of time.
     ApprovalClosed {
         approval: ApprovalId,
         #[serde(flatten)]
@@ -164,7 +165,7 @@ pub enum Event {
     Idle,
 }
 
-/// Something only a person can decide. Without an answer in time it counts as "no".
+/// A call that runs only if a person allows it. Without an answer in time it counts as "no".
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
     pub approval: ApprovalId,

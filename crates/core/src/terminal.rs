@@ -60,6 +60,9 @@ pub struct ShellCommand {
     pub output_bytes_max: usize,
     /// What it may do beyond the fence, where there is one.
     pub pass: Pass,
+    /// What everything it starts carries in its environment, where the caller must know that beforehand. Sixteen digits from
+    /// 0 to f; made up when there is none.
+    pub mark: Option<String>,
     pub stop: CancellationToken,
     pub progress: Progress,
 }

@@ -79,6 +79,7 @@ async fn took(local: &Local, home: &Path) -> Duration {
         timeout: Duration::from_secs(30),
         output_bytes_max: 1000,
         pass: Pass::default(),
+        mark: None,
         stop: CancellationToken::new(),
         progress: Progress::default(),
     };

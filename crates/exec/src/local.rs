@@ -28,7 +28,7 @@ use crate::fence::{Fence, Fences, Round};
 use crate::group::ProcessGroup;
 use crate::kin::end_fenced;
 use crate::leftovers::Leftovers;
-use crate::mark::{new_mark, signal_marked};
+use crate::mark::{mark_of, signal_marked};
 use crate::program::find;
 use crate::shell::{
     Invocation, Left, file_name, folder_left, found_by, invocation, missing_folder, with_pty,
@@ -169,10 +169,8 @@ impl Local {
         // What commands inside the fence left could have this one do what nobody agreed to: it gets a shell of its own.
         let apart = self.fence.as_ref().filter(|_| is_trusted);
         let shell = match apart {
-            Some(fence) => {
-                LeftShell::of(&fence.fences.apart(), &command.session, &self.random)?.apart()
-            }
-            None => LeftShell::of(&self.shells, &command.session, &self.random)?,
+            Some(fence) => LeftShell::of(&fence.fences.apart(), &command, &self.random)?.apart(),
+            None => LeftShell::of(&self.shells, &command, &self.random)?,
         };
         let left = if self.known().contains(&command.session) && !is_trusted {
             Left::Something
@@ -464,7 +462,7 @@ struct LeftShell {
 }
 
 impl LeftShell {
-    fn of(shells: &Path, session: &SessionId, random: &Random) -> Result<Self, TerminalError> {
+    fn of(shells: &Path, command: &ShellCommand, random: &Random) -> Result<Self, TerminalError> {
         let made = std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -474,8 +472,8 @@ impl LeftShell {
             detail: format!("cannot make the folder `{}`: {error}", shells.display()),
         })?;
         Ok(Self {
-            file: shells.join(file_name(session)),
-            mark: new_mark(random),
+            file: shells.join(file_name(&command.session)),
+            mark: mark_of(command, random),
         })
     }
 

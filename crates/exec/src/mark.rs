@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use hermes_core::Random;
+use hermes_core::{Random, ShellCommand};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kin::fenced;
@@ -16,8 +16,14 @@ pub(crate) fn new_mark(random: &Random) -> String {
     format!("{:016x}", random.next_u64())
 }
 
+/// Returns the mark of a command: its caller's, or a new one.
+pub(crate) fn mark_of(command: &ShellCommand, random: &Random) -> String {
+    let wanted = command.mark.clone().filter(|mark| is_mark(mark));
+    wanted.unwrap_or_else(|| new_mark(random))
+}
+
 /// Returns whether a text could be a mark.
-pub(crate) fn is_mark(text: &str) -> bool {
+fn is_mark(text: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     text.len() == 16 && text.chars().all(is_digit)
 }
@@ -44,7 +50,7 @@ pub(crate) fn alive_of(marks: &[String]) -> HashSet<String> {
 /// Returns whether a fenced process carries none of these marks: it has shed its own, or took another.
 pub(crate) fn is_any_fenced_without(marks: &[String]) -> bool {
     let carries = |process: Pid| {
-        let mark = mark_of(&Path::new("/proc").join(process.as_raw_nonzero().to_string()));
+        let mark = carried_by(&Path::new("/proc").join(process.as_raw_nonzero().to_string()));
         mark.is_some_and(|mark| marks.contains(&mark))
     };
     fenced().into_iter().any(|process| !carries(process))
@@ -56,11 +62,11 @@ fn marked_processes() -> impl Iterator<Item = (Pid, String)> {
     processes.flatten().filter_map(|entry| {
         let name = entry.file_name();
         let pid = Pid::from_raw(name.to_str()?.parse().ok()?)?;
-        Some((pid, mark_of(&entry.path())?))
+        Some((pid, carried_by(&entry.path())?))
     })
 }
 
-fn mark_of(process: &Path) -> Option<String> {
+fn carried_by(process: &Path) -> Option<String> {
     let environment = std::fs::read(process.join("environ")).ok()?;
     let mark = environment
         .split(|byte| *byte == 0)

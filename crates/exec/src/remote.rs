@@ -1,7 +1,7 @@
 //! Runs commands somewhere else, over any [`Transport`] that carries a script's input and output.
 //!
-//! The script `lifeline.sh` guards the command there: it kills everything the command started as soon as the line is cut,
-//! by us or by an accident, and says in the end how it went.
+//! The script `lifeline.sh` guards the command there: it kills everything the command started as soon as the connection is
+//! cut, by us or by an accident, and says in the end how it went.
 
 pub(crate) mod calls;
 pub(crate) mod child;
@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::capture::Capture;
-use crate::mark::new_mark;
+use crate::mark::mark_of;
 use crate::shell::{Left, file_name, invocation, missing_folder, quoted};
 use crate::sync::{FileSync, Forwarded};
 use output::{EndOfOutput, Heard};
@@ -43,7 +43,7 @@ pub trait Transport: Send + Sync {
         args: &'a [String],
     ) -> BoxFuture<'a, Result<RunningScript, TerminalError>>;
 
-    /// Says why a line may have been cut.
+    /// Says why a connection may have been cut.
     fn cut(&self, said: &str) -> TerminalError {
         let detail = match said.trim() {
             "" => "the connection was cut".to_owned(),
@@ -52,19 +52,19 @@ pub trait Transport: Send + Sync {
         TerminalError::Lost { detail }
     }
 
-    /// Ends what is only there for us. The next line may begin it anew.
+    /// Ends what is only there for us. The next script may begin it anew.
     fn leave(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
 }
 
-/// A script that runs there. Dropping it cuts the line.
+/// A script that runs there. Dropping it cuts the connection.
 pub struct RunningScript {
     pub(crate) input: Box<dyn AsyncWrite + Send + Unpin>,
     pub(crate) output: Box<dyn AsyncRead + Send + Unpin>,
 }
 
-/// Another machine, reached over a line. Each place has a name for its own, such as [`crate::Ssh`].
+/// Another machine, reached over a transport. Each backend has a name for its own, such as [`crate::Ssh`].
 pub struct Remote<T> {
     transport: T,
     /// Where shells begin instead of where the command says, which is a folder of this machine.
@@ -115,7 +115,7 @@ impl<T: Transport> Remote<T> {
         if command.stop.is_cancelled() {
             return Ok(finished(capture, CommandExit::Stopped, started));
         }
-        let mark = new_mark(&self.random);
+        let mark = mark_of(&command, &self.random);
         let (args, stdin) = self.script(&command, &mark)?;
         let mut script = tokio::select! {
             script = self.transport.open(&args) => script?,
@@ -202,7 +202,7 @@ impl<T: Transport> Terminal for Remote<T> {
     }
 }
 
-/// Gives the command its input and reads what it prints. Returns its code, or nothing when the line was cut.
+/// Gives the command its input and reads what it prints. Returns its code, or nothing when the connection was cut.
 async fn talk(
     script: &mut RunningScript,
     stdin: &[u8],

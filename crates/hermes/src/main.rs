@@ -2,7 +2,7 @@
 
 #![expect(
     unreachable_pub,
-    reason = "a binary has no outside; `pub` marks the face of a module"
+    reason = "a binary has no outside; `pub` marks the interface of a module"
 )]
 
 mod ancestry;

@@ -34,7 +34,7 @@ pub struct Servers {
     pub warnings: Vec<String>,
 }
 
-/// Whom the servers work for, and whom they may ask.
+/// The conversation that servers are started for: the model they may sample, its folder, and whether a person can answer.
 pub struct McpContext {
     pub model: Arc<dyn Model>,
     pub cwd: PathBuf,

@@ -133,7 +133,7 @@ impl Offer {
     }
 }
 
-/// What servers supply at a time.
+/// The tools that MCP servers offer at a time.
 #[derive(Default)]
 pub struct ServerTools {
     pub tools: Vec<Arc<dyn Tool>>,

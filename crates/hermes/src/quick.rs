@@ -50,6 +50,7 @@ pub async fn run(terminal: Arc<dyn Terminal>, line: String, cwd: PathBuf) -> Str
         output_bytes_max: OUTPUT_BYTES_MAX,
         // The person's own command, in their own settings.
         pass: Pass::outside(),
+        mark: None,
         stop: CancellationToken::new(),
         progress: Progress::default(),
     });

@@ -79,7 +79,7 @@ impl Sources {
     /// Reads everything.
     pub fn library(&self) -> Library {
         let mut library = Library::default();
-        // Names, and the folder they were found on first.
+        // Names, and the number of the folder they were first found in.
         let mut taken = HashMap::new();
         for (number, skill_folder) in folders::look_through(&self.roots).into_iter().enumerate() {
             library.problems.extend(skill_folder.problems);

@@ -36,6 +36,7 @@ mod prices;
 pub mod providers;
 pub mod resolve;
 pub mod settings;
+mod small;
 
 pub use client::Client;
 pub use login::{LoginError, LoginServer, Logins};
@@ -48,4 +49,5 @@ pub use settings::{
     DeadlineSettings, Effort, Endpoint, ModelChoice, ModelOptions, ModelSettings, ProviderOptions,
     Route, StatedWindows,
 };
+pub use small::is_small_name;
 pub use wires::WireMemory;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hermes_core::text::nearest;
 use hermes_core::{ModelName, Secret};
+use serde_json::json;
 
 use crate::address::{host_of, is_local};
 use crate::aliases::{self, Meaning};
@@ -14,6 +15,7 @@ use crate::providers::{self, CUSTOM, PROVIDERS, Protocol, Provider, Quirks};
 use crate::settings::{
     ATTEMPTS_MAX, Effort, Endpoint, ModelChoice, ModelSettings, ProviderOptions, RETRY_MAX, Route,
 };
+use crate::small::is_small_name;
 
 /// Looks a variable up.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<Secret>;
@@ -413,6 +415,11 @@ impl<'a> Resolver<'a> {
             .or(options.context_length)
             .or_else(|| self.window(&base_url, &model));
         let deadlines = of_model.deadlines.or(options.deadlines);
+        let mut extra_body = options.extra_body;
+        if is_small_name(&model) && draft.protocol == Protocol::OpenAiChat {
+            // Chance makes small models take the wrong tool, or none. Whoever set a temperature keeps it.
+            extra_body.entry("temperature").or_insert(json!(0));
+        }
         Ok(Route {
             name: ModelName { provider, model },
             base_url,
@@ -426,7 +433,7 @@ impl<'a> Resolver<'a> {
             max_tokens: self.settings.max_tokens,
             effort: self.effort()?,
             headers: options.headers,
-            extra_body: options.extra_body,
+            extra_body,
             deadlines: deadlines.or(self.settings.deadlines).resolve(draft.local),
             key_hint: draft.key_hint,
         })

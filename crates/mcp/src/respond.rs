@@ -62,7 +62,7 @@ pub(crate) struct Respondent {
     completions: broadcast::Sender<String>,
 }
 
-/// What there is to answer with.
+/// What a respondent may answer with: models to sample, folders to name, a person to ask.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RespondentOptions {
     pub(crate) models: Option<Models>,

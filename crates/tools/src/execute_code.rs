@@ -253,6 +253,7 @@ impl ExecuteCode {
             timeout: self.settings.timeout.min(TIMEOUT_MAX),
             output_bytes_max: self.output_bytes_max,
             pass: cx.agreement.pass.clone(),
+            mark: None,
             stop: cx.stop.clone(),
             progress: cx.progress.clone(),
         }

@@ -409,6 +409,7 @@ impl TerminalTool {
             timeout: timeout.unwrap_or(self.limits.command_timeout.min(longest)),
             output_bytes_max: self.limits.output_bytes_max,
             pass: self.pass(arguments, cx),
+            mark: None,
             stop: cx.stop.clone(),
             progress: cx.progress.clone(),
         })

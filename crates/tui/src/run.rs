@@ -1,4 +1,4 @@
-//! The rim: reads keys and words of the program, feeds them to the [`App`], and does what it says.
+//! The event loop: reads keys and what the host tells, feeds both to the [`App`], and carries out its effects.
 
 use std::collections::VecDeque;
 use std::io;

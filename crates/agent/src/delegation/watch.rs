@@ -20,7 +20,7 @@ const LINE_CHARS_MAX: usize = 120;
 const CHANGE_LINES_MAX: usize = 24;
 const DECISION: &str = "decision";
 
-/// The parent's ear.
+/// Passes what a subagent does on to its parent's events, and what it asks to the parent's person.
 pub(super) struct Watch {
     events: mpsc::Sender<Event>,
     /// The parent's call.
@@ -43,7 +43,7 @@ enum OpenQuestion {
 pub(super) type PendingAnswer = BoxFuture<'static, Option<Op>>;
 
 impl Watch {
-    /// The ear for subagent `number` of a call.
+    /// Watches subagent `number` of a call.
     pub(super) fn new(
         events: mpsc::Sender<Event>,
         call: CallId,

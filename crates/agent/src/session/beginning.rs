@@ -1,4 +1,4 @@
-//! The ways a session begins: afresh, for another one, from where it was, or from where another was.
+//! The ways a session begins: new, as a subagent, resumed, or branched from another.
 
 use hermes_core::delegation::{DELEGATE_TASK, SUBAGENT_SOURCE};
 use hermes_core::{

@@ -19,7 +19,7 @@ use hermes_core::{
 };
 use tokio::sync::Notify;
 
-use crate::mark::is_mark;
+use crate::mark::new_mark;
 use crate::shell::quoted;
 use notices::Watched;
 use record::{Record, Records};
@@ -128,6 +128,7 @@ impl Background {
         self.served().insert(command.session.clone());
         self.make_room().await?;
         let id = format!("proc_{:012x}", self.random.next_u64() >> 16);
+        let mark = new_mark(&self.random);
         let mut record = Record {
             id: id.clone(),
             session: command.session.clone(),
@@ -141,9 +142,10 @@ impl Background {
             tell_end: notify_on.tell_end,
             place: Some(command.cwd.clone()),
             pass: command.pass.clone(),
-            mark: None,
+            mark: Some(mark.clone()),
         };
-        // Recorded first: a process nobody knows of would be worse than a record of none.
+        // Recorded first: a process nobody knows of would be worse than a record of none. So is its mark: a Hermes that
+        // starts after this one was killed ends by it what its own fence may not signal.
         self.records.write(&record)?;
         let how = if command.pty { "pty" } else { "plain" };
         let line = format!(
@@ -158,6 +160,7 @@ impl Background {
                 line,
                 pty: false,
                 timeout: CONTROL_TIMEOUT,
+                mark: Some(mark),
                 ..command
             })
             .await;
@@ -166,10 +169,7 @@ impl Background {
             Err(error) => Err(error.into()),
         };
         match started {
-            Ok((pid, mark)) => {
-                record.pid = Some(pid);
-                record.mark = mark;
-            }
+            Ok(pid) => record.pid = Some(pid),
             Err(error) => {
                 self.records.remove(&id);
                 return Err(error);
@@ -348,6 +348,7 @@ impl Background {
             timeout,
             output_bytes_max: 2 * OUTPUT_BYTES_MAX,
             pass: record.pass.clone(),
+            mark: None,
             stop: CancellationToken::new(),
             progress: Progress::default(),
         };
@@ -436,11 +437,10 @@ fn script(call: &str) -> String {
     format!("(\n{}\n{call}\n)", include_str!("control.sh"))
 }
 
-/// Returns the process that was started, and its mark.
-fn started_in(output: &CommandOutput) -> Option<(u32, Option<String>)> {
+/// Returns the process that was started.
+fn started_in(output: &CommandOutput) -> Option<u32> {
     let last = output.text.lines().last()?;
-    let (pid, mark) = last.strip_prefix("started ")?.split_once(' ')?;
-    Some((pid.parse().ok()?, is_mark(mark).then(|| mark.to_owned())))
+    last.strip_prefix("started ")?.parse().ok()
 }
 
 fn parse_seen(output: &CommandOutput) -> Option<Seen> {

@@ -38,5 +38,5 @@ __hermes_background() {
     # The shell leads its group unless something was put before it.
     __hermes_group=$(command cut -d ' ' -f 5 /proc/$$/stat 2>/dev/null || echo $$)
     echo "$!" "$__hermes_group" "$(command cut -d ' ' -f 22 /proc/$!/stat 2>/dev/null || command ps -o lstart= -p $!)" >"$1/process"
-    echo "started $! $HERMES_COMMAND"
+    echo "started $!"
 }

@@ -1,4 +1,4 @@
-//! Runs a script of ours over a line: its output is bytes for us, not text for a person.
+//! Runs a script of ours over a transport: its output is bytes for us, not text for a person.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Returns the output and the code; no code when the line was cut.
+/// Returns the output and the code; no code when the connection was cut.
 async fn talk(
     running: &mut RunningScript,
     script: &Script<'_>,

@@ -1,4 +1,4 @@
-//! The other side: asks the script `sync.sh`, which runs over there, over any line.
+//! The other side: asks the script `sync.sh`, which runs over there, over any transport.
 
 use std::time::Duration;
 

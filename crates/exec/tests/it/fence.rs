@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    Checkout, Fencing, NotifyOn, Pass, ProcessName, Processes, ShellCommand, Terminal,
+    BoxFuture, Checkout, Fencing, NotifyOn, Pass, ProcessName, Processes, ShellCommand, Terminal,
 };
 use hermes_exec::{
     Background, FenceKind, FencePlaces, FenceSupport, Fences, Local, Network, NotFenced,
@@ -12,6 +12,7 @@ use hermes_exec::{
 };
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::{processes, terminal};
+use tokio::sync::Notify;
 
 use crate::{command, environment};
 use hermes_testkit::peers::is_there;
@@ -105,9 +106,9 @@ impl Home {
         self.background_on(self.fenced(network))
     }
 
-    fn background_on(&self, local: Local) -> Background {
+    fn background_on(&self, terminal: impl Terminal + 'static) -> Background {
         let background = Background::new(
-            Arc::new(local),
+            Arc::new(terminal),
             ProcessFolder::Here(self.path(".hermes/processes")),
             self.path(".hermes/records"),
             Arc::new(TestClock::default()),
@@ -419,6 +420,56 @@ async fn processes_and_what_is_typed_into_them_stay_inside() {
     let with_keys = type_and_look(reads(home.path(".ssh"))).await;
     assert!(with_keys.starts_with(".ssh/id\n"), "{with_keys}");
     home.is_untouched();
+}
+
+/// Runs commands, and never says how they ended: what a caller sees that is killed meanwhile.
+struct Unanswered {
+    local: Local,
+    ended: Arc<Notify>,
+}
+
+impl Terminal for Unanswered {
+    fn run(
+        &self,
+        command: ShellCommand,
+    ) -> BoxFuture<'_, Result<hermes_core::CommandOutput, hermes_core::TerminalError>> {
+        Box::pin(async {
+            Terminal::run(&self.local, command).await?;
+            self.ended.notify_one();
+            std::future::pending().await
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_whose_start_was_not_heard_of_is_ended_by_the_next_hermes() {
+    if !has_landlock() {
+        return;
+    }
+    let home = Home::new();
+    let ended = Arc::new(Notify::new());
+    let killed = home.background_on(Unanswered {
+        local: home.fenced(LANDLOCK),
+        ended: Arc::clone(&ended),
+    });
+    let line = "echo $BASHPID > pid; exec sleep 600";
+    tokio::select! {
+        started = killed.start(home.command(line), NotifyOn::default()) => panic!("{started:?}"),
+        () = ended.notified() => {}
+    }
+    let pid_file = home.path("project/pid");
+    let is_written = || std::fs::read_to_string(&pid_file).is_ok_and(|pid| pid.ends_with('\n'));
+    assert!(wait_until(is_written).await);
+    let pid = std::fs::read_to_string(&pid_file).unwrap();
+    let stat = PathBuf::from(format!("/proc/{}/stat", pid.trim()));
+    let lives = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    assert!(lives());
+
+    let next = home.background(LANDLOCK);
+    let session = "session".into();
+    assert_eq!(next.list(&session).await.unwrap().len(), 1);
+    next.leave().await;
+    assert!(wait_until(|| !lives()).await, "the process has ended");
 }
 
 #[test]

@@ -47,6 +47,7 @@ fn command(line: &str) -> ShellCommand {
         timeout: NEVER,
         output_bytes_max: 10_000,
         pass: Pass::default(),
+        mark: None,
         stop: CancellationToken::new(),
         progress: Progress::default(),
     }

@@ -51,6 +51,7 @@ pub(super) async fn ask(
         timeout: deadline,
         output_bytes_max: OUTPUT_BYTES_MAX,
         pass: Pass::default(),
+        mark: None,
         stop: CancellationToken::new(),
         progress: Progress::default(),
     };

@@ -45,7 +45,7 @@ impl Patience {
     }
 }
 
-/// Supplies one session.
+/// The tools of the process's MCP servers, for one session.
 pub struct McpToolSource {
     pub servers: Arc<OnceLock<Mcp>>,
     pub offer: Offer,

@@ -1,7 +1,7 @@
 //! Which model, where and with which keys, from settings and environment as people have them.
 
 use super::*;
-use crate::settings::{DeadlineSettings, ModelOptions};
+use crate::settings::{DeadlineSettings, ModelOptions, ProviderOptions};
 
 fn resolve_with(settings: &ModelSettings, env: &[(&str, &str)]) -> Result<Resolved, ResolveError> {
     resolve(settings, &|name| {
@@ -24,6 +24,24 @@ fn choosing(provider: &str, model: &str) -> ModelSettings {
 
 fn route(settings: &ModelSettings, env: &[(&str, &str)]) -> Route {
     resolve_with(settings, env).unwrap().primary
+}
+
+#[test]
+fn small_models_leave_nothing_to_chance_unless_the_user_does() {
+    let temperature = |settings: &ModelSettings| {
+        let route = route(settings, &[]);
+        route.extra_body.get("temperature").cloned()
+    };
+    let small = choosing("ollama", "qwen2.5-coder:1.5b");
+    assert_eq!(temperature(&small), Some(json!(0)));
+    assert_eq!(temperature(&choosing("ollama", "qwen3:32b")), None);
+    let mut own = small;
+    let options = ProviderOptions {
+        extra_body: json!({"temperature": 0.7}).as_object().unwrap().clone(),
+        ..ProviderOptions::default()
+    };
+    own.provider_options.insert("ollama".into(), options);
+    assert_eq!(temperature(&own), Some(json!(0.7)));
 }
 
 #[test]

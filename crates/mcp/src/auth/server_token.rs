@@ -32,6 +32,7 @@ const FAILED_TOGETHER: Duration = Duration::from_secs(2);
 /// A bare refusal on the next connection within this time is about the token; the first was perhaps about the session.
 const SUSPICION: Duration = Duration::from_secs(30);
 
+/// The OAuth token of one server, shared by its connections.
 pub(crate) struct ServerToken {
     url: String,
     settings: OAuthSettings,
@@ -62,7 +63,7 @@ struct Suspect {
 }
 
 impl ServerToken {
-    /// Makes the token of a server that wants tokens.
+    /// Returns nothing for a server that takes no OAuth tokens.
     pub(crate) fn of(
         server: &ServerSettings,
         ports: &McpPorts,

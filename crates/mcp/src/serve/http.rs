@@ -140,7 +140,7 @@ fn service(served: Served, address: SocketAddr, stop: CancellationToken) -> Serv
     StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config)
 }
 
-/// What stands between a connection and the service.
+/// The service behind its bearer token.
 struct GuardedService {
     service: Service,
     token: Option<Secret>,

@@ -78,6 +78,7 @@ impl Place<'_> {
             timeout: NEVER,
             output_bytes_max: 1_000_000,
             pass: Pass::default(),
+            mark: None,
             stop: CancellationToken::new(),
             progress: Progress::default(),
         };

@@ -79,6 +79,7 @@ impl Trip<'_> {
             timeout: NEVER,
             output_bytes_max: 50_000,
             pass: Pass::default(),
+            mark: None,
             stop: CancellationToken::new(),
             progress: Progress::default(),
         };

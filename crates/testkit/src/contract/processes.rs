@@ -57,6 +57,7 @@ impl<P: Processes> Place<P> {
             timeout: NEVER,
             output_bytes_max: 1000,
             pass: Pass::default(),
+            mark: None,
             stop: CancellationToken::new(),
             progress: Progress::default(),
         }

@@ -93,6 +93,7 @@ impl Folder {
             timeout: FETCH_TIME_MAX,
             output_bytes_max: CALL_BYTES_MAX + NAME_BYTES_MAX,
             pass: Pass::default(),
+            mark: None,
             stop: cx.stop.clone(),
             progress: Progress::default(),
         };

@@ -19,7 +19,7 @@ const WITHHELD: &[(&str, &[&str])] = &[(
     &["background", "pty", "notify_on_complete", "watch_patterns"],
 )];
 
-/// What stands between one run of a script and the tools.
+/// Answers the calls that one run of a script makes.
 pub(super) struct ToolRpc {
     toolbox: Toolbox,
     tools: Vec<ToolSpec>,

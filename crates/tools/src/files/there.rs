@@ -186,6 +186,7 @@ impl There {
             timeout: TIME_MAX,
             output_bytes_max: OUTPUT_BYTES_MAX,
             pass: Pass::default(),
+            mark: None,
             stop: self.stop.clone(),
             progress: Progress::default(),
         };

@@ -18,6 +18,10 @@ pub(super) const NAME: &str = "tool_search";
 /// Enough to choose by; `tool_describe` tells the rest.
 const DESCRIPTION_CHARS_MAX: usize = 400;
 
+/// Small models look for programs here (`wc`) and give up when there are none.
+const NOTHING_FOUND: &str = "No unlisted tool does that. The tools you were given at the start are not searched: call the one \
+     that fits. A program or shell command is run with the tool for commands, if you were given one.";
+
 pub(super) fn make(catalogue: Arc<Catalogue>, limits: SearchLimits) -> Arc<dyn Tool> {
     let there_are = match catalogue.tools().len() {
         0 => "Those of servers come with them".to_owned(),
@@ -103,11 +107,16 @@ impl Tool for Search {
         Box::pin(async move {
             let Arguments { query, limit } = arguments::parse(NAME, arguments)?;
             let limit = limit.unwrap_or(self.limits.matches_usual);
-            let found = json!({
+            let matches = self.matches(&query, limit.clamp(1, self.limits.matches_max));
+            let is_empty = matches.is_empty();
+            let mut found = json!({
                 "query": query,
                 "total_available": self.catalogue.tools().len(),
-                "matches": self.matches(&query, limit.clamp(1, self.limits.matches_max)),
+                "matches": matches,
             });
+            if is_empty {
+                found["hint"] = json!(NOTHING_FOUND);
+            }
             Ok(ToolOutput::text(found.to_string()))
         })
     }

@@ -28,6 +28,7 @@ const ASIDE_MAX: usize = 100;
 /// Names that a message lists.
 const NAMED_MAX: usize = 8;
 
+/// The guarded files of every project that commands ran in, as they were before.
 #[derive(Debug)]
 pub(crate) struct GuardedFiles {
     /// Where changed files are kept aside, out of reach of commands.

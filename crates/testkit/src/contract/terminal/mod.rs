@@ -52,6 +52,7 @@ impl Place<'_> {
             timeout: NEVER,
             output_bytes_max: OUTPUT_BYTES_MAX,
             pass: Pass::default(),
+            mark: None,
             stop: CancellationToken::new(),
             progress: Progress::default(),
         }
