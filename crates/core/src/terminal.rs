@@ -24,6 +24,11 @@ pub trait Terminal: Send + Sync {
         None
     }
 
+    /// Says what a program's name means to the next command of a session, where that is known.
+    fn finds(&self, _session: &SessionId, _program: &str) -> Option<Found> {
+        None
+    }
+
     /// Returns what somebody should know about the place that no command printed. Each thing is told once.
     fn notices(&self) -> Vec<String> {
         Vec::new()
@@ -88,4 +93,14 @@ pub enum TerminalError {
     NotStarted { shell: String, detail: String },
     #[error("lost the command while it ran: {detail}")]
     Lost { detail: String },
+}
+
+/// What a program's name means to a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A function or an alias, whatever it does.
+    Shadowed,
+    File(PathBuf),
+    /// No file; what the shell has built in needs none.
+    Nothing,
 }
