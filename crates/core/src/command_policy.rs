@@ -1,8 +1,8 @@
 //! The port of the reader of command lines: what a line would do, and what a person must agree to first.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::fence::{FenceArea, Pass};
+use crate::fence::{Checkout, FenceArea, Pass};
 use crate::tool::Consent;
 
 /// Longer lines are no longer something a person could judge; they belong in a script file.
@@ -40,8 +40,14 @@ pub struct CommandPlace<'a> {
 pub struct JudgedCommand {
     /// What a person must agree to, whatever the fence would hold.
     pub consent: Consent,
-    /// Whether it surely changes nothing, so that it may run beside others and again after a crash.
+    /// Whether it surely changes nothing, so that it may run beside others and again after a crash. Only when its programs
+    /// are what they are called: a shell can be taught otherwise.
     pub is_read_only: bool,
+    /// The programs that it runs, unless it is not understood.
+    pub programs: Option<Vec<String>>,
+    /// Whether its programs may do something else altogether with other words, so that a yes to this line says little of
+    /// such lines.
+    pub depends_on_words: bool,
     /// Whether the user allowed it for good, where it would run: nobody need be asked, unless it is forbidden.
     pub is_allowed: bool,
     /// What it needs from outside the fence, as far as its words tell.
@@ -50,7 +56,7 @@ pub struct JudgedCommand {
     pub last_program: Option<String>,
 }
 
-/// Where a line would run, on this machine and behind a fence.
+/// Where a line would run, on this machine: behind a fence, or with its rules where nothing holds it.
 #[derive(Debug, Clone, Copy)]
 pub struct FenceSetting<'a> {
     pub area: &'a FenceArea,
@@ -67,9 +73,11 @@ pub struct BeyondFence {
     pub pass: Pass,
     /// Patterns of such lines that a person may allow for longer, the narrowest first.
     pub patterns: Vec<String>,
-    /// Guarded files that the line may change although nobody was asked: git does it, with what commits of the repository
-    /// hold, which were made by somebody who was asked, or by the person.
-    pub checked_out: Vec<PathBuf>,
+    /// Guarded files that the line may change although nobody was asked: git does it.
+    pub checkout: Checkout,
+    /// Whether the line does nothing but look at what is not kept from commands, as far as its programs are what they are
+    /// called.
+    pub only_looks: bool,
 }
 
 impl BeyondFence {

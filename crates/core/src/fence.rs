@@ -38,7 +38,12 @@ const GUARDED: &[(&str, &str)] = &[
     (".husky", "changes what git runs"),
     (".vscode", "changes what the editor runs"),
     (".idea", "changes what the editor runs"),
+    (".zed", "changes what the editor runs"),
+    (".devcontainer", "changes what the editor runs"),
     (".github/workflows", "changes what runs after a push"),
+    (".github/actions", "changes what runs after a push"),
+    (".gitlab-ci.yml", "changes what runs after a push"),
+    (".circleci", "changes what runs after a push"),
     (".hermes", "changes what agents are told"),
     (".hermes.md", "changes what agents are told"),
     ("HERMES.md", "changes what agents are told"),
@@ -48,6 +53,15 @@ const GUARDED: &[(&str, &str)] = &[
     (".cursorrules", "changes what agents are told"),
     (".cursor", "changes what agents are told"),
     ("SOUL.md", "changes what agents are told"),
+    ("GEMINI.md", "changes what agents are told"),
+    (".windsurfrules", "changes what agents are told"),
+    (".clinerules", "changes what agents are told"),
+    (".goosehints", "changes what agents are told"),
+    (
+        ".github/copilot-instructions.md",
+        "changes what agents are told",
+    ),
+    (".mcp.json", "changes what agents run"),
 ];
 
 impl FenceArea {
@@ -87,6 +101,7 @@ impl FenceArea {
             outside: pass.outside,
             reads: beyond(&pass.reads, &|path| self.may_read(path)),
             writes: beyond(&pass.writes, &|path| self.may_write(path)),
+            checkout: Checkout::default(),
         }
     }
 
@@ -101,6 +116,33 @@ pub fn guarded_in(folder: &Path) -> impl Iterator<Item = (PathBuf, &'static str)
     GUARDED
         .iter()
         .map(|(name, reason)| (folder.join(name), *reason))
+}
+
+/// Names that agents go by wherever in a project they are, and what runs when somebody enters a folder.
+const GUARDED_ANYWHERE: &[&str] = &[
+    "agents.md",
+    "claude.md",
+    "hermes.md",
+    ".hermes.md",
+    "soul.md",
+    "skill.md",
+    "gemini.md",
+    ".windsurfrules",
+    ".clinerules",
+    ".goosehints",
+    ".mcp.json",
+    ".cursorrules",
+    ".cursor",
+    ".claude",
+    ".hermes",
+    ".envrc",
+];
+
+/// Returns whether a name is guarded in every folder of a project.
+pub fn is_guarded_anywhere(name: &str) -> bool {
+    GUARDED_ANYWHERE
+        .iter()
+        .any(|guarded| name.eq_ignore_ascii_case(guarded))
 }
 
 /// A fence that stands on this machine, for those who work inside it without being commands.
@@ -155,6 +197,21 @@ pub struct Pass {
     pub reads: Vec<PathBuf>,
     /// Also written.
     pub writes: Vec<PathBuf>,
+    /// Which guarded files git may put into the working tree.
+    #[serde(default)]
+    pub checkout: Checkout,
+}
+
+/// Guarded files that a call may change because git does it, with what commits of the repository hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Checkout {
+    #[default]
+    Nothing,
+    /// What the repository held before Hermes was started: nothing of ours can have made it.
+    Known,
+    /// Also what comes from the remote that the person set up.
+    Fetched,
 }
 
 impl Pass {

@@ -73,7 +73,7 @@ pub use elicitation::{
     Response, TextFormat, Wanted,
 };
 pub use exposure::{Exposure, Scripts, Subagents, Surfaces, ToolGroup};
-pub use fence::{FenceArea, Fencing, Pass};
+pub use fence::{Checkout, FenceArea, Fencing, Pass};
 pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
 pub use id::{ApprovalId, CallId, ElicitationId, QueuedId, SessionId, TurnId};
@@ -107,7 +107,7 @@ pub use store::{
     NewSession, OpenTurn, Prefix, SearchHit, SearchQuery, SessionFilter, SessionRecord, Spoken,
     SpokenFrom, SpokenQuery, Store, StoreError, StoreStats, ToolStates, TranscriptLine, Used,
 };
-pub use terminal::{CommandExit, CommandOutput, ShellCommand, Terminal, TerminalError};
+pub use terminal::{CommandExit, CommandOutput, Found, ShellCommand, Terminal, TerminalError};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     Action, BoxFuture, Consent, Need, Parallel, Plan, PlanContext, Progress, Reader, Spending,

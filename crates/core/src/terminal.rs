@@ -27,6 +27,11 @@ pub trait Terminal: Send + Sync {
     /// Forgets what is kept in memory for a session that is no longer open. Its shell stays, for when it is taken up again.
     fn close_session(&self, _session: &SessionId) {}
 
+    /// Says what a program's name means to the next command of a session, where that is known.
+    fn finds(&self, _session: &SessionId, _program: &str) -> Option<Found> {
+        None
+    }
+
     /// Returns what somebody should know about the place that no command printed. Each thing is told once.
     fn notices(&self) -> Vec<String> {
         Vec::new()
@@ -91,4 +96,14 @@ pub enum TerminalError {
     NotStarted { shell: String, detail: String },
     #[error("lost the command while it ran: {detail}")]
     Lost { detail: String },
+}
+
+/// What a program's name means to a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A function or an alias, whatever it does.
+    Shadowed,
+    File(PathBuf),
+    /// No file; what the shell has built in needs none.
+    Nothing,
 }

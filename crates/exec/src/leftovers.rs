@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::fence::{Fences, Round};
-use crate::mark::alive_of;
+use crate::mark::{alive_of, is_any_fenced_without};
 
 /// How long after a command it is looked for what it left. Several commands in a row are looked at together.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
@@ -121,6 +121,10 @@ fn forget_ended(fences: &Fences, watched: &Mutex<Watched>) {
         let watched = lock(watched);
         watched.left.iter().map(|left| left.mark.clone()).collect()
     };
+    if is_any_fenced_without(&marks) {
+        // Nobody knows which of them left it.
+        return;
+    }
     let alive = alive_of(&marks);
     let is_ended = |left: &mut Left| marks.contains(&left.mark) && !alive.contains(&left.mark);
     let ended: Vec<Left> = lock(watched).left.extract_if(.., is_ended).collect();

@@ -14,6 +14,7 @@
 //! here.
 
 mod fence;
+mod kin;
 mod leftovers;
 mod local;
 mod profile;
@@ -49,7 +50,7 @@ pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::{child_environment, is_secret_name, named_variables};
 pub use fence::{
     FenceKind, FencePlaces, FenceSupport, Fences, Forbidden, Network, NoBubblewrap, NoLandlock,
-    NotFenced,
+    NotFenced, Unfenced,
 };
 pub use local::Local;
 pub use modal::{Modal, ModalSettings};

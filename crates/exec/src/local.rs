@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt as _};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -11,11 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Progress, Random, SessionId, ShellCommand, Terminal,
-    TerminalError,
+    BoxFuture, CommandExit, CommandOutput, Found, Progress, Random, SessionId, ShellCommand,
+    Terminal, TerminalError,
 };
 use hermes_os::{Access, Durability};
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -26,12 +27,13 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::capture::Capture;
 use crate::fence::{Fence, Fences, Round};
 use crate::group::ProcessGroup;
+use crate::kin::end_fenced;
 use crate::leftovers::Leftovers;
 use crate::mark::{mark_of, signal_marked};
 use crate::profile::{ProfileKey, Profiles, Stamp};
 use crate::program::find;
 use crate::shell::{
-    Invocation, Left, file_name, folder_left, invocation, missing_folder, with_pty,
+    Invocation, Left, file_name, folder_left, found_by, invocation, missing_folder, with_pty,
     without_own_variables,
 };
 use crate::watchdog::Watchdog;
@@ -54,6 +56,24 @@ const DRAIN_AFTER_EXIT: Duration = Duration::from_millis(100);
 
 /// The same after a kill: everything that could write is dead.
 const DRAIN_AFTER_KILL: Duration = Duration::from_millis(20);
+
+/// Most that is read of what a shell left: variables and functions of a person and of a session.
+const STATE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Where programs find services that would act outside of the fence. The kernel does not keep them from a socket, so they
+/// are led to one that is not there; whoever needs the service asks to leave the fence.
+const CLOSED_SERVICES: &[(&str, &str)] = &[
+    ("DOCKER_HOST", "unix:///outside-the-fence/docker.sock"),
+    ("CONTAINER_HOST", "unix:///outside-the-fence/podman.sock"),
+    (
+        "DBUS_SESSION_BUS_ADDRESS",
+        "unix:path=/outside-the-fence/bus",
+    ),
+    (
+        "DBUS_SYSTEM_BUS_ADDRESS",
+        "unix:path=/outside-the-fence/bus",
+    ),
+];
 
 /// What shells leave is one file per session, and worth nothing to a conversation nobody takes up again.
 const SHELL_AGE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -79,6 +99,8 @@ pub struct Local {
     fence: Option<LocalFence>,
     /// Where the keys of `ssh` can be asked for: for commands that somebody let at them.
     agent: Option<OsString>,
+    /// Whether what commands left running outlives us.
+    leftovers_run_on: bool,
     /// Sessions of ours that left a shell, until they are closed.
     known: Mutex<HashSet<SessionId>>,
     profiles: Profiles,
@@ -98,6 +120,7 @@ impl Local {
             start_files: Vec::new(),
             fence: None,
             agent: None,
+            leftovers_run_on: false,
             known: Mutex::default(),
             profiles: Profiles::default(),
             beginning: Mutex::default(),
@@ -118,6 +141,12 @@ impl Local {
     /// Lets commands that may read the keys of `ssh` ask this agent.
     pub fn with_agent(mut self, socket: Option<OsString>) -> Self {
         self.agent = socket;
+        self
+    }
+
+    /// Lets what fenced commands left running go on when everything else ends. Nobody puts back what it changes then.
+    pub fn leaving_processes(mut self, run_on: bool) -> Self {
+        self.leftovers_run_on = run_on;
         self
     }
 
@@ -326,6 +355,12 @@ impl Local {
         folder.unwrap_or_else(|| command.cwd.clone())
     }
 
+    /// What the shell of a session was left with. Commands can write it, so it may be anything.
+    fn state_of(&self, session: &SessionId) -> String {
+        let state = read_own(&self.shells.join(file_name(session)));
+        String::from_utf8(state.unwrap_or_default()).unwrap_or_default()
+    }
+
     fn known(&self) -> MutexGuard<'_, HashSet<SessionId>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -407,6 +442,12 @@ impl Local {
             // `script` asks it to start the shell, in words of `sh`.
             program.env("SHELL", "/bin/sh");
         }
+        if fence.is_some_and(Fence::is_standing) {
+            let is_named = |name: &str| self.environment.iter().any(|(known, _)| known == name);
+            let closed = CLOSED_SERVICES.iter().filter(|(name, _)| !is_named(name));
+            program.envs(closed.copied());
+            program.env("TMUX_TMPDIR", &self.shells);
+        }
         if let Some(folder) = fence.and_then(Fence::temporary) {
             program.env("TMPDIR", folder);
         }
@@ -428,8 +469,7 @@ impl Terminal for Local {
     }
 
     fn folder_here(&self, session: &SessionId, cwd: &Path) -> Option<PathBuf> {
-        let state = std::fs::read_to_string(self.shells.join(file_name(session)));
-        let left = state.ok().and_then(|state| folder_left(&state));
+        let left = folder_left(&self.state_of(session));
         Some(
             left.filter(|folder| folder.is_dir())
                 .unwrap_or(cwd.to_owned()),
@@ -449,8 +489,19 @@ impl Terminal for Local {
         signal_marked(mark, Signal::KILL);
     }
 
+    fn finds(&self, session: &SessionId, program: &str) -> Option<Found> {
+        Some(found_by(
+            &self.state_of(session),
+            &self.environment,
+            program,
+        ))
+    }
+
     fn leave(&self) -> BoxFuture<'_, ()> {
         if let Some(fence) = &self.fence {
+            if !self.leftovers_run_on {
+                end_fenced();
+            }
             fence.leftovers.look();
         }
         Box::pin(std::future::ready(()))
@@ -545,7 +596,7 @@ impl LeftShell {
     /// Makes what the command left the session's shell. Returns false when it left nothing whole.
     fn publish(&self) -> bool {
         let left = self.left();
-        let Ok(state) = std::fs::read(&left) else {
+        let Ok(state) = read_own(&left) else {
             return false;
         };
         if !state.ends_with(b"# complete\n") {
@@ -553,10 +604,10 @@ impl LeftShell {
         }
         let state = without_own_variables(&state);
         // Most commands change nothing. To replace a file makes the system write it to the disk at once; to touch it does not.
-        if std::fs::read(&self.file).is_ok_and(|before| before == state) {
+        if read_own(&self.file).is_ok_and(|before| before == state) {
             return touch(&self.file).is_ok();
         }
-        std::fs::write(&left, state).is_ok() && std::fs::rename(left, &self.file).is_ok()
+        replace_own(&left, &state).is_ok() && std::fs::rename(left, &self.file).is_ok()
     }
 
     fn left(&self) -> PathBuf {
@@ -590,7 +641,30 @@ fn touch(file: &Path) -> rustix::io::Result<()> {
         last_access: now,
         last_modification: now,
     };
-    utimensat(CWD, file, &times, AtFlags::empty())
+    utimensat(CWD, file, &times, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// Reads a file in a folder that commands write to: it may have been replaced by a link to a secret, or by a pipe that
+/// nobody writes to.
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    let mut content = Vec::new();
+    io::Read::take(file, STATE_BYTES_MAX).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Makes a file in such a folder anew, whatever is there: what a link leads to is not ours to write.
+fn replace_own(path: &Path, content: &[u8]) -> io::Result<()> {
+    std::fs::remove_file(path)?;
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    file.write_all(content)
 }
 
 fn forget_old_shells(shells: &Path) {
@@ -637,5 +711,26 @@ fn finished(capture: Capture, exit: CommandExit, started: Instant) -> CommandOut
 fn lost(detail: impl Into<String>) -> TerminalError {
     TerminalError::Lost {
         detail: detail.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_can_replace_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        std::fs::write(path("secret"), "secret").unwrap();
+        std::fs::write(path("plain"), "plain").unwrap();
+        std::os::unix::fs::symlink(path("secret"), path("link")).unwrap();
+        rustix::fs::mkfifoat(CWD, path("pipe"), rustix::fs::Mode::RWXU).unwrap();
+        assert_eq!(read_own(&path("plain")).unwrap(), b"plain");
+        assert!(read_own(&path("link")).is_err());
+        assert!(read_own(&path("pipe")).is_err(), "nobody waits for it");
+        replace_own(&path("link"), b"new").unwrap();
+        assert_eq!(std::fs::read(path("secret")).unwrap(), b"secret");
+        assert_eq!(std::fs::read(path("link")).unwrap(), b"new");
     }
 }

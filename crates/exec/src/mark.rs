@@ -6,6 +6,8 @@ use std::path::Path;
 use hermes_core::{Random, ShellCommand};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::kin::fenced;
+
 /// The variable that carries the mark, up to it.
 const PREFIX: &str = "HERMES_COMMAND=";
 
@@ -45,16 +47,29 @@ pub(crate) fn alive_of(marks: &[String]) -> HashSet<String> {
     alive.filter(|mark| marks.contains(mark)).collect()
 }
 
+/// Returns whether a fenced process carries none of these marks: it has shed its own, or took another.
+pub(crate) fn is_any_fenced_without(marks: &[String]) -> bool {
+    let carries = |process: Pid| {
+        let mark = carried_by(&Path::new("/proc").join(process.as_raw_nonzero().to_string()));
+        mark.is_some_and(|mark| marks.contains(&mark))
+    };
+    fenced().into_iter().any(|process| !carries(process))
+}
+
 /// Returns the processes of this user that carry a mark, with it.
 fn marked_processes() -> impl Iterator<Item = (Pid, String)> {
     let processes = Path::new("/proc").read_dir().into_iter().flatten();
     processes.flatten().filter_map(|entry| {
         let name = entry.file_name();
         let pid = Pid::from_raw(name.to_str()?.parse().ok()?)?;
-        let environment = std::fs::read(entry.path().join("environ")).ok()?;
-        let mark = environment
-            .split(|byte| *byte == 0)
-            .find_map(|variable| variable.strip_prefix(PREFIX.as_bytes()))?;
-        Some((pid, String::from_utf8_lossy(mark).into_owned()))
+        Some((pid, carried_by(&entry.path())?))
     })
+}
+
+fn carried_by(process: &Path) -> Option<String> {
+    let environment = std::fs::read(process.join("environ")).ok()?;
+    let mark = environment
+        .split(|byte| *byte == 0)
+        .find_map(|variable| variable.strip_prefix(PREFIX.as_bytes()))?;
+    Some(String::from_utf8_lossy(mark).into_owned())
 }

@@ -4,11 +4,13 @@
 //! started anew for each command cannot be wedged or killed by one, and commands may run beside each other; what that
 //! leaves out is the shell's own table of jobs and its open files.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use hermes_core::{SessionId, ShellCommand, TerminalError};
+use hermes_core::{Found, SessionId, ShellCommand, TerminalError};
 
 use crate::environment::secret_name_patterns;
+use crate::program::find;
 
 /// Longest line given as an argument; systems allow about 128 KiB for one. A longer one goes through standard input.
 const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
@@ -119,21 +121,53 @@ pub(crate) fn file_name(session: &SessionId) -> String {
 
 /// Returns the folder a shell was left in, from what it wrote down: `declare -x PWD="/a b"`, or `export PWD='/a b'`.
 pub(crate) fn folder_left(state: &str) -> Option<PathBuf> {
-    let quoted = state.lines().find_map(|line| {
-        let (declares, value) = line.split_once(" PWD=")?;
-        (declares.starts_with("declare -") || declares == "export").then_some(value)
+    let line = state.lines().find(|line| {
+        let declared = line.split_once(" PWD=");
+        declared.is_some_and(|(declares, _)| is_declared(declares))
     })?;
+    value_of(line).map(PathBuf::from)
+}
+
+/// Reads the value of a variable as a shell writes it down, in one line.
+fn value_of(line: &str) -> Option<String> {
+    let (_, quoted) = line.split_once('=')?;
     let quote = quoted.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inner = quoted.strip_prefix(quote)?.strip_suffix(quote)?;
-    let mut folder = String::with_capacity(inner.len());
+    let mut value = String::with_capacity(inner.len());
     let mut chars = inner.chars();
     while let Some(c) = chars.next() {
         match c {
-            '\\' if quote == '"' => folder.extend(chars.next()),
-            c => folder.push(c),
+            '\\' if quote == '"' => value.extend(chars.next()),
+            c => value.push(c),
         }
     }
-    Some(folder.into())
+    Some(value)
+}
+
+/// Says what a program's name means to a shell that was left so: a function, an alias, or a file in its `PATH`.
+pub(crate) fn found_by(state: &str, environment: &[(OsString, OsString)], program: &str) -> Found {
+    let function = format!("{program} () ");
+    let alias = format!("alias {program}=");
+    let is_own = |line: &str| line == function || line.starts_with(&alias);
+    if state.lines().any(is_own) {
+        return Found::Shadowed;
+    }
+    let left = state.lines().find(|line| {
+        line.split_once(" PATH=")
+            .is_some_and(|(declares, _)| is_declared(declares))
+    });
+    let path = left.and_then(value_of).map(OsString::from);
+    let variables = match path {
+        Some(path) => vec![("PATH".into(), path)],
+        // Written down in a way that we do not read.
+        None if left.is_some() => return Found::Shadowed,
+        None => environment.to_vec(),
+    };
+    find(program, &variables).map_or(Found::Nothing, Found::File)
+}
+
+fn is_declared(declares: &str) -> bool {
+    declares.starts_with("declare -") || declares == "export"
 }
 
 /// What bash keeps by itself, and would say no to or take for nothing when it is read back, or what is set anew for each
@@ -254,6 +288,25 @@ mod tests {
         ] {
             assert_eq!(folder_left(state), folder.map(PathBuf::from), "{state}");
         }
+    }
+
+    #[test]
+    fn a_name_means_what_the_shell_was_taught() {
+        let place = tempfile::tempdir().unwrap();
+        let program = place.path().join("ls");
+        std::fs::write(&program, "").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let usual = [("PATH".into(), "/usr/bin:/bin".into())];
+        let found = |state: &str| found_by(state, &usual, "ls");
+        assert!(matches!(found(""), Found::File(path) if path.starts_with("/usr/bin")));
+        let planted = format!("declare -x PATH=\"{}:/bin\"\n", place.path().display());
+        assert_eq!(found(&planted), Found::File(program));
+        assert_eq!(found("ls () \n{ \n    evil\n}\n"), Found::Shadowed);
+        assert_eq!(found("alias ls='evil'\n"), Found::Shadowed);
+        assert_eq!(found("declare -x PATH=$'/a\\nb'\n"), Found::Shadowed);
+        assert!(matches!(found("alias lsx='x'\n"), Found::File(_)));
+        assert_eq!(found_by("", &usual, "no-such-program"), Found::Nothing);
     }
 
     #[test]

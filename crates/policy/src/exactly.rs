@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod git;
+mod hazards;
 mod interpreters;
 mod launchers;
 mod options;
@@ -218,6 +219,10 @@ impl Judge {
         if let Some(reason) = interpreted.or_else(|| programs::why_asked(&program, args, run)) {
             self.ask(reason);
         }
+        let own = hazards::why_own_script(&program, args, &self.written);
+        if let Some(reason) = own.or_else(|| hazards::why_asked(&program, args)) {
+            self.ask(reason);
+        }
     }
 }
 
@@ -268,9 +273,20 @@ fn written(reading: &Reading) -> Vec<String> {
     ];
     let mut written: Vec<String> = reading.writes.iter().map(Arg::shown).collect();
     for run in &reading.runs {
-        if WRITERS.contains(&name_of(&run.program()).as_str()) {
+        let name = name_of(&run.program());
+        let in_place = |word: &Arg| {
+            let text = word.shown();
+            text.starts_with("--in") || (options::has_letter(&text, "i", "efl"))
+        };
+        // Without this, its operands are read.
+        let only_reads = name == "sed" && !run.words.iter().any(in_place);
+        if WRITERS.contains(&name.as_str()) && !only_reads {
             let operands = run.words.iter().skip(1).map(Arg::shown);
             written.extend(operands.map(|word| word.trim_start_matches("of=").to_owned()));
+        }
+        let words: Vec<String> = run.words.iter().map(Arg::shown).collect();
+        if matches!(words.as_slice(), [npm, pkg, ..] if name_of(npm) == "npm" && pkg == "pkg") {
+            written.push("package.json".to_owned());
         }
     }
     written

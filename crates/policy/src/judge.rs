@@ -5,8 +5,9 @@ use hermes_core::{Consent, Need};
 
 use crate::call::Call;
 use crate::exactly::{self, Exactly};
+use crate::shell::exact::Run;
 use crate::shell::{self, Budget, Command, Scope, TooComplex};
-use crate::{places, rules, runs, wrappers};
+use crate::{places, read_only, rules, runs, wrappers};
 
 /// `bash -c "bash -c …"` and the like, inside each other.
 const NESTING_MAX: usize = 8;
@@ -77,6 +78,19 @@ impl Judged {
     pub(super) fn last_program(&self) -> Option<String> {
         let calls = wrappers::unwrap(self.commands.as_ref()?.last()?, None);
         calls.last().map(|call| call.program.to_owned())
+    }
+
+    /// Returns the programs that the line runs, when it is read exactly.
+    pub(super) fn programs(&self) -> Option<Vec<String>> {
+        let reading = self.exactly.reading.as_ref()?;
+        Some(reading.runs.iter().map(Run::program).collect())
+    }
+
+    /// Returns whether it depends on the words of the programs what they do.
+    pub(super) fn depends_on_words(&self) -> bool {
+        let is_judged = |name: &String| rules::is_known(name) || read_only::is_known(name);
+        self.programs()
+            .is_none_or(|programs| programs.iter().any(is_judged))
     }
 
     pub(super) fn consent(&self, folder: Option<&str>, line: &str) -> Consent {
@@ -182,6 +196,11 @@ impl<'a> Judge<'a> {
             if is_fork_bomb(name, body, self.budget)? {
                 return Ok(Verdict::forbid("starts copies of itself without end"));
             }
+            if calls_of_itself(name, body, self.budget)? > 1 {
+                return Ok(Verdict::ask(
+                    "calls itself more than once, so it may start copies of itself without end",
+                ));
+            }
         }
         Ok(Verdict::Free)
     }
@@ -248,6 +267,15 @@ impl<'a> Judge<'a> {
         }
         Ok(verdict)
     }
+}
+
+fn calls_of_itself(name: &str, body: &str, budget: &Budget) -> Result<usize, TooComplex> {
+    let commands = shell::parse(body, budget)?;
+    let calls_itself = |command: &&Command| {
+        let calls = wrappers::unwrap(command, None);
+        calls.last().is_some_and(|call| call.path == name)
+    };
+    Ok(commands.iter().filter(calls_itself).count())
 }
 
 /// Returns whether a function pipes itself into itself: `f(){ f|f& };f`.

@@ -128,13 +128,14 @@ impl CommandLists {
 impl CommandPolicy for CommandLists {
     fn judge(&self, line: &str, place: CommandPlace<'_>) -> JudgedCommand {
         let judged = Judge::of(line, place.folder, &Budget::default());
-        let commands = judged.commands.as_deref();
         let beyond = place
             .fence
-            .map(|setting| needs::beyond_fence(line, commands, setting));
+            .map(|setting| needs::beyond_fence(line, &judged, setting));
         JudgedCommand {
             consent: self.consent_of(line, place.folder, &judged),
             is_read_only: judged.is_read_only(),
+            programs: judged.programs(),
+            depends_on_words: judged.depends_on_words(),
             is_allowed: self.is_allowed_in(place.allowed_in, line, &judged),
             beyond: beyond.unwrap_or_default(),
             last_program: judged.last_program(),

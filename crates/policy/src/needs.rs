@@ -2,27 +2,26 @@
 //! with the reason.
 //!
 //! A guess that only saves a failure: what it overlooks, the fence stops, and the model may ask then. `programs` knows which
-//! programs need what, `written` what a line writes, `git` where a remote is.
+//! programs need what, `written` what a line writes, `git` where a remote is, `looks` what needs no fence at all.
 
 mod git;
+mod looks;
 mod programs;
 mod written;
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::fence::{guarded_in, why_guarded};
-use hermes_core::{BeyondFence, FenceSetting, Pass, wildcard};
+use hermes_core::fence::why_guarded;
+use hermes_core::{BeyondFence, Checkout, FenceSetting, Pass, wildcard};
 use hermes_os::paths;
 
+use crate::judge::Judged;
 use crate::shell::Command;
 use crate::wrappers;
 
-/// Finds out what a line needs, of which these are the commands.
-pub(crate) fn beyond_fence(
-    line: &str,
-    commands: Option<&[Command]>,
-    setting: FenceSetting<'_>,
-) -> BeyondFence {
+/// Finds out what a line needs, of which this is known.
+pub(crate) fn beyond_fence(line: &str, judged: &Judged, setting: FenceSetting<'_>) -> BeyondFence {
+    let commands = judged.commands.as_deref();
     let Some(read) = commands.map(|commands| read(commands, setting)) else {
         return BeyondFence {
             patterns: vec![wildcard::escape(line)],
@@ -34,7 +33,8 @@ pub(crate) fn beyond_fence(
         reasons,
         pass,
         patterns: patterns(line, &read),
-        checked_out: checked_out(line, &read, setting),
+        checkout: checkout(line, &read),
+        only_looks: looks::only_looks(judged, setting),
     }
 }
 
@@ -139,18 +139,19 @@ impl Needs {
     }
 }
 
-/// Returns the guarded files that a line may change because git does it, with what commits of the repository hold: they
-/// were made by somebody who was asked, or by the person. Only of a line that does nothing else.
-fn checked_out(line: &str, read: &Read, setting: FenceSetting<'_>) -> Vec<PathBuf> {
+/// Says which guarded files a line may change because git does it, with what the repository or its remote hold. Only of a
+/// line that does nothing else.
+fn checkout(line: &str, read: &Read) -> Checkout {
     let is_plain = read.redirected.is_empty() && read.substitutions == 0;
     let is_git = !read.programs.is_empty() && read.programs.iter().all(git::only_checks_out);
     if !is_plain || !is_git || line.contains(['=', '$', '`']) {
-        return Vec::new();
+        return Checkout::Nothing;
     }
-    let project = &setting.area.project;
-    let of_git = project.join(".git");
-    let guarded = guarded_in(project).map(|(path, _)| path);
-    guarded.filter(|path| !path.starts_with(&of_git)).collect()
+    if read.programs.iter().any(git::pulls) {
+        Checkout::Fetched
+    } else {
+        Checkout::Known
+    }
 }
 
 /// Patterns of such lines that a person may allow for longer, the narrowest first.

@@ -68,8 +68,52 @@ pub(super) fn reads_password_from_input(call: &Call<'_>) -> bool {
 
 pub(super) fn forces_push(call: &Call<'_>) -> bool {
     call.has('f', "--force")
-        || call.has_long(&["--force-with-lease", "--mirror", "--delete"])
-        || call.operands().any(|operand| operand.starts_with('+'))
+        || call.has_long(&["--force-with-lease", "--mirror", "--delete", "--prune"])
+        || call
+            .operands()
+            .any(|operand| operand.starts_with(['+', ':']))
+}
+
+/// Returns whether git puts files back as they were, all of them, whatever was done to them since.
+pub(super) fn throws_away(call: &Call<'_>) -> bool {
+    let is_all = call.has_word(&[".", "./", ":/", "*", ":"]);
+    let checks_out = call.git("checkout") || call.git("restore");
+    let only_unstages = call.has('S', "--staged") && !call.has('W', "--worktree");
+    (call.git("checkout") && call.has('f', "--force"))
+        || (call.git("switch")
+            && (call.has('f', "--force") || call.has_long(&["--discard-changes"])))
+        || (checks_out && is_all && !only_unstages)
+        || (call.git("rm") && call.has('r', "-r") && !call.has_long(&["--cached"]))
+        || (call.git("worktree") && call.has_word(&["remove"]) && call.has('f', "--force"))
+}
+
+/// Returns whether git forgets what it keeps for those who made a mistake.
+pub(super) fn forgets(call: &Call<'_>) -> bool {
+    (call.git("stash") && call.has_word(&["drop", "clear"]))
+        || (call.git("reflog") && call.has_word(&["expire", "delete"]))
+        || (call.git("gc") && call.has_long(&["--prune"]))
+        || (call.git("update-ref") && call.has('d', "-d"))
+        || call.git("prune")
+}
+
+/// Returns whether a program is to run with the rights of its owner: `u+s`, `4755`.
+pub(super) fn gives_rights(call: &Call<'_>) -> bool {
+    let is_set = |arg: &String| {
+        let is_octal = arg.len() >= 4 && arg.chars().all(|c| ('0'..='7').contains(&c));
+        let digits = arg.trim_start_matches('0');
+        let is_high = is_octal && digits.len() >= 4;
+        let is_symbolic = arg.split(',').any(|part| {
+            part.split_once(['+', '=']).is_some_and(|(who, what)| {
+                who.chars().all(|c| "ugoa".contains(c)) && what.contains('s')
+            })
+        });
+        is_high || is_symbolic
+    };
+    call.args
+        .first()
+        .into_iter()
+        .chain(call.args.get(1))
+        .any(is_set)
 }
 
 pub(super) fn deletes_branch(call: &Call<'_>) -> bool {

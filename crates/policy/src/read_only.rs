@@ -149,7 +149,13 @@ const GIT_COMMANDS: &[&str] = &[
 ];
 
 /// Git options that write a file or run a program, whole or shortened.
-const GIT_OPTIONS_REFUSED: &[&str] = &["--output", "--ext-diff", "--textconv", "--filters"];
+const GIT_OPTIONS_REFUSED: &[&str] = &[
+    "--output",
+    "--ext-diff",
+    "--textconv",
+    "--filters",
+    "--show-signature",
+];
 
 /// Returns whether running the line surely changes nothing.
 pub fn is_read_only(line: &str) -> bool {
@@ -245,7 +251,8 @@ fn is_harmless_git(args: &[&str]) -> bool {
         let is_same = |refused: &&str| {
             name.len() > 2 && (refused.starts_with(name) || name.starts_with(refused))
         };
-        GIT_OPTIONS_REFUSED.iter().any(is_same) || arg.starts_with("-O")
+        // Signatures are checked by another program.
+        GIT_OPTIONS_REFUSED.iter().any(is_same) || arg.starts_with("-O") || arg.contains("%G")
     };
     match args {
         ["branch"]

@@ -8,8 +8,9 @@ use super::places::{
     is_block_device, is_lasting_absolute, is_power_switch, is_vital, joined, why_sensitive_in_line,
 };
 use super::questions::{
-    deletes, deletes_branch, forces_push, is_narrowed, moves_vital, reads_password_from_input,
-    reads_script_from_input, runs_inline_code, runs_script_as_text, starts_at_vital, written_by,
+    deletes, deletes_branch, forces_push, forgets, gives_rights, is_narrowed, moves_vital,
+    reads_password_from_input, reads_script_from_input, runs_inline_code, runs_script_as_text,
+    starts_at_vital, throws_away, written_by,
 };
 use super::read_only::is_harmless;
 use super::runs::SCHEDULERS;
@@ -193,6 +194,12 @@ const RULES: &[Rule] = &[
     ),
     rule(
         Ask,
+        &["chmod"],
+        gives_rights,
+        "lets a program run with the rights of its owner",
+    ),
+    rule(
+        Ask,
         &["chown", "chgrp"],
         |call| call.has('R', "--recursive"),
         "changes the owner of whole folders",
@@ -246,6 +253,18 @@ const RULES: &[Rule] = &[
         &["git"],
         |call| call.git("reset") && call.has_word(&["--hard"]),
         "throws away uncommitted changes",
+    ),
+    rule(
+        Ask,
+        &["git"],
+        throws_away,
+        "throws away uncommitted changes",
+    ),
+    rule(
+        Ask,
+        &["git"],
+        forgets,
+        "throws away what could be brought back",
     ),
     rule(
         Ask,

@@ -11,7 +11,7 @@ use hermes_core::{Fencing, Processes, Terminal};
 use hermes_exec::{
     Apptainer, ApptainerSettings, Background, Daytona, DaytonaSettings, Docker, DockerSettings,
     FenceKind, FencePlaces, Fences, Forwarded, Local, Network, NotFenced, ProcessFolder,
-    START_FILES, Ssh, SshSettings, TmpfsSizes, child_environment,
+    START_FILES, Ssh, SshSettings, TmpfsSizes, Unfenced, child_environment,
 };
 use hermes_tools::{CodeMode, CodePlace, CodeSettings, ToolFence};
 
@@ -64,19 +64,25 @@ impl Terminals {
 pub fn fence_word(base: &Base, fence: &ToolFence) -> Result<Option<&'static str>> {
     let is_local = base.settings.string("terminal.backend")? == "local";
     let word = match fence {
-        ToolFence::Held(fencing) if fencing.means() == "landlock" => "fence: landlock",
-        ToolFence::Held(_) => "fence: bubblewrap",
-        ToolFence::Off | ToolFence::Missing(_) => "no fence",
+        ToolFence::Held(fencing) => match fencing.means() {
+            "landlock" => "fence: landlock",
+            "seatbelt" => "fence: seatbelt",
+            _ => "fence: bubblewrap",
+        },
+        ToolFence::Off | ToolFence::Missing { .. } => "no fence",
     };
     Ok(is_local.then_some(word))
 }
 
 /// The fence around local commands.
 enum LocalFence {
-    /// Commands run elsewhere, or the settings want none.
+    /// Commands run elsewhere.
     Off,
-    /// Wanted, but nothing here can hold it: why, and what would help.
-    Missing(NotFenced),
+    /// The settings want none, or nothing here can hold it: why, and what would help.
+    Missing {
+        why: Option<NotFenced>,
+        rules: Arc<Unfenced>,
+    },
     Held(Arc<Fences>),
 }
 
@@ -84,7 +90,13 @@ impl LocalFence {
     fn for_tools(&self) -> ToolFence {
         match self {
             Self::Off => ToolFence::Off,
-            Self::Missing(why) => ToolFence::Missing(why.to_string()),
+            Self::Missing { why, rules } => ToolFence::Missing {
+                why: match why {
+                    Some(why) => why.to_string(),
+                    None => "`terminal.sandbox` is off".to_owned(),
+                },
+                rules: Arc::clone(rules) as Arc<dyn Fencing>,
+            },
             Self::Held(fences) => ToolFence::Held(Arc::clone(fences) as Arc<dyn Fencing>),
         }
     }
@@ -111,7 +123,10 @@ impl FenceState {
     /// A sentence for `status`.
     pub fn sentence(&self) -> String {
         match self {
-            Self::Off => "none: `terminal.sandbox` is off".to_owned(),
+            Self::Off => {
+                "none: `terminal.sandbox` is off; so everything that is not read-only is asked about"
+                    .to_owned()
+            }
             Self::Elsewhere { backend } => format!("commands run over {backend}"),
             Self::Missing { why, .. } => {
                 format!("none: {why}; so everything that is not read-only is asked about")
@@ -136,8 +151,8 @@ pub fn fence_state(base: &Base) -> Result<FenceState> {
         return Ok(FenceState::Elsewhere { backend });
     }
     Ok(match local_fence(base)? {
-        LocalFence::Off => FenceState::Off,
-        LocalFence::Missing(why) => FenceState::Missing {
+        LocalFence::Off | LocalFence::Missing { why: None, .. } => FenceState::Off,
+        LocalFence::Missing { why: Some(why), .. } => FenceState::Missing {
             why: why.to_string(),
             fix: why.fix(),
         },
@@ -230,9 +245,12 @@ fn local(base: &Base, fence: &LocalFence) -> Result<Local> {
         LocalFence::Held(fences) => {
             let agent = variables(base).find(|(name, _)| name == "SSH_AUTH_SOCK");
             let local = local(fenced_shells(base))?.fenced(Arc::clone(fences));
-            Ok(local.with_agent(agent.map(|(_, socket)| socket)))
+            let run_on = base.settings.bool("terminal.background_persist")?;
+            Ok(local
+                .with_agent(agent.map(|(_, socket)| socket))
+                .leaving_processes(run_on))
         }
-        LocalFence::Off | LocalFence::Missing(_) => local(base.home.shells()),
+        LocalFence::Off | LocalFence::Missing { .. } => local(base.home.shells()),
     }
 }
 
@@ -245,7 +263,7 @@ fn fenced_shells(base: &Base) -> PathBuf {
 fn process_folder(base: &Base, fence: &LocalFence) -> PathBuf {
     match fence {
         LocalFence::Held(_) => base.home.processes().join("fenced"),
-        LocalFence::Off | LocalFence::Missing(_) => base.home.processes(),
+        LocalFence::Off | LocalFence::Missing { .. } => base.home.processes(),
     }
 }
 
@@ -256,11 +274,12 @@ fn apart(base: &Base) -> PathBuf {
 
 fn local_fence(base: &Base) -> Result<LocalFence> {
     let is_local = base.settings.string("terminal.backend")? == "local";
-    let Some(Sandbox { kind, network }) = sandbox(base)?.filter(|_| is_local) else {
+    if !is_local {
         return Ok(LocalFence::Off);
-    };
+    }
+    let wanted = sandbox(base)?;
     let places = FencePlaces {
-        kind,
+        kind: wanted.map_or(FenceKind::Project, |wanted| wanted.kind),
         user_home: base.environment.user_home(),
         hermes_home: base.home.root().to_owned(),
         own: vec![fenced_shells(base), base.home.processes().join("fenced")],
@@ -273,11 +292,16 @@ fn local_fence(base: &Base) -> Result<LocalFence> {
         ],
         variables: variables(base).collect(),
     };
+    let rules = Arc::new(Unfenced::new(places.clone()));
+    let Some(Sandbox { kind, network }) = wanted else {
+        return Ok(LocalFence::Missing { why: None, rules });
+    };
     match Fences::new(places, network, &local_environment(base)?) {
         Ok(fences) => Ok(LocalFence::Held(Arc::new(fences))),
         // Nobody asked for more than the default: commands run, after a question.
         Err(why) if kind == FenceKind::Project && network == Network::Open => {
-            Ok(LocalFence::Missing(why))
+            let why = Some(why);
+            Ok(LocalFence::Missing { why, rules })
         }
         Err(error) => Err(
             Error::asked(format!("`terminal.sandbox` is on, but {error}")).with_hint(format!(

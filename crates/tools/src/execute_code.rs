@@ -174,7 +174,7 @@ impl ExecuteCode {
         match &self.fence {
             // Whatever the script is, it stays inside.
             ToolFence::Held(_) => Consent::NotNeeded,
-            ToolFence::Missing(why) => match self.commands.consent_for_script(code) {
+            ToolFence::Missing { why, .. } => match self.commands.consent_for_script(code) {
                 Consent::NotNeeded => {
                     Consent::needed(format!("runs a script, and no fence holds it ({why})"))
                 }

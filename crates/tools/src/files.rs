@@ -247,8 +247,8 @@ impl FileSystems {
 
     fn fencing(&self) -> Option<&Arc<dyn Fencing>> {
         match &self.fence {
-            ToolFence::Held(fencing) => Some(fencing),
-            ToolFence::Off | ToolFence::Missing(_) => None,
+            ToolFence::Held(fencing) | ToolFence::Missing { rules: fencing, .. } => Some(fencing),
+            ToolFence::Off => None,
         }
     }
 

@@ -188,8 +188,8 @@ impl PinnedGuard {
             && !self.is_ours_to_read(path)
         {
             return Some(format!(
-                "`{}` is not read: it is outside the fence, where keys and logins are; if it is needed, `terminal` with \
-                 `outside_fence: true` asks the user",
+                "`{}` is not read: it is outside the fence, where keys and logins are; if it is needed, show it with \
+                 `terminal`, outside the fence: the user is asked",
                 path.display()
             ));
         }

@@ -122,11 +122,15 @@ pub struct ToolPorts {
 /// What holds commands and file tools on this machine.
 #[derive(Clone, Default)]
 pub enum ToolFence {
-    /// Nothing does: the user wants it so, or commands run elsewhere. Questions are all there is.
+    /// Nothing need do: commands run elsewhere.
     #[default]
     Off,
-    /// Nothing can, and why: whatever is not read-only is asked about.
-    Missing(String),
+    /// Nothing does on this machine, and why. Whatever is not known to look only is asked about, and file tools keep to the
+    /// rules that the fence would have.
+    Missing {
+        why: String,
+        rules: Arc<dyn Fencing>,
+    },
     /// Leaving it is what people are asked about.
     Held(Arc<dyn Fencing>),
 }

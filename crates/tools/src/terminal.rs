@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_core::{
-    Action, BeyondFence, BoxFuture, CommandExit, CommandOutput, CommandPlace, CommandPolicy,
-    Consent, Effect, Exposure, FenceSetting, JudgedCommand, Need, NotifyOn, Parallel, Pass, Plan,
-    PlanContext, Processes, Reader, Scripts, SessionId, ShellCommand, Subagents, Surfaces,
-    Terminal, Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
+    Action, BeyondFence, BoxFuture, Checkout, CommandExit, CommandOutput, CommandPlace,
+    CommandPolicy, Consent, Effect, Exposure, FenceArea, FenceSetting, Found, JudgedCommand, Need,
+    NotifyOn, Parallel, Pass, Plan, PlanContext, Processes, Reader, Scripts, SessionId,
+    ShellCommand, Subagents, Surfaces, Terminal, Tool, ToolContext, ToolError, ToolGroup,
+    ToolOutput, ToolSpec,
 };
 use hermes_os::paths;
 use serde::Deserialize;
@@ -148,7 +149,7 @@ impl Tool for TerminalTool {
             }
         };
         let place = Place::of(&self, &read, cx);
-        let judged = self.judge(&read, &place, cx.cwd);
+        let judged = self.judge(&read, &place, cx);
         let (effect, parallel) = if judged.is_read_only && !read.background {
             // A command may look anywhere, so no file may change meanwhile.
             (Effect::Read, Parallel::Reads(vec![PathBuf::from("/")]))
@@ -165,7 +166,7 @@ impl Tool for TerminalTool {
             tool: Arc::clone(&self),
             arguments: read,
             last_program: judged.last_program,
-            checked_out: judged.checked_out,
+            checkout: judged.checkout,
         };
         Plan {
             consent: judged.consent,
@@ -222,7 +223,7 @@ struct Judged {
     consent: Consent,
     is_read_only: bool,
     last_program: Option<String>,
-    checked_out: Vec<PathBuf>,
+    checkout: Checkout,
 }
 
 /// One call: its arguments, and what the reading of its line found.
@@ -231,8 +232,8 @@ struct CommandCall {
     arguments: Arguments,
     /// Whose exit code the line returns.
     last_program: Option<String>,
-    /// What git may change beyond the fence by itself.
-    checked_out: Vec<PathBuf>,
+    /// Which guarded files git may change by itself.
+    checkout: Checkout,
 }
 
 impl Action for CommandCall {
@@ -252,10 +253,13 @@ impl TerminalTool {
     }
 
     /// Where a line runs decides what `rm -rf *` is.
-    fn judge(&self, arguments: &Arguments, place: &Place, cwd: &Path) -> Judged {
+    fn judge(&self, arguments: &Arguments, place: &Place, cx: PlanContext<'_>) -> Judged {
+        let PlanContext { session, cwd, .. } = cx;
         let area = match &self.fence {
-            ToolFence::Held(fencing) => Some(fencing.area(cwd)),
-            ToolFence::Off | ToolFence::Missing(_) => None,
+            ToolFence::Held(fencing) | ToolFence::Missing { rules: fencing, .. } => {
+                Some(fencing.area(cwd))
+            }
+            ToolFence::Off => None,
         };
         let fence = area.as_ref().map(|area| FenceSetting {
             area,
@@ -272,6 +276,8 @@ impl TerminalTool {
         let JudgedCommand {
             consent,
             is_read_only,
+            programs,
+            depends_on_words,
             is_allowed,
             mut beyond,
             last_program,
@@ -283,11 +289,23 @@ impl TerminalTool {
                 fence,
             },
         );
-        let checked_out = std::mem::take(&mut beyond.checked_out);
+        let area = area.unwrap_or_default();
+        // What surely changes nothing does so only when its programs are what they are called.
+        let is_read_only = is_read_only
+            && programs.is_some_and(|programs| self.are_themselves(&programs, session, &area));
+        let mut checkout = Checkout::Nothing;
         let mut consent = match &self.fence {
             ToolFence::Off => consent,
-            ToolFence::Missing(why) => asked_without_fence(consent, is_read_only, why),
+            ToolFence::Missing { why, .. } => {
+                if depends_on_words {
+                    // With other words it destroys, or shows what it should not.
+                    beyond.patterns.truncate(1);
+                }
+                let is_free = beyond.only_looks && is_read_only && !arguments.background;
+                asked_without_fence(consent, is_free, beyond.patterns, &place.path, why)
+            }
             ToolFence::Held(_) => {
+                checkout = beyond.checkout;
                 if arguments.leaves_fence {
                     beyond.leave("runs outside the fence");
                 }
@@ -301,8 +319,24 @@ impl TerminalTool {
             consent,
             is_read_only,
             last_program,
-            checked_out,
+            checkout,
         }
+    }
+
+    /// Returns whether programs are those of the system: no function or alias of the session's shell has their name, and
+    /// they lie where no command writes.
+    fn are_themselves(&self, programs: &[String], session: &SessionId, area: &FenceArea) -> bool {
+        programs.iter().all(|program| {
+            let found = self.terminal.finds(session, program);
+            found.is_none_or(|found| match found {
+                Found::Shadowed => false,
+                Found::Nothing => true,
+                Found::File(path) => {
+                    let target = path.canonicalize().unwrap_or_else(|_| path.clone());
+                    path.is_absolute() && ![path, target].iter().any(|path| area.may_write(path))
+                }
+            })
+        })
     }
 
     /// Says that the fence may be why a command failed, and what to do.
@@ -381,7 +415,7 @@ impl TerminalTool {
         let usual = self.limits.command_timeout;
         // What was agreed to, and what git checks out by itself.
         let mut pass = cx.agreement.pass.clone();
-        pass.writes.extend(call.checked_out.iter().cloned());
+        pass.checkout = call.checkout;
         ShellCommand {
             session: cx.session.clone(),
             line: arguments.command.clone(),
@@ -437,14 +471,26 @@ fn check(arguments: &Arguments, longest: Duration) -> Result<(), String> {
     Ok(())
 }
 
-/// Where nothing fences commands in, whatever is not known to be harmless is asked about.
-fn asked_without_fence(judged: Consent, is_read_only: bool, why: &str) -> Consent {
-    match judged {
-        Consent::NotNeeded if !is_read_only => Consent::needed(format!(
-            "may change something, and no fence holds it ({why})"
-        )),
-        judged => judged,
-    }
+/// Where nothing fences commands in, whatever is not known to look only is asked about.
+fn asked_without_fence(
+    judged: Consent,
+    is_free: bool,
+    patterns: Vec<String>,
+    folder: &Path,
+    why: &str,
+) -> Consent {
+    let mut need = match judged {
+        Consent::NotNeeded if !is_free => Need {
+            patterns,
+            ..Need::because(format!(
+                "may change something or show what is kept from commands, and no fence holds it ({why})"
+            ))
+        },
+        Consent::Needed(need) => need,
+        decided => return decided,
+    };
+    need.folder = need.folder.or_else(|| Some(folder.to_owned()));
+    Consent::Needed(need)
 }
 
 /// How programs say that they were not allowed something.
@@ -458,6 +504,7 @@ const REFUSALS: &[&str] = &[
     "EPERM",
     "EROFS",
     "PermissionError",
+    "outside-the-fence",
 ];
 
 /// Leaving the fence is asked about together with what the line does.

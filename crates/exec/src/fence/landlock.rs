@@ -34,6 +34,7 @@ impl FencedThread {
         let (ready, is_ready) = mpsc::channel();
         let serve = move || {
             let restricted = rules.restrict_this_thread();
+            privileges::give_up();
             let is_restricted = restricted.is_ok();
             let _ = ready.send(restricted);
             if is_restricted {
@@ -181,6 +182,8 @@ mod kernel {
         let all = AccessFs::from_all(NEEDED);
         let read = AccessFs::from_read(NEEDED);
         let devices = read | AccessFs::WriteFile | AccessFs::Truncate;
+        // Whoever may make a device reads every disk through it.
+        let write = all & !(AccessFs::MakeBlock | AccessFs::MakeChar);
         Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(all)?
@@ -191,8 +194,49 @@ mod kernel {
             .add_rules(path_beneath_rules(&grants.list, AccessFs::ReadDir))?
             .add_rules(path_beneath_rules(&grants.read, read))?
             .add_rules(path_beneath_rules(&grants.devices, devices))?
-            .add_rules(path_beneath_rules(&grants.write, all))
+            .add_rules(path_beneath_rules(&grants.write, write))
     }
+}
+
+/// What the superuser could still do inside: load code into the kernel, look into other processes, set the clock, type into
+/// the terminals of others. As in containers, little of it is left.
+#[cfg(target_os = "linux")]
+mod privileges {
+    use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+    const KEPT: CapabilitySet = CapabilitySet::CHOWN
+        .union(CapabilitySet::DAC_OVERRIDE)
+        .union(CapabilitySet::FOWNER)
+        .union(CapabilitySet::FSETID)
+        .union(CapabilitySet::KILL)
+        .union(CapabilitySet::SETGID)
+        .union(CapabilitySet::SETUID)
+        .union(CapabilitySet::SETPCAP)
+        .union(CapabilitySet::NET_BIND_SERVICE)
+        .union(CapabilitySet::NET_RAW)
+        .union(CapabilitySet::SYS_CHROOT)
+        .union(CapabilitySet::SYS_NICE)
+        .union(CapabilitySet::SETFCAP)
+        .union(CapabilitySet::AUDIT_WRITE);
+
+    /// Gives the others up, for this thread and what it starts: nothing inside a fence gets them back.
+    pub(super) fn give_up() {
+        let Ok(had) = capabilities(None) else {
+            return;
+        };
+        let kept = CapabilitySets {
+            effective: had.effective & KEPT,
+            permitted: had.permitted & KEPT,
+            inheritable: CapabilitySet::empty(),
+        };
+        // Giving up is always allowed.
+        let _ = set_capabilities(None, kept);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod privileges {
+    pub(super) fn give_up() {}
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
-use hermes_core::{FenceArea, Fencing, Pass};
+use hermes_core::{Checkout, FenceArea, Fencing, Pass};
 use tokio::process::{Child, Command};
 
 use grants::{Grants, Level};
@@ -48,6 +48,8 @@ pub struct FenceSupport {
     pub landlock: Result<i32, NoLandlock>,
     /// Where `bwrap` is, or why it cannot be used.
     pub bubblewrap: Result<PathBuf, NoBubblewrap>,
+    /// Where `sandbox-exec` is, on macOS.
+    pub seatbelt: Option<PathBuf>,
 }
 
 impl FenceSupport {
@@ -56,6 +58,7 @@ impl FenceSupport {
         Self {
             landlock: landlock::version(),
             bubblewrap: bubblewrap::find_working(environment),
+            seatbelt: seatbelt::find(environment),
         }
     }
 }
@@ -300,6 +303,37 @@ impl Fencing for Fences {
     }
 }
 
+/// The rules of a fence where none stands: file tools keep to them, and commands are asked about.
+#[derive(Debug)]
+pub struct Unfenced {
+    places: FencePlaces,
+}
+
+impl Unfenced {
+    pub fn new(places: FencePlaces) -> Self {
+        Self { places }
+    }
+}
+
+impl Fencing for Unfenced {
+    fn area(&self, cwd: &Path) -> FenceArea {
+        self.places.area(cwd)
+    }
+
+    fn inside(&self, _: &Path, _: &Pass, work: Box<dyn FnOnce() + Send + '_>) -> io::Result<()> {
+        work();
+        Ok(())
+    }
+
+    fn agree(&self, _: &Path) {}
+
+    fn accept(&self, _: &Path) {}
+
+    fn means(&self) -> &'static str {
+        "none"
+    }
+}
+
 /// What a fence opens besides its area, or `None` when what was agreed to takes none at all. A file is made, replaced and
 /// removed in its folder; where that folder has secrets in it, it cannot be opened, so that the whole fence is left.
 fn widened(area: &FenceArea, pass: &Pass) -> Option<Pass> {
@@ -332,10 +366,14 @@ impl Fence {
         }
     }
 
+    /// Returns whether commands are held: somebody may have agreed to do without.
+    pub(crate) fn is_standing(&self) -> bool {
+        !matches!(self.walls, Walls::None)
+    }
+
     /// Where a command puts temporary files, if not where it usually does.
     pub(crate) fn temporary(&self) -> Option<&Path> {
-        let is_there = !matches!(self.walls, Walls::None);
-        self.temporary.as_deref().filter(|_| is_there)
+        self.temporary.as_deref().filter(|_| self.is_standing())
     }
 
     /// The words that start a command inside.
@@ -348,11 +386,18 @@ impl Fence {
                 own,
                 network,
             } => {
+                let mut agreed = self.pass.writes.clone();
+                if self.pass.checkout != Checkout::Nothing {
+                    // Git has to write them; what it may not have written is put back.
+                    let git = self.area.project.join(".git");
+                    let guarded = self.area.guarded().map(|(path, _)| path);
+                    agreed.extend(guarded.filter(|path| !path.starts_with(&git)));
+                }
                 let walls = bubblewrap::Walls {
                     program,
                     area: &self.area,
                     own,
-                    agreed: &self.pass.writes,
+                    agreed: &agreed,
                     pass: beyond,
                     network: *network,
                 };

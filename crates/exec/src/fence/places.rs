@@ -80,6 +80,42 @@ const CACHES: &[Cache] = &[
     cache(Some("deno"), ".deno/gen"),
 ];
 
+/// Folders in `.cache` that tools of this machine make with their first download. They could not where a secret lies beside
+/// them.
+const IN_CACHE: &[Cache] = &[
+    cache(Some("pip"), "pip"),
+    cache(Some("pip3"), "pip"),
+    cache(Some("uv"), "uv"),
+    cache(Some("poetry"), "pypoetry"),
+    cache(Some("go"), "go-build"),
+    cache(Some("yarn"), "yarn"),
+    cache(Some("pnpm"), "pnpm"),
+    cache(Some("node"), "node-gyp"),
+    cache(Some("npx"), "ms-playwright"),
+    cache(Some("deno"), "deno"),
+    cache(Some("ccache"), "ccache"),
+    cache(Some("sccache"), "sccache"),
+    cache(Some("pre-commit"), "pre-commit"),
+    cache(Some("bazel"), "bazel"),
+    cache(Some("python3"), "huggingface/hub"),
+    cache(None, "hermes/tmp"),
+];
+
+/// How names in `.cache` begin that shells and editors run outside of the fence.
+const RUN_FROM_CACHE: &[&str] = &[
+    "p10k-",
+    "gitstatus",
+    "zsh",
+    "oh-my-zsh",
+    "antidote",
+    "zinit",
+    "starship",
+    "nvim",
+    "vim",
+    "wal",
+    "fish",
+];
+
 /// Files by which cargo keeps others out of its caches.
 const CARGO_LOCKS: &[&str] = &[".package-cache", ".package-cache-mutate"];
 
@@ -157,14 +193,19 @@ impl FencePlaces {
             let mut private = homes.iter().chain([&hermes_home]);
             path == Path::new("/") || private.any(|private| private.starts_with(path))
         };
-        writable.extend(
-            named
-                .map(|path| resolved(&path))
-                .filter(|path| !is_wide(path)),
-        );
-        dedup(&mut writable);
         let mut hidden = secrets::hidden(self.user_home.as_deref(), &self.hermes_home, &project);
         dedup(&mut hidden);
+        // A kernel that opens a folder opens what is inside, so what must stay closed is left out with what is around it.
+        let mut closed: Vec<PathBuf> = hidden
+            .iter()
+            .filter(|path| path.exists())
+            .cloned()
+            .collect();
+        closed.extend(self.run_from_caches());
+        let named = named.map(|path| resolved(&path));
+        let named = named.filter(|path| !is_wide(path));
+        writable.extend(named.flat_map(|path| beside(&path, &closed)));
+        dedup(&mut writable);
         FenceArea {
             readable: (self.kind == FenceKind::Strict).then(|| self.programs(&homes)),
             shown: self.shown.iter().map(|path| resolved(path)).collect(),
@@ -220,6 +261,22 @@ impl FencePlaces {
         at_home.chain(named).collect()
     }
 
+    /// What lies in caches and runs outside of the fence, as far as it is there.
+    fn run_from_caches(&self) -> Vec<PathBuf> {
+        let at_home = self.user_home.as_ref().map(|home| home.join(".cache"));
+        let folders = at_home.into_iter().chain(self.variable("XDG_CACHE_HOME"));
+        let is_run = |entry: &fs::DirEntry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            RUN_FROM_CACHE.iter().any(|start| name.starts_with(start))
+        };
+        let entries = folders.flat_map(|folder| {
+            let entries = resolved(&folder).read_dir().into_iter().flatten().flatten();
+            entries.take(ENTRIES_MAX).filter(is_run).collect::<Vec<_>>()
+        });
+        entries.map(|entry| entry.path()).collect()
+    }
+
     /// Makes the folders that tools on this machine would make in the home with their first download: behind the fence they
     /// could not. What cannot be made is left out.
     pub(super) fn make_caches(&self) {
@@ -232,6 +289,12 @@ impl FencePlaces {
                 let _ = fs::create_dir_all(home.join(cache.path));
             }
         }
+        let inner = home.join(".cache");
+        for cache in IN_CACHE.iter().filter(|_| self.is_split(&inner)) {
+            if cache.program.is_none_or(is_there) {
+                let _ = fs::create_dir_all(inner.join(cache.path));
+            }
+        }
         let cargo = home.join(".cargo");
         for name in CARGO_LOCKS.iter().filter(|_| cargo.is_dir()) {
             let _ = fs::File::options()
@@ -239,6 +302,13 @@ impl FencePlaces {
                 .create(true)
                 .open(cargo.join(name));
         }
+    }
+
+    /// Returns whether a folder of caches cannot be opened as a whole.
+    fn is_split(&self, folder: &Path) -> bool {
+        let hidden = secrets::hidden(self.user_home.as_deref(), &self.hermes_home, Path::new("/"));
+        let mut closed = hidden.into_iter().chain(self.run_from_caches());
+        closed.any(|path| path.starts_with(folder) && path.exists())
     }
 
     /// Everything at the top but homes, and toolchains.
@@ -374,6 +444,36 @@ mod tests {
         ] {
             assert_eq!(area.may_read(Path::new(path)), reads, "{path}");
             assert_eq!(area.may_write(Path::new(path)), writes, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_secret_among_caches_and_what_shells_run_there_stay_closed() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        for name in ["huggingface/hub", "pip", "gitstatus"] {
+            fs::create_dir_all(home.join(".cache").join(name)).unwrap();
+        }
+        for name in ["huggingface/token", "p10k-instant-prompt-me.zsh"] {
+            fs::write(home.join(".cache").join(name), "").unwrap();
+        }
+        let places = FencePlaces {
+            user_home: Some(home.clone()),
+            hermes_home: home.join(".hermes"),
+            ..places(FenceKind::Project)
+        };
+        let area = places.area(&home.join("project"));
+        for (name, writes) in [
+            ("huggingface/hub/x", true),
+            ("pip/x", true),
+            ("huggingface/token", false),
+            ("p10k-instant-prompt-me.zsh", false),
+            ("gitstatus/gitstatusd", false),
+        ] {
+            let path = home.join(".cache").join(name);
+            assert_eq!(area.may_write(&path), writes, "{name}");
+            let is_open = area.writable.iter().any(|open| path.starts_with(open));
+            assert_eq!(is_open, writes, "{name}: the kernel knows no exceptions");
         }
     }
 

@@ -96,7 +96,7 @@ mod tests {
         let pass = Pass {
             reads: vec!["/Users/me/.ssh".into()],
             writes: vec!["/Users/me/p/AGENTS.md".into()],
-            outside: false,
+            ..Pass::default()
         };
         let profile = profile(&area, &["/Users/me/.hermes/apart"], &pass, Network::Closed);
         let expected = "(version 1)\n(allow default)\n(deny file-write*)\n\

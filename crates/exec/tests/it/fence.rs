@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    BoxFuture, Fencing, NotifyOn, Pass, ProcessName, Processes, ShellCommand, Terminal,
+    BoxFuture, Checkout, Fencing, NotifyOn, Pass, ProcessName, Processes, ShellCommand, Terminal,
 };
 use hermes_exec::{
     Background, FenceKind, FencePlaces, FenceSupport, Fences, Local, Network, NotFenced,
@@ -651,14 +651,183 @@ async fn a_new_repository_has_what_its_maker_wants() {
     }
     let home = Home::new();
     let local = home.fenced(LANDLOCK);
-    let line = "git init -q . && git init -q sub && git config user.name x && echo x > .git/hooks/post-commit";
+    let line = "git init -q . && git init -q sub && git config user.name x";
     home.text(&local, line).await;
-    assert!(home.path("project/.git/hooks/post-commit").exists());
     assert!(home.path("project/sub/.git/config").exists());
-    assert!(local.notices().is_empty());
+    assert_eq!(local.notices(), [] as [String; 0]);
     home.text(&local, "cd sub").await;
     home.text(&local, "echo evil > .git/hooks/pre-commit").await;
     assert!(!home.path("project/sub/.git/hooks/pre-commit").exists());
+    let line = "git init -q new && echo evil > new/.git/hooks/post-commit; git -C new config alias.x '!evil'";
+    home.text(&local, line).await;
+    assert!(home.path("project/sub/new/.git/HEAD").exists());
+    for name in ["hooks/post-commit", "config"] {
+        let path = home.path("project/sub/new/.git").join(name);
+        assert!(
+            !path.exists(),
+            "{name}: what runs something is not made unasked"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_agents_are_told_in_folders_and_repositories_inside_is_kept() {
+    if !has_landlock() {
+        return;
+    }
+    let home = Home::new();
+    let local = home.fenced(LANDLOCK);
+    with_guarded(&home);
+    let names = [
+        "sub/AGENTS.md",
+        "skills/k/SKILL.md",
+        "sub/deep/.cursorrules",
+        "sub/repo/.git/hooks/x",
+        ".git/modules/m/config",
+    ];
+    for name in names
+        .iter()
+        .chain(&["sub/repo/.git/HEAD", ".git/modules/m/HEAD"])
+    {
+        let path = home.path("project").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "mine\n").unwrap();
+    }
+    for name in names {
+        for line in [format!("echo evil > {name}"), format!("rm {name}")] {
+            let _ = Terminal::run(&local, home.command(&line)).await.unwrap();
+            let text = std::fs::read_to_string(home.path("project").join(name));
+            assert_eq!(text.ok().as_deref(), Some("mine\n"), "{line}");
+        }
+    }
+    for name in [
+        "sub/CLAUDE.md",
+        "new/AGENTS.md",
+        "new/skills/SKILL.md",
+        "sub/.claude/x",
+    ] {
+        let line = format!("mkdir -p $(dirname {name}); echo evil > {name}");
+        let _ = Terminal::run(&local, home.command(&line)).await.unwrap();
+        assert!(!home.path("project").join(name).exists(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn git_checks_out_what_was_there_before_and_not_what_a_command_made() {
+    if !has_landlock() || !is_there("git") {
+        return;
+    }
+    let home = Home::new();
+    let project = home.path("project");
+    std::fs::create_dir_all(project.join("sub")).unwrap();
+    let set_up = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.c GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.c; \
+        git init -q -b main . && echo one > AGENTS.md && echo one > sub/CLAUDE.md && git add . && git commit -qm one && \
+        git switch -qc other && echo two > AGENTS.md && echo two > sub/CLAUDE.md && git commit -qam two && git switch -q main";
+    let before = Local::new(environment(), home.path(".hermes/shells"));
+    assert_eq!(home.text(&before, set_up).await, "");
+    // Of the second in which Hermes is started nothing is believed.
+    tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
+    let local = home.fenced(LANDLOCK);
+    let text = |name: &str| std::fs::read_to_string(project.join(name)).unwrap();
+    let known = || Pass {
+        checkout: Checkout::Known,
+        ..Pass::default()
+    };
+    home.text_with(&local, known(), "git switch -q other").await;
+    assert_eq!(
+        (text("AGENTS.md"), text("sub/CLAUDE.md")),
+        ("two\n".into(), "two\n".into())
+    );
+    assert_eq!(local.notices(), [] as [String; 0]);
+    let plant = "b=$(echo evil | git hash-object -w --stdin) && git update-index --cacheinfo 100644,$b,AGENTS.md && \
+        git -c user.name=a -c user.email=a@b.c commit -qm evil";
+    home.text(&local, plant).await;
+    home.text_with(&local, known(), "git checkout -q -- AGENTS.md")
+        .await;
+    assert_eq!(text("AGENTS.md"), "two\n");
+    assert!(local.notices().join("").contains("put back"));
+}
+
+/// Whoever cuts itself loose becomes a child of this process, as of Hermes.
+fn adopt() {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_sheds_its_mark_is_watched_all_the_same() {
+    if !has_landlock() {
+        return;
+    }
+    adopt();
+    let home = Home::new();
+    let local = home.fenced(LANDLOCK);
+    with_guarded(&home);
+    let line = "(env -i setsid sh -c 'sleep 1; echo evil > AGENTS.md; sleep 5' >/dev/null 2>&1 &)";
+    home.text(&local, line).await;
+    tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+    home.text(&local, "true").await;
+    assert!(wait_until(|| !local.notices().is_empty()).await);
+    guarded_is_untouched(&home);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_left_running_ends_with_us() {
+    if !has_landlock() {
+        return;
+    }
+    adopt();
+    let home = Home::new();
+    let local = home.fenced(LANDLOCK);
+    with_guarded(&home);
+    let line = "(env -i setsid sh -c 'trap \"\" TERM HUP; sleep 1; echo evil > AGENTS.md' >/dev/null 2>&1 &)";
+    home.text(&local, line).await;
+    Terminal::leave(&local).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    guarded_is_untouched(&home);
+}
+
+#[tokio::test]
+async fn programs_are_not_led_to_services_that_act_outside() {
+    if !has_landlock() {
+        return;
+    }
+    let home = Home::new();
+    let local = home.fenced(LANDLOCK);
+    let line = "echo $DOCKER_HOST $DBUS_SESSION_BUS_ADDRESS; test -d \"$TMUX_TMPDIR\" && echo own";
+    let text = home.text(&local, line).await;
+    assert_eq!(
+        text,
+        "unix:///outside-the-fence/docker.sock unix:path=/outside-the-fence/bus\nown\n"
+    );
+    let outside = home.text_with(&local, Pass::outside(), line).await;
+    assert_eq!(outside, "\n");
+    if !is_there("tmux") {
+        return;
+    }
+    // A script that nobody read gets a server of its own, inside.
+    let line = "tmux -f /dev/null new-session -d 'touch ../made made; sleep 5' && sleep 1; ls made; tmux kill-server";
+    assert_eq!(home.text(&local, line).await, "made\n");
+    home.is_untouched();
+}
+
+#[tokio::test]
+async fn the_superuser_makes_no_devices_and_has_no_power_over_the_machine() {
+    if !has_landlock() || !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let home = Home::new();
+    let local = home.fenced(LANDLOCK);
+    let line = "for kind in b c; do mknod node $kind 1 3 2>/dev/null && echo made; done; \
+        grep CapEff /proc/self/status; chown 1:1 . && echo chowned";
+    let text = home.text(&local, line).await;
+    assert!(!text.contains("made") && text.contains("chowned"), "{text}");
+    let held = text
+        .split_whitespace()
+        .find_map(|word| u64::from_str_radix(word, 16).ok());
+    // SYS_MODULE, SYS_RAWIO, SYS_PTRACE, SYS_ADMIN, SYS_BOOT, SYS_TIME, MKNOD
+    for capability in [16, 17, 19, 21, 22, 25, 27] {
+        assert_eq!(held.unwrap() >> capability & 1, 0, "{capability} in {text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

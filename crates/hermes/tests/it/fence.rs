@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hermes_core::{Agreement, Consent, Fencing, Pass, Terminal, Tool, ToolContext, ToolError};
 use hermes_exec::{
     Background, FenceKind, FencePlaces, FenceSupport, Fences, Local, Network, ProcessFolder,
+    Unfenced,
 };
 use hermes_testkit::TestClock;
 use hermes_testkit::contract::tool::{context, plan};
@@ -56,8 +57,8 @@ impl Home {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    fn fences(&self) -> Arc<Fences> {
-        let places = FencePlaces {
+    fn places(&self) -> FencePlaces {
+        FencePlaces {
             kind: FenceKind::Project,
             user_home: Some(self.path("")),
             hermes_home: self.path(".hermes"),
@@ -65,8 +66,11 @@ impl Home {
             apart: self.path(".hermes/apart"),
             shown: Vec::new(),
             variables: environment(),
-        };
-        Arc::new(Fences::new(places, Network::Open, &environment()).unwrap())
+        }
+    }
+
+    fn fences(&self) -> Arc<Fences> {
+        Arc::new(Fences::new(self.places(), Network::Open, &environment()).unwrap())
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -403,7 +407,11 @@ async fn what_is_known_to_need_more_is_one_question_and_ordinary_work_is_none() 
 fn without_any_fence_everything_but_reading_is_asked_about() {
     let folder = tempfile::tempdir().unwrap();
     let home = Home { folder };
-    let tools = home.tools_with(ToolFence::Missing("no Landlock here".into()), None);
+    let missing = ToolFence::Missing {
+        why: "no Landlock here".into(),
+        rules: Arc::new(Unfenced::new(home.places())),
+    };
+    let tools = home.tools_with(missing, None);
     let consent = |line: &str| home.consent(&tools, "terminal", &json!({"command": line}));
     assert_eq!(consent("ls -la"), Consent::NotNeeded);
     for line in ["make", "touch x", "python3 x.py"] {

@@ -42,6 +42,7 @@ mod star;
 mod steering;
 mod suggest;
 mod tmux;
+mod unasked;
 mod unused_settings;
 mod waiting;
 mod web;

@@ -199,7 +199,7 @@ async fn keys_of_hermes_reach_no_model_by_file_or_by_command() {
             Answer::call("c4", "read_file", json!({"path": "../home/config.yaml"})),
             Answer::text("done"),
         ]),
-        // Behind a fence, nothing prints them at all.
+        // Behind a fence, nothing prints them at all; without one, somebody has to agree.
         "terminal:\n  sandbox: 'off'\n",
     )
     .await;
@@ -207,7 +207,7 @@ async fn keys_of_hermes_reach_no_model_by_file_or_by_command() {
     std::fs::create_dir_all(home.join("mcp-tokens")).unwrap();
     std::fs::write(home.join("mcp-tokens/x.json"), token).unwrap();
     std::fs::write(home.join(".env"), format!("SOME_API_KEY={stored}\n")).unwrap();
-    let output = setting.run(&["-z", "go"]);
+    let output = setting.run(&["--yolo", "-z", "go"]);
     assert_eq!(output.code, Some(0), "{output:?}");
     let requests = setting.server.requests();
     let last = requests.last().unwrap().json.to_string();

@@ -202,6 +202,26 @@ pub(super) const RUNNERS: &[&str] = &[
     "virsh",
     "vboxmanage",
     "chpst",
+    "anacron",
+    "bpftrace",
+    "bwrap",
+    "dbus-launch",
+    "eatmydata",
+    "faketime",
+    "gtk-launch",
+    "heaptrack",
+    "newgrp",
+    "pkgx",
+    "proot",
+    "rr",
+    "s6-setuidgid",
+    "sem",
+    "setuidgid",
+    "startx",
+    "sudoedit",
+    "systemd-cat",
+    "xinit",
+    "ydotool",
 ];
 
 /// Change disks, the kernel, accounts or the network of the machine: asked about whatever their words.
@@ -253,6 +273,13 @@ pub(super) const ADMINISTRATION: &[&str] = &[
     "switch_root",
     "update-rc.d",
     "chattr",
+    "badblocks",
+    "initctl",
+    "rc-service",
+    "killall5",
+    "skill",
+    "tc",
+    "xkill",
 ];
 
 pub(super) const SYSTEMCTL_READS: &[&str] = &[

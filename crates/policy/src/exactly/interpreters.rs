@@ -70,6 +70,13 @@ const INTERPRETERS: &[Interpreter] = &[
             },
         )
     },
+    interpreter(
+        "pypy",
+        Options {
+            values: "mWX",
+            ..flags("uBOEsSvqIbVh")
+        },
+    ),
     interpreter("perl", flags("wcv")),
     interpreter("ruby", flags("wcv")),
     interpreter(

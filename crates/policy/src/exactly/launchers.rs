@@ -156,12 +156,16 @@ impl Launcher {
 /// Subcommands that run the words after them.
 const SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("asdf", &["exec"]),
+    ("bun", &["x"]),
     ("bundle", &["exec"]),
     ("cabal", &["exec"]),
     ("conda", &["run"]),
+    ("composer", &["exec"]),
+    ("fnm", &["exec"]),
     ("hatch", &["run"]),
     ("mise", &["exec", "x"]),
     ("npm", &["exec", "x"]),
+    ("nvm", &["exec", "run"]),
     ("opam", &["exec"]),
     ("pdm", &["run"]),
     ("pipenv", &["run"]),
@@ -173,6 +177,7 @@ const SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("rye", &["run"]),
     ("stack", &["exec"]),
     ("uv", &["run"]),
+    ("volta", &["run"]),
     ("yarn", &["exec", "dlx"]),
 ];
 

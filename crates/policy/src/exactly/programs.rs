@@ -75,7 +75,9 @@ pub(super) fn why_asked(program: &str, args: &[Arg], run: &Run) -> Option<String
                 "--vettool",
                 "-ldflags=-extld",
             ],
-        ),
+        )
+        .or_else(|| names_linker(args, "-extld"))
+        .or_else(|| is_changed(args, "env", "-w")),
         "java" | "javac" => begins(
             args,
             &[
@@ -105,13 +107,24 @@ pub(super) fn why_asked(program: &str, args: &[Arg], run: &Run) -> Option<String
         "cmake" => why_cmake_asked(args),
         "less" | "more" => begins(args, &["+"]),
         "npm" | "pnpm" | "yarn" => subcommand(args, &["config", "explore", "edit", "set", "c"]),
-        "deno" => subcommand(args, &["eval", "repl"]),
+        "deno" => {
+            subcommand(args, &["eval", "repl"]).or_else(|| begins(args, &["http:", "https:"]))
+        }
+        "rustc" | "cargo-rustc" => names_linker(args, "linker="),
+        "sysctl" => args
+            .iter()
+            .any(|arg| arg.beginning().contains('=') || arg.beginning() == "-w")
+            .then(|| "changes settings of the kernel".to_owned()),
+        "fuser" => args
+            .iter()
+            .any(|arg| has_letter(&arg.beginning(), "k", "n"))
+            .then(|| "kills processes by what they use".to_owned()),
         "bun" => begins(args, &["-e", "--eval", "-p", "--print", "--preload", "-r"]),
         "crystal" => subcommand(args, &["eval"]),
         "rails" => subcommand(args, &["runner", "r", "console", "c", "dbconsole", "db"]),
         "gh" | "glab" => subcommand(args, &["alias", "extension", "codespace", "ext", "cs"]),
         "ip" => contains(args, &["netns", "-b", "-batch"]),
-        "cargo" => begins(args, &["--config", "-Z"]),
+        "cargo" => begins(args, &["--config", "-Z"]).or_else(|| names_linker(args, "linker=")),
         "pdflatex" | "latex" | "xelatex" | "lualatex" | "tex" => {
             begins(args, &["-shell-escape", "--shell", "-enable-write18", "\\"])
         }
@@ -127,6 +140,20 @@ pub(super) fn why_asked(program: &str, args: &[Arg], run: &Run) -> Option<String
         }
         _ => None,
     }
+}
+
+/// Says so when a word says which program links.
+fn names_linker(args: &[Arg], sign: &str) -> Option<String> {
+    args.iter()
+        .any(|arg| arg.shown().contains(sign))
+        .then(running)
+}
+
+/// Says so when a subcommand writes down settings for later.
+fn is_changed(args: &[Arg], subcommand: &str, flag: &str) -> Option<String> {
+    let texts: Vec<String> = args.iter().map(Arg::beginning).collect();
+    let is_one = texts.first().is_some_and(|first| first == subcommand);
+    (is_one && texts.iter().any(|text| text == flag)).then(running)
 }
 
 fn running() -> String {

@@ -63,6 +63,19 @@ pub(super) fn only_checks_out(program: &Program) -> bool {
     (is_git && !runs) || program.name == "cd"
 }
 
+/// Returns whether git fetches from a remote that the person set up, and merges that.
+pub(super) fn pulls(program: &Program) -> bool {
+    let is_remote = |name: &String| !is_address(name);
+    let rest = program.args.split_first();
+    rest.is_some_and(|(first, rest)| {
+        let named = rest.iter().find(|arg| !arg.starts_with('-'));
+        let replays = rest
+            .iter()
+            .any(|arg| arg.starts_with("--r") || arg.starts_with("-r"));
+        first == "pull" && !replays && named.is_none_or(is_remote)
+    })
+}
+
 /// Adds what git needs.
 pub(super) fn add(needs: &mut Needs, program: &Program, setting: FenceSetting<'_>) {
     let (subcommand, rest) = program.subcommand();
@@ -216,11 +229,15 @@ impl<'a> Way<'a> {
 
 /// Returns the address that a subcommand goes to.
 fn address_of(subcommand: &str, named: Option<&str>, folder: &Path) -> Option<String> {
-    let is_address = |name: &str| name.contains(['/', ':']) || name.starts_with('.');
     match named {
         Some(name) if subcommand == "clone" || is_address(name) => Some(name.to_owned()),
         named => remote_address(named.unwrap_or("origin"), folder),
     }
+}
+
+/// Returns whether a name can only be where a repository is.
+fn is_address(name: &str) -> bool {
+    name.contains(['/', ':']) || name.starts_with('.')
 }
 
 /// Looks a remote up in the configuration of the repository.

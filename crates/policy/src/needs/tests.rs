@@ -1,11 +1,12 @@
 use hermes_core::FenceArea;
 
 use super::*;
-use crate::shell::{self, Budget};
+use crate::judge::Judge;
+use crate::shell::Budget;
 
 fn beyond_fence(line: &str, setting: FenceSetting<'_>) -> BeyondFence {
-    let commands = shell::parse(line, &Budget::default()).ok();
-    super::beyond_fence(line, commands.as_deref(), setting)
+    let judged = Judge::of(line, None, &Budget::default());
+    super::beyond_fence(line, &judged, setting)
 }
 
 struct Place {
@@ -185,15 +186,18 @@ fn guarded_files_of_the_project_are_named() {
 #[test]
 fn git_may_check_out_what_it_has_and_nothing_else_may() {
     let place = Place::new();
-    let may =
-        |line: &str| place.with(|setting| !beyond_fence(line, setting).checked_out.is_empty());
-    for line in [
-        "git checkout main",
-        "git stash && git switch x",
-        "git pull",
-        "git reset --hard HEAD~1",
+    let may = |line: &str| place.with(|setting| beyond_fence(line, setting).checkout);
+    for (line, expected) in [
+        ("git checkout main", Checkout::Known),
+        ("git stash && git switch x", Checkout::Known),
+        ("git reset --hard HEAD~1", Checkout::Known),
+        ("git pull /tmp/evil main", Checkout::Known),
+        ("git pull --rebase", Checkout::Known),
+        ("git fetch && git merge origin/main", Checkout::Known),
+        ("git pull", Checkout::Fetched),
+        ("git pull origin main", Checkout::Fetched),
     ] {
-        assert!(may(line), "{line}");
+        assert_eq!(may(line), expected, "{line}");
     }
     for line in [
         "git checkout main; echo x > AGENTS.md",
@@ -205,15 +209,8 @@ fn git_may_check_out_what_it_has_and_nothing_else_may() {
         "ls",
         "",
     ] {
-        assert!(!may(line), "{line}");
+        assert_eq!(may(line), Checkout::Nothing, "{line}");
     }
-    let paths = place.with(|setting| beyond_fence("git pull", setting).checked_out);
-    assert!(paths.contains(&place.path("project/AGENTS.md")));
-    assert!(
-        !paths
-            .iter()
-            .any(|path| path.starts_with(place.path("project/.git")))
-    );
 }
 
 #[test]

@@ -35,6 +35,54 @@ pub(super) fn only_tracks(before: &[u8], now: &[u8]) -> bool {
     })
 }
 
+/// Sections of a configuration in which nothing makes git run a program.
+const DESCRIBING: &[&str] = &["remote", "branch", "user", "submodule", "extensions", "lfs"];
+
+/// Keys of the section `core` that git writes into a new repository.
+const DESCRIBING_CORE: &[&str] = &[
+    "repositoryformatversion",
+    "filemode",
+    "bare",
+    "logallrefupdates",
+    "symlinks",
+    "ignorecase",
+    "precomposeunicode",
+    "worktree",
+    "autocrlf",
+    "eol",
+    "longpaths",
+    "protectntfs",
+];
+
+/// Keys that name a program all the same.
+const RUNNING: &[&str] = &[
+    "uploadpack",
+    "receivepack",
+    "vcs",
+    "update",
+    "customtransferagent",
+    "standalonetransferagent",
+];
+
+/// Returns whether a configuration only says what the repository is and where it came from.
+pub(super) fn only_describes(config: &[u8]) -> bool {
+    let Some(entries) = read(config) else {
+        return false;
+    };
+    let is_plain = |(section, key): &Key, values: &[String]| {
+        let kind = section.split(' ').next().unwrap_or_default();
+        let is_known = match kind {
+            "core" => section == "core" && DESCRIBING_CORE.contains(&key.as_str()),
+            kind => {
+                DESCRIBING.contains(&kind) && !key.contains('.') && !RUNNING.contains(&key.as_str())
+            }
+        };
+        // `ext::` names a program.
+        is_known && !values.iter().any(|value| value.contains("::"))
+    };
+    entries.iter().all(|(key, values)| is_plain(key, values))
+}
+
 /// Reads the plain part of the format; anything else is not understood.
 fn read(text: &[u8]) -> Option<BTreeMap<Key, Vec<String>>> {
     let text = std::str::from_utf8(text).ok()?;
@@ -78,6 +126,25 @@ mod tests {
 
     fn fine(added: &str) -> bool {
         only_tracks(BEFORE.as_bytes(), format!("{BEFORE}{added}").as_bytes())
+    }
+
+    #[test]
+    fn a_new_repository_is_described() {
+        let plain = |text: &str| only_describes(format!("{BEFORE}{text}").as_bytes());
+        assert!(plain(
+            "[branch \"main\"]\n\tremote = origin\n[user]\n\tname = A\n"
+        ));
+        for text in [
+            "[core]\n\tfsmonitor = evil\n",
+            "[core]\n\thooksPath = evil\n",
+            "[alias]\n\tst = !evil\n",
+            "[filter \"x\"]\n\tclean = evil\n",
+            "[remote \"x\"]\n\turl = ext::evil\n",
+            "[remote \"x\"]\n\tuploadpack = evil\n",
+            "[include]\n\tpath = evil\n",
+        ] {
+            assert!(!plain(text), "{text}");
+        }
     }
 
     #[test]

@@ -4,20 +4,23 @@
 //! put back when it has changed without somebody's consent: when the command ends, while anything that it left runs, and
 //! before the next one. What was put back is kept aside: it may have been the person's own doing meanwhile.
 
+mod checkout;
 mod git_config;
 mod snapshot;
+mod survey;
 
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use hermes_core::fence::guarded_in;
-use hermes_core::{FenceArea, Fencing, Pass};
+use hermes_core::{Checkout, FenceArea, Fencing, Pass};
 
 use super::Fences;
-use snapshot::{Snapshot, Was};
+use snapshot::{Content, Snapshot, Was};
 
 /// Files that were put back and are kept aside.
 const ASIDE_MAX: usize = 100;
@@ -30,6 +33,8 @@ const NAMED_MAX: usize = 8;
 pub(crate) struct GuardedFiles {
     /// Where changed files are kept aside, out of reach of commands.
     aside: PathBuf,
+    /// Nothing of ours ran before.
+    since: SystemTime,
     state: Mutex<State>,
 }
 
@@ -104,6 +109,7 @@ pub(crate) struct Round {
     cwd: PathBuf,
     roots: Vec<Root>,
     agreed: Vec<PathBuf>,
+    checkout: Checkout,
 }
 
 impl Round {
@@ -111,15 +117,21 @@ impl Round {
     pub(crate) fn without_agreement(&self) -> Self {
         Self {
             agreed: Vec::new(),
+            checkout: Checkout::Nothing,
             ..self.clone()
         }
     }
 }
 
 impl GuardedFiles {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "compared with the times of files, which the system sets"
+    )]
     pub(crate) fn new(aside: PathBuf) -> Self {
         Self {
             aside,
+            since: SystemTime::now(),
             state: Mutex::default(),
         }
     }
@@ -138,6 +150,7 @@ impl GuardedFiles {
             cwd: cwd.to_owned(),
             roots: roots(area, folder),
             agreed: agreed(area, pass),
+            checkout: pass.checkout,
         };
         if !is_quiet {
             self.look(fences, &round);
@@ -169,7 +182,7 @@ impl GuardedFiles {
         let mut state = self.state();
         for root in &round.roots {
             if let Some(before) = state.known.remove(root) {
-                let known = self.look_at(fences, &round.cwd, root, before, &mut state);
+                let known = self.look_at(fences, round, root, before, &mut state);
                 state.known.insert(root.clone(), known);
             }
         }
@@ -179,15 +192,16 @@ impl GuardedFiles {
     fn look_at(
         &self,
         fences: &Fences,
-        cwd: &Path,
+        round: &Round,
         root: &Root,
         mut before: Snapshot,
         state: &mut State,
     ) -> Snapshot {
         let now = Snapshot::of(root, Some(&before));
         let changes = before.changes(&now);
-        let (agreed, changed): (Vec<_>, Vec<_>) =
-            changes.into_iter().partition(|path| state.is_agreed(path));
+        let (agreed, changed): (Vec<_>, Vec<_>) = changes.into_iter().partition(|path| {
+            state.is_agreed(path) || self.is_checked_out(round.checkout, root, path, &now)
+        });
         for path in &agreed {
             before = before.with(&now, path);
         }
@@ -197,7 +211,7 @@ impl GuardedFiles {
         self.keep_aside(&changed);
         // Inside the fence: whatever lies in wait there leads nowhere.
         let put_back = Box::new(|| before.put_back(&changed, &now));
-        let _ = fences.inside(cwd, &Pass::default(), put_back);
+        let _ = fences.inside(&round.cwd, &Pass::default(), put_back);
         let now = Snapshot::of(root, Some(&before));
         let left = before.changes(&now);
         state.tell(told(root, &changed, &left));
@@ -206,6 +220,22 @@ impl GuardedFiles {
         } else {
             // Somebody was faster; the next look puts it back.
             before
+        }
+    }
+
+    /// Returns whether git put something there, and may.
+    fn is_checked_out(&self, by: Checkout, root: &Root, path: &Path, now: &Snapshot) -> bool {
+        let is_git = path.components().any(|part| part.as_os_str() == ".git");
+        let is_held = || match now.content(path) {
+            Content::Of(content) => checkout::was_held(root.path(), content, self.since),
+            // What is in it counts.
+            Content::Folder => true,
+            Content::None => path.symlink_metadata().is_err(),
+        };
+        match by {
+            Checkout::Nothing => false,
+            Checkout::Known => !is_git && is_held(),
+            Checkout::Fetched => !is_git,
         }
     }
 

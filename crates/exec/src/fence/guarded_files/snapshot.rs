@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use hermes_os::{Access, Durability};
 
-use super::{Root, is_harmless, is_scratch};
+use super::survey::Survey;
+use super::{Root, git_config, is_harmless, is_scratch};
 
 /// A file that is larger is not remembered.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -23,6 +24,8 @@ const DEPTH_MAX: usize = 8;
 pub(super) struct Snapshot {
     root: PathBuf,
     entries: BTreeMap<PathBuf, Was>,
+    /// What lies below the top, if this is a project.
+    survey: Survey,
 }
 
 #[derive(Debug, Clone)]
@@ -36,6 +39,14 @@ pub(super) enum Was {
     },
     Link(PathBuf),
     Other,
+}
+
+/// What a file holds.
+pub(super) enum Content<'a> {
+    Of(&'a [u8]),
+    Folder,
+    /// Nothing is there, or nothing that is known.
+    None,
 }
 
 /// Tells one state of a file from the next; the time of the last change of its entry cannot be forged.
@@ -84,16 +95,54 @@ impl PartialEq for Was {
 impl Snapshot {
     /// Looks at what is there. Files that are as they were in `before` are not read again.
     pub(super) fn of(root: &Root, before: Option<&Self>) -> Self {
+        let nothing = Survey::default();
+        let known = before.map_or(&nothing, |before| &before.survey);
+        let (survey, below) = match root {
+            Root::Project(root) => Survey::of(root, known),
+            Root::Git(_) => (Survey::default(), Vec::new()),
+        };
         let mut snapshot = Self {
             root: root.path().to_owned(),
             entries: BTreeMap::new(),
+            survey,
         };
-        for name in root.names() {
+        for name in root.names().into_iter().chain(below) {
             let is_whole = !(name.ends_with(".git") || name.ends_with(".github"));
             let depth = if is_whole { DEPTH_MAX } else { 0 };
             snapshot.add(&name, before, depth);
         }
         snapshot
+    }
+
+    /// What is at a path.
+    pub(super) fn content(&self, path: &Path) -> Content<'_> {
+        match self.entries.get(path) {
+            Some(Was::File {
+                content: Some(content),
+                ..
+            }) => Content::Of(content),
+            Some(Was::Folder) => Content::Folder,
+            _ => Content::None,
+        }
+    }
+
+    /// Returns the repository that a path is a part of: the folder its `.git` is in.
+    fn repository_of<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let inside = path.ancestors().take_while(|folder| *folder != self.root);
+        let git = inside.filter(|folder| folder.ends_with(".git")).last()?;
+        git.parent()
+    }
+
+    fn has_git(&self, repository: &Path) -> bool {
+        self.entries.contains_key(&repository.join(".git"))
+    }
+
+    /// Returns whether a path is in a repository below the top that this does not have: somebody fetched it, with all it
+    /// brings along.
+    fn is_in_new_repository(&self, now: &Self, path: &Path) -> bool {
+        let folders = path.ancestors().skip(1);
+        let mut inside = folders.take_while(|folder| *folder != self.root);
+        inside.any(|folder| now.has_git(folder) && !self.has_git(folder))
     }
 
     fn add(&mut self, path: &Path, before: Option<&Self>, depth: usize) {
@@ -126,13 +175,18 @@ impl Snapshot {
 
     /// Returns the paths at which something else is now than was, without what does no harm.
     pub(super) fn changes(&self, now: &Self) -> Vec<PathBuf> {
-        let git = self.root.join(".git");
-        let (had_git, has_git) = (
-            self.entries.contains_key(&git),
-            now.entries.contains_key(&git),
-        );
-        // A new repository is whatever its maker wants; one that was removed has nothing that runs.
-        let counts = |path: &Path| !path.starts_with(&git) || (had_git && has_git);
+        // One that was removed has nothing that runs; of a new one, only what runs something counts.
+        let counts = |path: &Path| match self.repository_of(path) {
+            Some(repository) => match (self.has_git(repository), now.has_git(repository)) {
+                (true, true) => true,
+                (false, true) => now
+                    .entries
+                    .get(path)
+                    .is_some_and(|was| runs_something(path, was)),
+                _ => false,
+            },
+            None => !self.is_in_new_repository(now, path),
+        };
         let is_changed = |path: &&PathBuf| match (self.entries.get(*path), now.entries.get(*path)) {
             (Some(before), Some(now)) => before != now && !is_harmless(path, before, now),
             (Some(_), None) => path.symlink_metadata().is_err(),
@@ -153,11 +207,16 @@ impl Snapshot {
 
     /// What is to be remembered after `now` was looked at: of a repository that is gone, what it had.
     pub(super) fn followed_by(self, mut now: Self) -> Self {
-        let git = now.root.join(".git");
-        if self.root == now.root && !now.entries.contains_key(&git) {
-            let of_git = self.entries.into_iter();
-            now.entries
-                .extend(of_git.filter(|(path, _)| path.starts_with(&git)));
+        if self.root == now.root {
+            let is_gone = |path: &Path| {
+                let repository = self.repository_of(path);
+                repository.is_some_and(|repository| !now.has_git(repository))
+            };
+            let gone = self.entries.iter().filter(|(path, _)| is_gone(path));
+            let gone: Vec<_> = gone
+                .map(|(path, was)| (path.clone(), was.clone()))
+                .collect();
+            now.entries.extend(gone);
         }
         now
     }
@@ -205,6 +264,26 @@ impl Snapshot {
                 Some(Was::File { content: None, .. } | Was::Other) | None => Ok(()),
             };
         }
+    }
+}
+
+/// Returns whether a file of a repository that was just made has git run something.
+fn runs_something(path: &Path, was: &Was) -> bool {
+    let is_hook = path
+        .parent()
+        .is_some_and(|folder| folder.ends_with("hooks"));
+    match was {
+        Was::Folder => false,
+        Was::File { content, .. }
+            if path.ends_with("config") || path.ends_with("config.worktree") =>
+        {
+            !content
+                .as_ref()
+                .is_some_and(|content| git_config::only_describes(content))
+        }
+        Was::File { .. } if is_hook => path.extension().is_none_or(|ending| ending != "sample"),
+        Was::File { .. } => path.ends_with("info/attributes") || path.ends_with("commondir"),
+        Was::Link(_) | Was::Other => true,
     }
 }
 
@@ -347,8 +426,40 @@ mod tests {
 
         fs::remove_dir_all(&git).unwrap();
         let none = place.look();
-        place.write(".git/hooks/pre-commit", "mine");
+        place.write(".git/config", "[core]\n\tbare = false\n");
+        place.write(".git/hooks/pre-commit.sample", "exit 0\n");
         assert!(none.changes(&place.look()).is_empty());
+        for (name, text) in [
+            (".git/hooks/pre-commit", "evil"),
+            (".git/config", "[core]\n\tfsmonitor = evil\n"),
+            (".git/info/attributes", "* filter=evil\n"),
+        ] {
+            place.write(name, text);
+            let changed = none.changes(&place.look());
+            assert!(changed.contains(&place.root().join(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_agents_are_told_in_folders_is_kept_and_what_a_clone_brings_is_let_be() {
+        let change = |name: &'static str| move |place: &Place| place.write(name, "evil");
+        is_put_back(change("sub/AGENTS.md"));
+        is_put_back(change("skills/k/SKILL.md"));
+        let place = Place::new();
+        place.write("inner/.git/config", "[core]\n");
+        let before = place.look();
+        place.write("inner/.git/config", "[core]\n\tfsmonitor = evil\n");
+        let inner = place.root().join("inner/.git/config");
+        assert_eq!(before.changes(&place.look()), [inner]);
+
+        let place = Place::new();
+        let before = place.look();
+        place.write(
+            "clone/.git/config",
+            "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n",
+        );
+        place.write("clone/AGENTS.md", "theirs");
+        assert_eq!(before.changes(&place.look()), [] as [PathBuf; 0]);
     }
 
     #[test]

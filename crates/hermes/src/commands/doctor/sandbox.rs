@@ -51,12 +51,26 @@ fn home_is_no_project(judged: &Check, project: &Path) -> Check {
 
 fn judge(wanted: Option<Sandbox>, support: &FenceSupport) -> Check {
     let Some(Sandbox { kind, network }) = wanted else {
-        return Check::good(NAME, format!("off; this machine has: {}", listed(support)));
+        return Check::good(
+            NAME,
+            format!(
+                "off, so that everything but reading is asked about; this machine has: {}",
+                listed(support)
+            ),
+        );
     };
     let name = match kind {
         FenceKind::Project => "project",
         FenceKind::Strict => "strict",
     };
+    if let (Some(program), Err(_)) = (&support.seatbelt, &support.landlock) {
+        let closed = match network {
+            Network::Open => "",
+            Network::Closed => " without network",
+        };
+        let path = program.display();
+        return Check::good(NAME, format!("{name}{closed}, by Seatbelt at {path}"));
+    }
     match (network, &support.landlock, &support.bubblewrap) {
         (Network::Open, Ok(version), _) => {
             Check::good(NAME, format!("{name}, by Landlock version {version}"))
@@ -116,7 +130,10 @@ fn listed(support: &FenceSupport) -> String {
         Ok(path) => format!("bubblewrap at {}", path.display()),
         Err(missing) => format!("no bubblewrap ({missing}; {})", missing.fix()),
     };
-    format!("{landlock}; {bubblewrap}")
+    match &support.seatbelt {
+        Some(path) => format!("Seatbelt at {}", path.display()),
+        None => format!("{landlock}; {bubblewrap}"),
+    }
 }
 
 #[cfg(test)]
@@ -130,6 +147,7 @@ mod tests {
         FenceSupport {
             landlock: Err(NoLandlock::NotEnabled),
             bubblewrap: Err(NoBubblewrap::Missing),
+            seatbelt: None,
         }
     }
 
@@ -152,6 +170,7 @@ mod tests {
         let all = FenceSupport {
             landlock: Ok(7),
             bubblewrap: Ok("/usr/bin/bwrap".into()),
+            seatbelt: None,
         };
         let project = wanted(FenceKind::Project, Network::Open);
         let strict = wanted(FenceKind::Strict, Network::Open);
@@ -160,7 +179,7 @@ mod tests {
             (project, "project, by Landlock"),
             (strict, "strict, by Landlock"),
             (closed, "project without network, by bubblewrap"),
-            (None, "off; this machine has: "),
+            (None, "; this machine has: "),
         ] {
             told(&judge(wanted, &all), State::Good, &[words]);
         }
@@ -170,6 +189,21 @@ mod tests {
         };
         let words = ["project, by bubblewrap", "version 1"];
         told(&judge(project, &old), State::Good, &words);
+        let mac = FenceSupport {
+            landlock: Err(NoLandlock::NotLinux),
+            seatbelt: Some("/usr/bin/sandbox-exec".into()),
+            ..none()
+        };
+        told(
+            &judge(project, &mac),
+            State::Good,
+            &["project, by Seatbelt"],
+        );
+        told(
+            &judge(closed, &mac),
+            State::Good,
+            &["without network, by Seatbelt"],
+        );
     }
 
     #[test]
@@ -191,6 +225,7 @@ mod tests {
                 said: "no permissions".to_owned(),
                 why: Forbidden::By("user.max_user_namespaces", "15000"),
             }),
+            seatbelt: None,
         };
         let words = [
             "sysctl -w user.max_user_namespaces=15000",
