@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, Event, Message,
+    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, FollowFrom, Message,
     ModeSwitch, Model, Op, Prefix, Random, References, Response, SessionId, SessionRecord, Store,
     StoreError, Tool, UserMessage,
 };
@@ -18,14 +18,13 @@ use tokio::sync::mpsc;
 
 use crate::consent::ConsentPolicy;
 use crate::delegation::DelegationSettings;
+use crate::events::{EventLog, Follower};
 use crate::safety::Safety;
 use crate::tool_source::ToolSource;
 use task::SessionTask;
 
 /// Ops that wait while a session is busy with one. More means nobody reads the answers.
 const OPS_WAITING_MAX: usize = 64;
-/// Events a slow surface may be behind before it slows the model's stream down.
-const EVENTS_WAITING_MAX: usize = 1_024;
 
 /// What the agent works with.
 #[derive(Clone)]
@@ -109,7 +108,6 @@ pub enum SessionStart {
 /// A session that is ready, and the task that runs it. The caller owns the task; when it is dropped, the session stops.
 pub struct Opened {
     pub session: Session,
-    pub events: mpsc::Receiver<Event>,
     pub task: BoxFuture<'static, ()>,
     /// What there was before, when it was resumed or branched off.
     pub resumed: Option<Resumed>,
@@ -128,6 +126,7 @@ pub struct Resumed {
 pub struct Session {
     id: SessionId,
     ops: mpsc::Sender<Op>,
+    events: EventLog,
 }
 
 impl Session {
@@ -138,8 +137,8 @@ impl Session {
         start: SessionStart,
     ) -> Result<Opened, StoreError> {
         let (ops, ops_waiting) = mpsc::channel(OPS_WAITING_MAX);
-        let (events, events_waiting) = mpsc::channel(EVENTS_WAITING_MAX);
-        let mut task = SessionTask::new(ports, settings, events);
+        let events = EventLog::default();
+        let mut task = SessionTask::new(ports, settings, events.clone());
         let resumed = match start {
             SessionStart::New {
                 source,
@@ -161,10 +160,10 @@ impl Session {
         let session = Self {
             id: task.recorder.session().clone(),
             ops,
+            events,
         };
         Ok(Opened {
             session,
-            events: events_waiting,
             task: Box::pin(task.run(ops_waiting)),
             resumed,
         })
@@ -172,6 +171,11 @@ impl Session {
 
     pub fn id(&self) -> &SessionId {
         &self.id
+    }
+
+    /// Reads along what happens, from wherever one likes. Nobody who follows holds the session up, or keeps it open.
+    pub fn follow(&self, from: FollowFrom) -> Follower {
+        self.events.follow(from)
     }
 
     /// Sends an op. Returns false when the session is gone.

@@ -19,7 +19,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueHint};
+
+use crate::failure::Failure;
 
 pub use absent::told as told_absent;
 pub use approvals::{ApprovalsArgs, ApprovalsCommand};
@@ -109,6 +111,37 @@ pub fn question(arguments: &[OsString], error: &clap::Error) -> Option<(String, 
     others.remove(at);
     let cli = Cli::try_parse_from(others).ok()?;
     (cli.command.is_none() && cli.oneshot.is_none()).then_some((word, cli))
+}
+
+/// What to say of a first word that is neither a command nor, alone as it stands, a question.
+pub fn no_command(arguments: &[OsString], error: &clap::Error) -> Option<Failure> {
+    let is_unknown = error.kind() == ErrorKind::InvalidSubcommand;
+    let word = unknown_word(error).filter(|_| is_unknown)?;
+    let at = arguments.iter().position(|argument| *argument == *word)?;
+    let cli = Cli::command();
+    let is_command = |argument: &OsString| cli.find_subcommand(argument).is_some();
+    if arguments[..at].iter().any(is_command) {
+        return None;
+    }
+    let words: Vec<_> = arguments[at..]
+        .iter()
+        .map(|argument| argument.to_string_lossy())
+        .collect();
+    let ask = match words.as_slice() {
+        [word] => format!("to ask: hermes -z \"{word}\""),
+        words => format!("put a question in quotes: hermes \"{}\"", words.join(" ")),
+    };
+    let near = match error.get(ContextKind::SuggestedSubcommand) {
+        // The nearest is the last.
+        Some(ContextValue::Strings(near)) => near.last().cloned(),
+        Some(ContextValue::String(near)) => Some(near.clone()),
+        _ => None,
+    };
+    let hint = match near {
+        Some(near) => format!("did you mean `hermes {near}`? {ask}"),
+        None => format!("`hermes --help` lists the commands; {ask}"),
+    };
+    Some(Failure::usage(format!("`{word}` is no command")).hint(hint))
 }
 
 #[derive(Debug, Subcommand)]
@@ -246,7 +279,6 @@ pub struct CompletionArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn what_is_no_command_and_like_none_is_a_question() {

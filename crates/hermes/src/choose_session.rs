@@ -39,6 +39,12 @@ pub async fn choose(
     flags: &RunFlags,
     source: &str,
 ) -> Outcome<Chosen> {
+    if flags.resume.as_deref() == Some("") {
+        return Err(
+            Failure::usage("-r needs the id or the title of a session here")
+                .hint("`hermes sessions list` shows them; -c goes on with the latest"),
+        );
+    }
     let named = flags.resume.as_deref().or(flags
         .continue_last
         .as_deref()

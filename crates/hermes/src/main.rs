@@ -86,7 +86,10 @@ fn main() -> ExitCode {
             Some(failure) => Err(failure),
             None => match args::question(&arguments, &error) {
                 Some((question, cli)) => run(profile, cli, Some(question)),
-                None => return usage_error(&error),
+                None => match args::no_command(&arguments, &error) {
+                    Some(failure) => Err(failure),
+                    None => return usage_error(&error),
+                },
             },
         },
     };
@@ -253,6 +256,13 @@ async fn chat_or_query(base: Base, flags: &RunFlags, args: ChatArgs) -> Outcome<
 
 /// Chats; with nobody to answer yet, asks for a model first.
 async fn talk(base: Base, flags: &RunFlags, source: &str, question: Option<String>) -> Outcome<()> {
+    let mut flags = flags.clone();
+    let question = match flags.resume.take_if(|session| session.is_empty()) {
+        // The list of conversations is the first that is shown.
+        Some(_) => Some("/resume".to_owned()),
+        None => question,
+    };
+    let flags = &flags;
     let base = choose_session::place(base, flags, source).await?;
     match commands::setup::before_first_chat(&base).await? {
         None => chat::run(Arc::new(base), flags, source, question).await,

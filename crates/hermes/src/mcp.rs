@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use hermes_config::Settings;
 use hermes_core::{KnownOffers, Model, Random};
 use hermes_mcp::{
     Mcp, McpPorts, Models, Reloaded, Remembered, ServerSettings, ServerStatus, UnknownServer,
@@ -21,6 +22,9 @@ use crate::toolsets::Toolsets;
 use crate::wiring::{SystemClock, named_model};
 
 use files::SettingsFiles;
+
+/// Where the settings have them.
+const SECTION: &str = "mcp_servers";
 
 /// The servers that were started, and what is wrong with those that were not.
 pub struct Servers {
@@ -194,7 +198,10 @@ fn chosen_settings(
 
 /// The servers whose sections cannot be used, and why.
 pub fn invalid_sections(base: &Base) -> Vec<(String, String)> {
-    let Some(Value::Object(sections)) = base.settings.get("mcp_servers") else {
+    if let Some(problem) = no_section(&base.settings) {
+        return vec![(SECTION.to_owned(), problem)];
+    }
+    let Some(Value::Object(sections)) = base.settings.get(SECTION) else {
         return Vec::new();
     };
     let reason = |(name, section): (&String, &Value)| {
@@ -204,16 +211,41 @@ pub fn invalid_sections(base: &Base) -> Vec<(String, String)> {
     sections.iter().filter_map(reason).collect()
 }
 
+/// What is odd about the servers of some settings, one line each.
+pub fn oddities(settings: &Settings) -> Vec<String> {
+    let Some(Value::Object(sections)) = settings.get(SECTION) else {
+        return Vec::new();
+    };
+    let odd = |(name, section): (&String, &Value)| {
+        let told = match ServerSettings::parse(name, section) {
+            Ok(server) => server.warnings,
+            Err(error) => vec![error.to_string()],
+        };
+        let place = settings.origin(&format!("{SECTION}.{name}"));
+        let place = place.map_or_else(String::new, |place| format!("{place}: "));
+        told.into_iter().map(move |text| format!("{place}{text}"))
+    };
+    sections.iter().flat_map(odd).collect()
+}
+
+/// Says what the section of all servers is, if it is none.
+fn no_section(settings: &Settings) -> Option<String> {
+    let about_it = format!("`{SECTION}` ");
+    let mut problems = settings.problems().iter();
+    let problem = problems.find(|problem| problem.message.starts_with(&about_it))?;
+    Some(problem.message.clone())
+}
+
 /// Reads the sections of all servers.
 pub fn settings(base: &Base) -> (Vec<ServerSettings>, Vec<String>) {
     sections(base, &[])
 }
 
 fn sections(base: &Base, running: &[ServerSettings]) -> (Vec<ServerSettings>, Vec<String>) {
-    let Some(Value::Object(sections)) = base.settings.get("mcp_servers") else {
-        return (Vec::new(), Vec::new());
+    let mut warnings: Vec<String> = no_section(&base.settings).into_iter().collect();
+    let Some(Value::Object(sections)) = base.settings.get(SECTION) else {
+        return (Vec::new(), warnings);
     };
-    let mut warnings = Vec::new();
     let mut servers = Vec::new();
     for (name, section) in sections {
         match ServerSettings::parse(name, section) {

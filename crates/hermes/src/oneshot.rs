@@ -81,8 +81,13 @@ async fn answer(base: &Base, flags: &RunFlags, one_shot: &OneShot) -> Outcome<Re
     let prepared = Prepared::new(base, flags, one_shot.audience, &one_shot.source).await?;
     let safety = &prepared.wired.ports.safety;
     let mut renderer = renderer(base, flags, one_shot.manner, safety);
-    if one_shot.manner == Manner::Live && !flags.json {
-        for warning in &prepared.wired.warnings {
+    let warnings = match one_shot.manner {
+        Manner::Live => &prepared.wired.warnings,
+        // Somebody wants only the answer; that a server is missing is part of what it is worth.
+        Manner::AnswerOnly | Manner::AnswerAndSession => &prepared.wired.servers.warnings,
+    };
+    if !flags.json {
+        for warning in warnings {
             note(&format!("warning: {warning}"));
         }
     }

@@ -74,6 +74,11 @@ impl Signals {
         self.ending.is_some()
     }
 
+    /// The code to end with after a signal.
+    pub fn code(&self) -> u8 {
+        self.ending.unwrap_or(code::INTERRUPTED)
+    }
+
     /// How the program ends when somebody wanted it to: without a word, with the code of the signal.
     pub fn ending(&self) -> Option<Failure> {
         self.ending.map(|code| Failure {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use hermes_agent::{Opened, Session, SessionStart};
+use hermes_agent::{Follower, Opened, Session, SessionStart};
 use hermes_core::{
-    Cost, Event, ModelName, Notice, Op, Origin, Part, SessionId, TurnEnd, Usage, UserMessage,
+    Cost, Event, FollowFrom, Message, ModelName, Notice, Op, Origin, Part, Role, SessionId,
+    TurnEnd, Usage, UserMessage,
 };
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::countdown::Countdown;
@@ -32,6 +32,10 @@ pub struct Report {
     pub model: ModelName,
     /// Calls that nobody was there to allow.
     pub refused: u32,
+    /// The code to end with, should it be interrupted.
+    signal: u8,
+    /// Events went by unseen: the text has to be read in the store.
+    is_incomplete: bool,
 }
 
 /// Opens a session, says one thing in it, and follows it until it rests. A turn that a crash cut short ends first.
@@ -47,6 +51,12 @@ pub async fn run(
     }
     let mut report = Report::new(opened.session.id().clone(), wired.ports.model.name());
     follow(opened, renderer, &mut report).await?;
+    if report.is_incomplete {
+        let loaded = wired.ports.store.load(&report.session).await?;
+        let mut said = loaded.messages.iter().rev();
+        let answer = said.find(|message| message.role == Role::Assistant);
+        report.text = answer.map(Message::text).unwrap_or_default();
+    }
     Ok(report)
 }
 
@@ -64,10 +74,10 @@ pub async fn stop(wired: &Wired, start: SessionStart) -> Outcome<Report> {
 async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) -> Outcome<()> {
     let Opened {
         session,
-        mut events,
         task,
         resumed,
     } = opened;
+    let mut events = session.follow(FollowFrom::Turn);
     drop(resumed);
     let mut tasks = JoinSet::new();
     tasks.spawn(task);
@@ -78,32 +88,36 @@ async fn follow(opened: Opened, renderer: &mut Renderer, report: &mut Report) ->
         session.interrupt().await;
     }
     loop {
-        let event = tokio::select! {
-            event = events.recv() => event,
+        let followed = tokio::select! {
+            followed = events.next() => followed,
             () = countdown.tick() => continue,
             interrupted = signals.interrupted() => {
+                report.signal = signals.code();
                 if interrupted.is_repeated() {
-                    return Err(give_up(&mut events, session.id()).await);
+                    let failure = give_up(&mut events, session.id()).await;
+                    return Err(Failure { code: report.signal, ..failure });
                 }
                 session.interrupt().await;
                 continue;
             }
         };
-        match event {
-            None | Some(Event::Idle) => break,
-            Some(event) => {
-                logging::log(session.id(), &event);
-                report.add(&event);
-                countdown.clear();
-                if shown.is_ok() {
-                    shown = renderer.show(&event);
-                    if shown.is_err() {
-                        // Nobody reads any more: the turn is stopped, but comes to its proper end.
-                        session.interrupt().await;
-                    }
-                }
-                countdown.heed(&event);
+        let Some(followed) = followed else { break };
+        if followed.event() == Some(&Event::Idle) {
+            break;
+        }
+        countdown.clear();
+        if shown.is_ok() {
+            shown = renderer.show(&followed);
+            if shown.is_err() {
+                // Nobody reads any more: the turn is stopped, but comes to its proper end.
+                session.interrupt().await;
             }
+        }
+        report.is_incomplete |= followed.event().is_none();
+        if let Some(event) = followed.event() {
+            logging::log(session.id(), event);
+            report.add(event);
+            countdown.heed(event);
         }
     }
     close(session, tasks).await?;
@@ -132,12 +146,12 @@ pub async fn close(session: Session, mut tasks: JoinSet<()>) -> Outcome<()> {
 }
 
 /// What remains after a second Ctrl-C: a moment for the end of the turn to be recorded, then out.
-pub async fn give_up(events: &mut mpsc::Receiver<Event>, session: &SessionId) -> Failure {
+pub async fn give_up(events: &mut Follower, session: &SessionId) -> Failure {
     /// The first Ctrl-C ends a turn within 100 ms; this is for a machine that is busy.
     const PATIENCE: Duration = Duration::from_secs(2);
     let end = async {
-        while let Some(event) = events.recv().await {
-            if matches!(event, Event::TurnEnded { .. }) {
+        while let Some(followed) = events.next().await {
+            if matches!(followed.event(), Some(Event::TurnEnded { .. })) {
                 return;
             }
         }
@@ -165,6 +179,8 @@ impl Report {
             requests: 0,
             model,
             refused: 0,
+            signal: code::INTERRUPTED,
+            is_incomplete: false,
         }
     }
 
@@ -202,7 +218,10 @@ impl Report {
     pub fn failure(&self) -> Option<Failure> {
         let failure = match &self.end {
             TurnEnd::Finished => return None,
-            TurnEnd::Interrupted => interrupted(&self.session),
+            TurnEnd::Interrupted => Failure {
+                code: self.signal,
+                ..interrupted(&self.session)
+            },
             TurnEnd::Failed { error } => Failure::new(error.to_string()).hint(error.hint.clone()),
             TurnEnd::Broken { error, hint } => Failure::new(error.clone()).hint(hint.clone()),
             TurnEnd::OutOfSteps { steps } => {

@@ -18,15 +18,21 @@ use crate::roster::{McpShared, Reloaded, Roster};
 use crate::server::Server;
 use crate::settings::ServerSettings;
 use crate::status::{ServerEvent, ServerState, ServerStatus};
+use crate::supervisor::wake::Wake;
 use crate::tool::tools_of;
 use crate::view::View;
-use crate::wake::Wake;
 
 /// After a network outage every server is lost at once; so many may be dialled at the same time.
 const CONNECTING_MAX: usize = 4;
 
 /// For renewals of tokens that are under way when we stop.
 const RENEWALS_WAIT: Duration = Duration::from_secs(10);
+
+/// A server takes this long to start: an attempt that has less comes too late.
+const START_TIME: Duration = Duration::from_secs(2);
+
+/// Between attempts that are further apart, waiting for the next one is worth a second look.
+const LONG_PAUSE: Duration = Duration::from_secs(10);
 
 /// Events that a slow listener may leave unread before it misses some.
 const EVENTS_MAX: usize = 64;
@@ -110,6 +116,15 @@ pub struct Unseen {
     pub connect_timeout: Duration,
     /// Why it is not there, as far as that is known.
     pub last_error: Option<String>,
+    /// How long until it is tried again.
+    pub next_attempt: Option<Duration>,
+}
+
+impl Unseen {
+    /// Returns whether it is some time until it is tried again.
+    pub fn is_paused(&self) -> bool {
+        self.next_attempt.is_some_and(|next| next >= LONG_PAUSE)
+    }
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -205,8 +220,11 @@ impl Mcp {
             let mut views = server.watch();
             while let Some(unseen) = unseen(server).filter(|server| !server.state.is_hopeless()) {
                 // Patience may end with the first attempt, so each change is looked at.
-                let changed = timeout_at(started + patience(&unseen), views.changed()).await;
-                if !matches!(changed, Ok(Ok(()))) {
+                let deadline = started + patience(&unseen);
+                let next = unseen.next_attempt.unwrap_or_default() + START_TIME;
+                let is_in_vain = unseen.is_paused() && Instant::now() + next > deadline;
+                let changed = timeout_at(deadline, views.changed());
+                if is_in_vain || !matches!(changed.await, Ok(Ok(()))) {
                     break;
                 }
             }
@@ -298,6 +316,9 @@ fn unseen(server: &Arc<Server>) -> Option<Unseen> {
         state: view.state.clone(),
         connect_timeout: server.settings.connect_timeout,
         last_error: view.last_error.clone(),
+        next_attempt: view
+            .next_attempt
+            .map(|at| at.saturating_duration_since(Instant::now())),
     })
 }
 

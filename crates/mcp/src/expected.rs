@@ -6,6 +6,7 @@
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ServerResult,
 };
 use rmcp::transport::Transport;
 
@@ -17,7 +18,10 @@ pub(crate) struct Expected<T> {
 enum Handshake {
     NotBegun,
     /// Its last request has this id.
-    Asked(RequestId),
+    Asked {
+        id: RequestId,
+        is_initialize: bool,
+    },
     /// From here on the library leaves out what answers nobody.
     Over,
 }
@@ -34,19 +38,33 @@ impl<T> Expected<T> {
         let JsonRpcMessage::Request(request) = message else {
             return;
         };
+        let asked = |is_initialize| Handshake::Asked {
+            id: request.id.clone(),
+            is_initialize,
+        };
         self.handshake = match request.request {
-            ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_) => {
-                Handshake::Asked(request.id.clone())
-            }
+            ClientRequest::InitializeRequest(_) => asked(true),
+            ClientRequest::DiscoverRequest(_) => asked(false),
             _ => Handshake::Over,
         };
     }
 
     fn is_stray(&self, message: &ServerJsonRpcMessage) -> bool {
-        let Handshake::Asked(asked) = &self.handshake else {
+        let Handshake::Asked {
+            id: asked,
+            is_initialize,
+        } = &self.handshake
+        else {
             return false;
         };
         let id = match message {
+            // Ids of all clients begin alike, so an answer to another may have ours; what it says gives it away.
+            JsonRpcMessage::Response(response)
+                if *is_initialize
+                    && !matches!(response.result, ServerResult::InitializeResult(_)) =>
+            {
+                return true;
+            }
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,

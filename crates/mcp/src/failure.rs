@@ -129,6 +129,11 @@ impl Failure {
             ClientInitializeError::ConnectionClosed(_) => Self::Cut {
                 cause: "the connection closed during the handshake".to_owned(),
             },
+            ClientInitializeError::ExpectedInitResponse(_)
+            | ClientInitializeError::ExpectedInitResult(_)
+            | ClientInitializeError::ConflictInitResponseId(..) => Self::Unreadable {
+                cause: "it answered the handshake with something else".to_owned(),
+            },
             other => Self::Unreadable {
                 cause: other.to_string(),
             },

@@ -58,8 +58,8 @@ pub enum McpCommand {
     },
     /// Find out why a server does not work: every step on the way to it, and what to do about the one that fails
     Doctor {
-        /// `hermes mcp list` shows the names
-        server: String,
+        /// `hermes mcp list` shows the names; all of them if none is given
+        server: Option<String>,
         #[command(flatten)]
         json: JsonFlag,
     },

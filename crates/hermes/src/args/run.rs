@@ -23,8 +23,8 @@ pub struct RunFlags {
     #[arg(short, long, value_name = "A,B", value_delimiter = ',')]
     pub skills: Vec<String>,
 
-    /// Resume a session by its id, a beginning of it, or its title
-    #[arg(short, long, value_name = "ID|TITLE", conflicts_with = "continue_last")]
+    /// Resume a session by its id, a beginning of it, or its title; alone, choose one from a list
+    #[arg(short, long, value_name = "ID|TITLE", num_args = 0..=1, default_missing_value = "", conflicts_with = "continue_last")]
     pub resume: Option<String>,
 
     /// Continue the latest session, or the one with this id or title

@@ -14,14 +14,14 @@ use std::time::Duration;
 use hermes_config::Key;
 use hermes_core::text;
 use hermes_mcp::{ServerSettings, ServerStatus, TransportSettings};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::already_told;
 use super::layout::{Table, one_line, print_json};
 use crate::args::{JsonFlag, McpArgs, McpCommand, WaitFlag};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
-use crate::mcp::settings;
+use crate::mcp::{invalid_sections, settings};
 use crate::output::{note, println};
 use crate::style::Style;
 
@@ -29,7 +29,7 @@ use crate::style::Style;
 const TEST_WAIT: Duration = Duration::from_secs(15);
 
 const NONE_YET: &str = "no MCP servers yet; add one with `hermes mcp add NAME --url URL` or \
-     `hermes mcp add NAME --command PROGRAM -- ARGUMENTS`";
+     `hermes mcp add NAME -- PROGRAM ARGUMENTS`";
 
 pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
     match args.command.unwrap_or(McpCommand::List {
@@ -50,7 +50,7 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             let json = JsonFlag { json: false };
             test::run(base, server.as_deref(), wait.time(), &json).await
         }
-        McpCommand::Doctor { server, json } => doctor::run(base, &server, &json).await,
+        McpCommand::Doctor { server, json } => doctor::run(base, server.as_deref(), &json).await,
         McpCommand::Configure {
             server,
             include,
@@ -110,11 +110,14 @@ impl WaitFlag {
 
 fn list(base: &Base, json: &JsonFlag) -> Outcome<()> {
     let servers = known(base);
+    let unusable = invalid_sections(base);
     if json.json {
-        let names: Vec<_> = servers.iter().map(|server| json!({ "name": server.name, "enabled": server.enabled, "at": place(server) })).collect();
-        return print_json(&Value::Array(names));
+        let server = |server: &ServerSettings| json!({ "name": server.name, "enabled": server.enabled, "at": place(server) });
+        let broken = |(name, reason): &(String, String)| json!({ "name": name, "enabled": false, "error": reason });
+        let names = servers.iter().map(server);
+        return print_json(&names.chain(unusable.iter().map(broken)).collect());
     }
-    if servers.is_empty() {
+    if servers.is_empty() && unusable.is_empty() {
         return println(NONE_YET);
     }
     let mut table = Table::new(["SERVER", "STATE", "AT"]);
@@ -125,6 +128,9 @@ fn list(base: &Base, json: &JsonFlag) -> Outcome<()> {
             "disabled"
         };
         table.row([server.name.clone(), state.into(), one_line(&place(server))]);
+    }
+    for (name, _) in unusable {
+        table.row([name, "misconfigured".into(), "–".into()]);
     }
     table.print(Style::of(&std::io::stdout(), &base.environment))
 }

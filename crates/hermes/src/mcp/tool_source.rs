@@ -8,10 +8,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_agent::prompt::PromptInputs;
-use hermes_agent::{SessionTools, ToolSource};
+use hermes_agent::{EventLog, SessionTools, ToolSource};
 use hermes_core::{BoxFuture, Clock, Event, Model, Notice};
 use hermes_mcp::{Mcp, ServerState, Unseen};
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::offer::{Offer, ServerTools};
@@ -36,7 +35,10 @@ pub enum Patience {
 impl Patience {
     fn with(self, server: &Unseen) -> Duration {
         match self {
-            Self::OfAPerson { unless_it_starts } if server.state == ServerState::Connecting => {
+            // One that is connected is about to list what it has.
+            Self::OfAPerson { unless_it_starts }
+                if matches!(server.state, ServerState::Connecting | ServerState::Ready) =>
+            {
                 unless_it_starts.max(FIRST_START_WAIT)
             }
             Self::OfAPerson { unless_it_starts } => unless_it_starts,
@@ -72,7 +74,7 @@ pub fn server_tools(servers: &OnceLock<Mcp>) -> ServerTools {
 }
 
 impl McpToolSource {
-    async fn wait(&self, mcp: &Mcp, events: &mpsc::Sender<Event>) {
+    async fn wait(&self, mcp: &Mcp, events: &EventLog) {
         if let Patience::OfAScript = self.patience {
             mcp.wait_for_fresh(FRESH_WAIT).await;
         }
@@ -84,11 +86,11 @@ impl McpToolSource {
                 Patience::OfAScript => "",
             };
             let text = format!("waiting for {names}, whose tools were never seen before{hint}");
-            tell(events, text).await;
+            tell(events, text);
             wait().await;
         }
         for server in mcp.unseen() {
-            tell(events, self.missing(&server)).await;
+            tell(events, self.missing(&server));
         }
     }
 
@@ -105,6 +107,10 @@ impl McpToolSource {
             Patience::OfAPerson { .. } => {
                 format!("MCP server `{name}` is not there yet ({why}); its tools come when it does")
             }
+            Patience::OfAScript if server.is_paused() => format!(
+                "MCP server `{name}` does not start ({why}), and is tried again in {} s only; going on without its tools",
+                server.next_attempt.unwrap_or_default().as_secs()
+            ),
             Patience::OfAScript => format!(
                 "MCP server `{name}` was not there within {} s ({why}); going on without its tools",
                 server.connect_timeout.as_secs()
@@ -124,14 +130,13 @@ fn named(servers: &[Unseen]) -> String {
     }
 }
 
-async fn tell(events: &mpsc::Sender<Event>, text: String) {
+fn tell(events: &EventLog, text: String) {
     let notice = Notice::Tools { text };
-    // Nobody may be listening.
-    let _ = events.send(Event::Notice { notice }).await;
+    events.tell(Event::Notice { notice });
 }
 
 impl ToolSource for McpToolSource {
-    fn ready<'a>(&'a self, events: &'a mpsc::Sender<Event>) -> BoxFuture<'a, ()> {
+    fn ready<'a>(&'a self, events: &'a EventLog) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(mcp) = self.servers.get() {
                 self.wait(mcp, events).await;

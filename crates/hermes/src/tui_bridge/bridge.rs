@@ -8,7 +8,9 @@ use hermes_agent::{Opened, Resumed, Session, SessionStart};
 use hermes_core::command::{Command, List, Verb};
 use hermes_core::history::last_exchanges;
 use hermes_core::skill::{self, SkillNames};
-use hermes_core::{Archive as _, Event, Notice, Op, Part, SessionId};
+use hermes_core::{
+    Archive as _, Event, FollowFrom, Followed, Notice, Op, Part, SessionId, wording,
+};
 use hermes_store::SqliteStore;
 use hermes_tui::{FromHost, ToHost};
 use tokio::sync::mpsc;
@@ -146,7 +148,7 @@ impl<'a> Bridge<'a> {
         self.looking.spawn(self.host.skill_names());
         let mut tasks = JoinSet::new();
         tasks.spawn(opened.task);
-        let mut events = opened.events;
+        let mut events = opened.session.follow(FollowFrom::Turn);
         let mut talk = Talk {
             session: opened.session,
             is_busy: true,
@@ -162,9 +164,12 @@ impl<'a> Bridge<'a> {
             let wired = &self.host.prepared().wired;
             let session = talk.session.id();
             tokio::select! {
-                event = events.recv() => match event {
+                followed = events.next() => match followed {
                     None => return Err(gone(&talk.session)),
-                    Some(event) => self.pass_on(event, &mut talk).await,
+                    Some(Followed::Event(numbered)) => self.pass_on(numbered.event, &mut talk).await,
+                    Some(Followed::Missed { events }) => {
+                        self.tell(FromHost::Warned(wording::missed(events))).await;
+                    }
                 },
                 request = self.requests.recv(), if talk.next.is_none() => {
                     self.serve_request(request.unwrap_or(ToHost::Leave), &mut talk).await;
@@ -191,7 +196,6 @@ impl<'a> Bridge<'a> {
                 around = watch.changed(wired, session) => self.tell(FromHost::Around(around)).await,
                 notice = wired.processes.notice(session), if !talk.is_busy => {
                     let notice = wired.ports.safety.hide_keys(notice);
-                    self.tell(FromHost::Reported(notice.clone())).await;
                     send(&mut talk, Op::Say(news(notice))).await;
                 }
             }

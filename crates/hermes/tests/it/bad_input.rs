@@ -151,6 +151,26 @@ async fn a_chat_without_a_terminal_says_what_to_use_instead() {
 }
 
 #[tokio::test]
+async fn words_that_are_no_command_are_told_how_to_be_a_question() {
+    let setting = Setting::new(Script::always(Answer::text("x"))).await;
+    check(
+        &setting.run(&["why", "does", "this", "fail"]),
+        2,
+        &["`why` is no command", "hermes \"why does this fail\""],
+    );
+    check(
+        &setting.run(&["sesions"]),
+        2,
+        &["`sesions` is no command", "hermes sessions"],
+    );
+    check(
+        &setting.run(&["-z", "hi", "-r"]),
+        2,
+        &["-r needs the id", "`hermes sessions list`"],
+    );
+}
+
+#[tokio::test]
 async fn an_empty_prompt_and_wrong_flags_are_usage_errors() {
     let setting = Setting::new(Script::always(Answer::text("x"))).await;
     check(&setting.run(&["-z", "  "]), 2, &["prompt is empty"]);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hermes_testkit::peers::wait_until;
 use hermes_testkit::process::Terminal;
 use hermes_testkit::server::{Answer, Script};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -198,6 +199,20 @@ async fn plain_lines_end_properly_when_somebody_wants_the_program_to_end() {
             .unwrap();
         let server = Pid::from_raw(server).unwrap();
         assert!(test_kill_process(server).is_err(), "its servers have ended");
+    }
+}
+
+#[tokio::test]
+async fn a_single_question_ends_with_the_code_of_the_signal() {
+    for (wanted, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let command = json!({"command": "touch started; sleep 60"});
+        let setting = Setting::new(Script::new([Answer::call("c1", "terminal", command)])).await;
+        let asked = setting.hermes.clone().args(["-z", "go"]);
+        let terminal = asked.spawn_in_terminal();
+        let started = setting.hermes.work_folder().join("started");
+        wait_until("it runs", || started.exists());
+        signal(&terminal, wanted);
+        assert_eq!(terminal.wait(SOON), Some(code));
     }
 }
 

@@ -230,6 +230,12 @@ async fn the_picker_begins_with_this_folder_and_leaves_single_questions_out() {
     terminal.send("/resume --all\r");
     terminal.expect_screen("plums", SOON);
     terminal.expect_screen("cherries", SOON);
+
+    let chosen = setting.hermes.clone().args(["-r"]).spawn_in_terminal();
+    chosen.expect_screen("Go on with", SOON);
+    chosen.send("\r");
+    chosen.expect_screen("apples", SOON);
+    chosen.expect_screen("going on where you stopped", SOON);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! MCP servers that are slow, away, or seen for the first time: a conversation begins with the tools it had, and is told
 //! of those that come later.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hermes_testkit::mcp::FaultyMcp;
 use hermes_testkit::peers::{self, wait_until};
@@ -88,6 +88,66 @@ async fn a_server_that_is_slow_is_waited_for_once_and_then_known() {
                 .to_string()
                 .contains("a long yawn")
         );
+    }
+}
+
+#[tokio::test]
+async fn a_person_too_begins_with_the_tools_of_a_server_that_is_slow() {
+    let script = Script::new([Answer::text("good morning")]);
+    let setting = with_sleepers(script, 1, 2.5).await;
+    let mut terminal = setting.talk_plainly();
+    terminal.expect("›", SOON);
+    terminal.send("hello\n");
+    terminal.expect("waiting for MCP server `sleepy0`", SOON);
+    terminal.expect("good morning", SOON);
+    terminal.send("/quit\n");
+    assert_eq!(terminal.wait(SOON), Some(0));
+    let requests = setting.server.requests();
+    assert!(tools_of(&requests[0]).contains(&"mcp__sleepy0__yawn".to_owned()));
+}
+
+#[tokio::test]
+async fn a_program_that_keeps_crashing_is_not_waited_for_in_vain() {
+    let setting = Setting::new(Script::always(Answer::text("fine"))).await;
+    let crash = "echo broken >&2; exit 3";
+    setting.run(&["mcp", "add", "crashing", "--", "sh", "-c", crash]);
+    let asked = Instant::now();
+    let missed = setting.run(&["-z", "hi"]);
+    assert_eq!((missed.stdout.as_str(), missed.code), ("fine\n", Some(0)));
+    assert!(asked.elapsed() < SOON, "{missed:?}");
+    for words in ["MCP server `crashing`", "broken", "tried again in"] {
+        assert!(missed.stderr.contains(words), "{words}: {missed:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_section_that_cannot_be_used_is_named_in_scripts_too() {
+    for (servers, named) in [
+        ("  broken: 5\n", "`mcp_servers.broken`"),
+        (
+            "  broken: { url: 'http://127.0.0.1:9/mcp', timeout: soon, enabled: false }\n",
+            "`mcp_servers.broken.timeout`",
+        ),
+        ("  - broken\n", "`mcp_servers` must be a section"),
+    ] {
+        let script = Script::always(Answer::text("fine"));
+        let setting = Setting::with(script, &format!("{MANUAL}mcp_servers:\n{servers}")).await;
+        let asked = setting.run(&["-z", "hi"]);
+        assert_eq!(asked.stdout, "fine\n", "{asked:?}");
+        assert!(asked.stderr.contains(named), "{asked:?}");
+        for look in [
+            &["mcp", "status"][..],
+            &["mcp", "test"],
+            &["mcp", "doctor"],
+            &["config", "check"],
+        ] {
+            let looked = setting.run(look);
+            assert_eq!(looked.code, Some(1), "{look:?}: {looked:?}");
+            let told = [looked.stdout, looked.stderr].concat();
+            assert!(told.contains("mcp_servers"), "{look:?}: {told}");
+        }
+        let listed = setting.run(&["mcp", "list"]);
+        assert!(listed.stdout.contains("misconfigured"), "{listed:?}");
     }
 }
 

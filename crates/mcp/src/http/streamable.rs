@@ -140,7 +140,7 @@ fn is_bare_refusal(answer: &HttpAnswer) -> bool {
     answer.status == 401 && answer.challenge.is_none() && answer.session_sent
 }
 
-fn new_session(response: &Response) -> Option<String> {
+pub(super) fn new_session(response: &Response) -> Option<String> {
     let session = response.headers().get(SESSION_ID)?;
     Some(session.to_str().ok()?.to_owned())
 }

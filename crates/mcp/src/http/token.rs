@@ -6,10 +6,11 @@ use hermes_core::Secret;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use reqwest::{RequestBuilder, Response};
+use rmcp::model::ProtocolVersion;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::streamable::{Headers, JSON};
+use super::streamable::{Headers, JSON, new_session};
 use super::{HttpClient, HttpFailure};
 
 /// For an answer that only says whether credentials are good.
@@ -70,18 +71,30 @@ impl HttpClient {
         }
     }
 
+    /// A beginning is what every server takes without a session: one that refuses it refuses the credentials.
     async fn accepts(&self, url: &str, token: Option<&Secret>) -> bool {
-        let ping = json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" });
-        let request = self.dressed(self.client.post(url), None, Headers::new());
-        let request = request.header(CONTENT_TYPE, JSON).body(ping.to_string());
-        let request = match token {
+        let initialize = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": ProtocolVersion::LATEST_WITH_INITIALIZE,
+            "capabilities": {},
+            "clientInfo": { "name": "hermes", "version": env!("CARGO_PKG_VERSION") },
+        } });
+        let with_token = |request: RequestBuilder| match token {
             Some(token) => request.bearer_auth(token.expose()),
             None => request,
         };
+        let request = self.dressed(self.client.post(url), None, Headers::new());
+        let request = request
+            .header(CONTENT_TYPE, JSON)
+            .body(initialize.to_string());
         // One that cannot be asked has not refused them.
-        match timeout(CREDENTIALS_WAIT, request.send()).await {
-            Ok(Ok(response)) => response.status() != StatusCode::UNAUTHORIZED,
-            Ok(Err(_)) | Err(_) => true,
+        let Ok(Ok(response)) = timeout(CREDENTIALS_WAIT, with_token(request).send()).await else {
+            return true;
+        };
+        if let Some(session) = new_session(&response) {
+            // Nobody needs it. A server that keeps it all the same forgets it in time.
+            let end = self.dressed(self.client.delete(url), Some(&session), Headers::new());
+            let _ = timeout(CREDENTIALS_WAIT, with_token(end).send()).await;
         }
+        response.status() != StatusCode::UNAUTHORIZED
     }
 }

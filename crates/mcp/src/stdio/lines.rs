@@ -27,6 +27,9 @@ const LAST_LINES_WAIT: Duration = Duration::from_millis(100);
 /// A longer answer would fill the memory, not the model's context.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// Some programs begin what they print with it.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Of a line that is no message, this much is shown.
 const NOISE_CHARS_MAX: usize = 100;
 
@@ -157,7 +160,8 @@ impl Line {
             let cause = message::too_large(LINE_BYTES_MAX);
             return Some(message::unusable(id_at_an_end(&self.bytes)?, cause));
         }
-        message::read(&self.bytes)
+        let bytes = self.bytes.as_slice();
+        message::read(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes))
     }
 }
 
@@ -278,6 +282,15 @@ mod tests {
     #[tokio::test]
     async fn noise_between_messages_is_skipped() {
         let input = b"Starting server...\n\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r\nbye\n{\"half\":";
+        assert_eq!(
+            messages(input).await,
+            [r#"{"jsonrpc":"2.0","id":1,"result":{}}"#]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_byte_order_mark_is_no_noise() {
+        let input = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n".as_bytes();
         assert_eq!(
             messages(input).await,
             [r#"{"jsonrpc":"2.0","id":1,"result":{}}"#]

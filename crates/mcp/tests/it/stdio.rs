@@ -289,6 +289,20 @@ async fn an_answer_to_nobody_before_the_handshake_is_left_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_another_client_with_our_id_is_no_handshake() {
+    let server = StdioMcp::new();
+    server.fail(
+        Rule::once(StdioFault::AnswerToAnother)
+            .on("initialize")
+            .until_cleared(),
+    );
+    let client = client_of(&server).await;
+    client.append("word").await.unwrap();
+    assert_eq!(server.executions("word"), 1);
+    assert_eq!(server.process_ids().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_too_large_says_that_the_tool_ran() {
     let server = StdioMcp::new();
     let client = client_of(&server).await;

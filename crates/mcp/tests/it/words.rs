@@ -173,13 +173,25 @@ async fn a_bare_401_is_about_the_credentials_when_they_are_refused_without_a_ses
     let server = FaultyMcp::start().await;
     let client = Client::of(&server, json!({})).await;
     let refused = || Rule::once(Fault::status(401)).until_cleared();
-    server.fail(refused().on("tools/call"));
-    server.fail(refused().on("ping"));
+    for method in ["tools/call", "ping", "initialize", "server/discover"] {
+        server.fail(refused().on(method));
+    }
     let error = client.append("word").await.unwrap_err().to_string();
     assert!(error.contains("mcp_servers.test.headers"), "{error}");
     assert!(!error.contains("sticky"), "{error}");
     assert_eq!(server.count("tools/call"), 1);
     server.clear();
+    client.append("word").await.unwrap();
+    assert_eq!(server.executions("word"), 1);
+}
+
+/// It refuses everything that names no session it knows, but a beginning.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bare_401_is_about_the_session_when_a_new_one_is_given_to_the_same_credentials() {
+    let server = FaultyMcp::start().await;
+    let client = Client::of(&server, json!({})).await;
+    server.fail(Rule::once(Fault::status(401)).on("tools/call"));
+    server.fail(Rule::once(Fault::status(401)).on("ping").until_cleared());
     client.append("word").await.unwrap();
     assert_eq!(server.executions("word"), 1);
 }

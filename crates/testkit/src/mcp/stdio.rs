@@ -149,6 +149,7 @@ impl Server {
             | StdioFault::GiantLineMb(_)
             | StdioFault::DuplicateResponse
             | StdioFault::StrayResponse
+            | StdioFault::AnswerToAnother
             | StdioFault::AnswerWithId(_) => {}
         }
         Ok(())
@@ -192,6 +193,12 @@ async fn answer(
         }
         Some(StdioFault::StrayResponse) => {
             tell(OddId::Foreign.put_into(answer.clone()));
+            tell(answer);
+        }
+        Some(StdioFault::AnswerToAnother) => {
+            let mut other = answer.clone();
+            other["result"] = json!({ "content": [] });
+            tell(other);
             tell(answer);
         }
         Some(StdioFault::AnswerWithId(id)) => {

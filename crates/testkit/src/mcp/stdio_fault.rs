@@ -38,6 +38,8 @@ pub enum StdioFault {
     DuplicateResponse,
     /// Answers, after an answer to a request that nobody made. Always executes.
     StrayResponse,
+    /// Answers, after an answer to another client whose request had the same id. Always executes.
+    AnswerToAnother,
     /// Answers with an id that is not quite the request's. Always executes.
     AnswerWithId(OddId),
     /// Writes so many lines to stderr, then goes on.

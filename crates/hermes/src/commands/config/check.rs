@@ -53,11 +53,10 @@ pub(super) fn unused(home: &Home, process: &Environment) -> Vec<String> {
 /// What is wrong with `config.yaml` and the files beside it.
 fn setting_problems(home: &Home, environment: &Environment) -> Vec<String> {
     match load(home, environment) {
-        Ok(settings) => settings
-            .problems()
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
+        Ok(settings) => {
+            let problems = settings.problems().iter().map(ToString::to_string);
+            problems.chain(crate::mcp::oddities(&settings)).collect()
+        }
         Err(error) => vec![format!("{error} ({})", error.hint())],
     }
 }

@@ -7,23 +7,66 @@ use hermes_core::Random;
 use hermes_mcp::{Fault, ServerSettings, SettingsError, Step, diagnose};
 use serde_json::{Value, json};
 
-use super::{already_told, known, unknown};
+use super::{NONE_YET, already_told, unknown};
 use crate::args::JsonFlag;
 use crate::base::Base;
 use crate::commands::layout::{one_line, print_json};
 use crate::failure::Outcome;
-use crate::mcp::ports;
-use crate::output::println;
+use crate::mcp::{invalid_sections, ports};
+use crate::output::{note, println};
 use crate::style::Style;
 
-pub(super) async fn run(base: &Base, name: &str, json: &JsonFlag) -> Outcome<()> {
+/// Walks to one server, or to each. Fails when one of them does not work.
+pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Outcome<()> {
+    if let Some(name) = name {
+        let report = walk(base, name, json).await?;
+        if json.json {
+            print_json(&report.as_json(name))?;
+        }
+        return report.outcome();
+    }
+    let mut is_well = true;
+    let mut reports = Vec::new();
+    let names = names(base);
+    for (at, name) in names.iter().enumerate() {
+        if !json.json {
+            let gap = if at > 0 { "\n" } else { "" };
+            let style = Style::of(&std::io::stdout(), &base.environment);
+            println(&format!("{gap}{}", style.bold(one_line(name))))?;
+        }
+        let report = walk(base, name, json).await?;
+        is_well &= report.is_well;
+        reports.push(report.as_json(name));
+    }
+    // Nothing else tells of a section that is no section.
+    let unusable = invalid_sections(base).into_iter();
+    for (name, reason) in unusable.filter(|(name, _)| !names.contains(name)) {
+        is_well = false;
+        note(&format!("error: {reason}"));
+        reports.push(json!({ "server": name, "is_well": false, "steps": [] }));
+    }
+    if json.json {
+        print_json(&reports.into())?;
+    } else if names.is_empty() && is_well {
+        println(NONE_YET)?;
+    }
+    if is_well { Ok(()) } else { Err(already_told()) }
+}
+
+fn names(base: &Base) -> Vec<String> {
+    match base.settings.get("mcp_servers") {
+        Some(Value::Object(sections)) => sections.keys().cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+async fn walk(base: &Base, name: &str, json: &JsonFlag) -> Outcome<Report> {
     let Some(section) = base
         .settings
         .get("mcp_servers")
         .and_then(|all| all.get(name))
     else {
-        let names: Vec<String> = known(base).into_iter().map(|server| server.name).collect();
-        return Err(unknown(name, &names));
+        return Err(unknown(name, &names(base)));
     };
     let mut report = Report::new(base, json);
     match ServerSettings::parse(name, section) {
@@ -41,7 +84,7 @@ pub(super) async fn run(base: &Base, name: &str, json: &JsonFlag) -> Outcome<()>
         }
         Err(error) => report.add(Finding::unusable(base, &error))?,
     }
-    report.finish(name)
+    Ok(report)
 }
 
 /// One thing that was looked at.
@@ -148,14 +191,15 @@ impl Report {
         }
     }
 
-    fn finish(self, name: &str) -> Outcome<()> {
-        if self.is_json {
-            print_json(&json!({
-                "server": name,
-                "is_well": self.is_well,
-                "steps": self.findings,
-            }))?;
-        }
+    fn as_json(&self, name: &str) -> Value {
+        json!({
+            "server": name,
+            "is_well": self.is_well,
+            "steps": self.findings,
+        })
+    }
+
+    fn outcome(&self) -> Outcome<()> {
         if self.is_well {
             Ok(())
         } else {

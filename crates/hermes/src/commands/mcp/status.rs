@@ -229,6 +229,7 @@ fn trouble(server: &ServerStatus) -> String {
     let cause = match &server.state {
         ServerState::NeedsAuth { reason } | ServerState::Misconfigured { reason } => reason,
         ServerState::Ready | ServerState::Resting | ServerState::Disabled => return String::new(),
+        ServerState::Connecting => server.last_error.as_deref().unwrap_or("no answer so far"),
         _ => server.last_error.as_deref().unwrap_or_default(),
     };
     format!("{next}{}", shorten(&one_line(cause), ERROR_CHARS_MAX))

@@ -47,6 +47,29 @@ fn a_server_is_added_with_its_variables_and_without_a_place_both_ways_are_told()
 }
 
 #[tokio::test]
+async fn the_doctor_looks_at_all_servers_when_none_is_named() {
+    let server = FaultyMcp::start().await;
+    let hermes = home(&format!(
+        "  tickets:\n    url: {}\n  gone:\n    command: no-such-program\n",
+        server.url()
+    ));
+    let output = run(&hermes, &["mcp", "doctor"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    contains(
+        &output.stdout,
+        &["tickets\n", "✓ ping", "gone\n", "✗ program"],
+    );
+    let all = run(&hermes, &["mcp", "doctor", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&all.stdout).unwrap();
+    let wells = [&all[0]["is_well"], &all[1]["is_well"]];
+    assert_eq!(wells, [&json!(true), &json!(false)]);
+    contains(
+        &stdout(&bare(), &["mcp", "doctor"]),
+        &["no MCP servers yet"],
+    );
+}
+
+#[tokio::test]
 async fn the_status_tells_ready_servers_from_those_that_are_not() {
     let server = FaultyMcp::start().await;
     let hermes = with_server(&server.url());

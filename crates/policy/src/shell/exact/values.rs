@@ -11,6 +11,8 @@ use super::reading::{Arg, Origin, Piece};
 pub(super) enum Known {
     /// Exactly this.
     Text(String),
+    /// The home folder, and behind it this.
+    BelowHome(String),
     /// Some whole number.
     Number,
     /// Some text that is no option and no absolute path.
@@ -134,7 +136,7 @@ pub(super) fn join(one: &Known, other: &Known) -> Option<Known> {
         Known::Text(text) if is_relative(text) => Some(1),
         Relative => Some(1),
         Plain => Some(2),
-        Known::Text(_) => None,
+        Known::Text(_) | Known::BelowHome(_) => None,
     };
     match rank(one)?.max(rank(other)?) {
         0 => Some(Number),
@@ -145,6 +147,13 @@ pub(super) fn join(one: &Known, other: &Known) -> Option<Known> {
 
 /// Returns what is known of what a word becomes.
 pub(super) fn value_of(arg: &Arg) -> Option<Known> {
+    if let Some((Piece::Home, behind)) = arg.pieces.split_first() {
+        let behind = behind.iter().map(|piece| match piece {
+            Piece::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        return behind.collect::<Option<String>>().map(Known::BelowHome);
+    }
     if let Some(text) = arg.literal() {
         return Some(Known::Text(text));
     }

@@ -554,6 +554,11 @@ impl Walker<'_> {
                     let text = text.clone();
                     push_text(arg, &text);
                 }
+                Some(Known::BelowHome(behind)) if is_quoted => {
+                    let behind = behind.clone();
+                    arg.pieces.push(Piece::Home);
+                    push_text(arg, &behind);
+                }
                 Some(Known::Number) => push_any(arg, Origin::Number, is_quoted),
                 Some(Known::Relative) => push_any(arg, Origin::Relative, is_quoted),
                 Some(Known::Plain) => push_any(arg, Origin::Plain, is_quoted),
