@@ -229,30 +229,28 @@ async fn always_is_kept_and_not_asked_again() {
 }
 
 #[tokio::test]
-async fn what_is_listed_runs_with_its_pass_and_only_in_its_folder() {
-    let need = Need {
-        pass: Pass::outside(),
-        ..Need::because("leaves the fence")
+async fn what_the_tool_says_is_allowed_for_good_runs_with_its_pass_unasked() {
+    let tool = |name: &str, is_allowed| {
+        let need = Need {
+            pass: Pass::outside(),
+            is_allowed,
+            ..Need::because("leaves the fence")
+        };
+        let tool = TestTool::new(name).consent(Consent::Needed(need));
+        tool.does(Behaviour::TellAgreement)
     };
-    let tool = tool(Consent::Needed(need)).does(Behaviour::TellAgreement);
-    let call = |id: &str, workdir: &str| {
-        let arguments = json!({"text": "x", "command": "make", "workdir": workdir});
-        Step::call(id, "danger", &arguments)
-    };
+    let arguments = json!({"text": "x", "command": "make"});
     let steps = [
-        call("c1", "/srv/a"),
-        call("c2", "/srv/b"),
+        Step::call("c1", "listed", &arguments),
+        Step::call("c2", "unlisted", &arguments),
         Step::text("done"),
     ];
-    let world = World::new(steps).tool(tool);
-    let kept = Kept(Mutex::new(vec![rule(Path::new("/srv/a"), "make")]));
-    let safety = Safety {
-        allow_list: Some(Arc::new(kept)),
-        ..Safety::default()
-    };
-    let mut running = running(&world, ASK, safety).await;
+    let world = World::new(steps)
+        .tool(tool("listed", true))
+        .tool(tool("unlisted", false));
+    let mut running = running(&world, ASK, Safety::default()).await;
     let asked = question(&mut running).await;
-    assert_eq!(asked.folder.as_deref(), Some(Path::new("/srv/b")));
+    assert_eq!(asked.tool, "unlisted");
     running.session.answer(asked.approval, Verdict::Once).await;
     running.turn_end().await;
     let told = running.events.iter().filter(

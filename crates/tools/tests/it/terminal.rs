@@ -7,6 +7,7 @@ use hermes_core::{
     BoxFuture, CommandOutput, Consent, Effect, Parallel, SessionId, ShellCommand, Terminal,
     TerminalError,
 };
+use hermes_policy::CommandLists;
 use hermes_tools::{ToolPorts, built_in};
 use serde_json::{Value, json};
 
@@ -120,4 +121,26 @@ fn the_folder_a_shell_was_left_in_counts() {
     assert!(matches!(here, Consent::Forbidden { .. }), "{here:?}");
     let elsewhere = consent(json!({"command": "rm -rf *", "workdir": "build"}));
     assert!(matches!(elsewhere, Consent::Needed(_)), "{elsewhere:?}");
+}
+
+#[test]
+fn what_was_allowed_for_good_is_allowed_in_its_folder_only() {
+    let place = Place::new();
+    let lists = CommandLists::default();
+    lists.allow("rm -r out", None, Path::new("/srv/a"));
+    let tools = built_in(&ToolPorts {
+        commands: Arc::new(lists),
+        ..place.ports()
+    });
+    let tool = tools.iter().find(|tool| tool.spec().name == TERMINAL);
+    let is_allowed = |command: &str, workdir: &str| {
+        let arguments = json!({"command": command, "workdir": workdir});
+        match plan(tool.unwrap(), &arguments, place.root()).consent {
+            Consent::Needed(need) => need.is_allowed,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(is_allowed("rm -r out", "/srv/a"));
+    assert!(!is_allowed("rm -r out", "/srv/b"));
+    assert!(!is_allowed("rm -r src", "/srv/a"));
 }
