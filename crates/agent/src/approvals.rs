@@ -274,8 +274,7 @@ async fn answer(
     let left_ms = approval.expires.as_millis() - cx.ports.clock.now().as_millis();
     let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or_default());
     let id = approval.id.clone();
-    cx.tell(Event::ApprovalRequested(question(approval, left)))
-        .await;
+    cx.tell(Event::ApprovalRequested(question(approval, left)));
     let now = || cx.ports.clock.now();
     let settlement = tokio::select! {
         biased;
@@ -286,7 +285,7 @@ async fn answer(
     };
     let settling = cx.ports.store.settle(&id, settlement).await?;
     let how = settling.settlement.how;
-    cx.tell(Event::ApprovalClosed { approval: id, how }).await;
+    cx.tell(Event::ApprovalClosed { approval: id, how });
     Ok(settling.settlement)
 }
 

@@ -177,7 +177,7 @@ async fn refuse_unattended(cx: &TurnContext<'_>, request: &ConsentRequest<'_>) -
         tool: request.tool.to_owned(),
         reason: request.reason.clone(),
     };
-    cx.tell(Event::Notice { notice }).await;
+    cx.tell(Event::Notice { notice });
     format!(
         "Refused: {}, and nobody is here to allow it. Find a safer way, or tell the user what to run. (They can let such \
          calls run without a person, with `--yolo` or `approvals.headless: allow`; you cannot.)",

@@ -73,7 +73,7 @@ pub(crate) async fn elicit(cx: &TurnContext<'_>, call: &ToolCall, asked: Pending
     if !cx.settings.is_attended {
         let (asker, message) = (request.asker, request.message);
         let notice = Notice::ElicitationDeclined { asker, message };
-        cx.tell(Event::Notice { notice }).await;
+        cx.tell(Event::Notice { notice });
         let _ = waiting.send(Response::nobody());
         return;
     }
@@ -86,8 +86,7 @@ pub(crate) async fn elicit(cx: &TurnContext<'_>, call: &ToolCall, asked: Pending
         message: request.message,
         wanted: request.wanted,
         expires_in_ms: request.timeout.as_millis() as u64,
-    }))
-    .await;
+    }));
     let response = tokio::select! {
         biased;
         () = cx.stop.cancelled() => Response::Cancelled,
@@ -97,6 +96,6 @@ pub(crate) async fn elicit(cx: &TurnContext<'_>, call: &ToolCall, asked: Pending
     };
     let elicitation = open.id.clone();
     drop(open);
-    cx.tell(Event::ElicitationClosed { elicitation }).await;
+    cx.tell(Event::ElicitationClosed { elicitation });
     let _ = waiting.send(response);
 }

@@ -12,8 +12,10 @@ mod circles;
 mod consent;
 mod delegation;
 mod elicitations;
+mod events;
 mod history;
 mod nested;
+mod queue;
 mod record;
 mod references;
 mod repeat;
@@ -29,6 +31,7 @@ pub mod prompt;
 
 pub use consent::ConsentPolicy;
 pub use delegation::DelegationSettings;
+pub use events::{EventLog, Follower};
 pub use reviewer::Reviewer;
 pub use safety::Safety;
 pub use session::{

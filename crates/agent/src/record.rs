@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hermes_core::{Clock, Entry, SessionId, Store, StoreError};
+use hermes_core::{BoxFuture, Clock, Entry, SessionId, Store, StoreError};
 
 /// Buffers entries that may wait for the next commit, so that one step costs few of them.
 pub(crate) struct Recorder {
@@ -32,6 +32,13 @@ impl Recorder {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(entry);
+    }
+
+    /// Writes an entry by itself, beside whatever waits for the next commit. It is handed in when the future is first polled.
+    pub(crate) fn append_apart(&self, entry: Entry) -> BoxFuture<'static, Result<(), StoreError>> {
+        let (store, session) = (Arc::clone(&self.store), self.session.clone());
+        let at = self.clock.now();
+        Box::pin(async move { store.append(&session, at, vec![entry]).await })
     }
 
     /// Makes everything added so far durable, in order.

@@ -96,8 +96,7 @@ pub(crate) async fn reviewed(cx: &TurnContext<'_>, request: &ConsentRequest<'_>)
             usage: spent.usage,
             cost: spent.cost,
             model: spent.model,
-        })
-        .await;
+        });
     }
     opinion
 }
@@ -113,6 +112,6 @@ pub(crate) async fn allow_for_good(
     };
     if let Err(reason) = list.allow(&request.what, pattern, folder).await {
         let notice = hermes_core::Notice::NotTaken { reason };
-        cx.tell(Event::Notice { notice }).await;
+        cx.tell(Event::Notice { notice });
     }
 }

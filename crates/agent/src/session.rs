@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, Event, Message,
+    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, FollowFrom, Message,
     ModeSwitch, Model, Op, Prefix, Random, References, Response, SessionId, SessionRecord, Store,
     StoreError, Tool, UserMessage,
 };
@@ -20,14 +20,13 @@ use tokio::time::Instant;
 
 use crate::consent::ConsentPolicy;
 use crate::delegation::DelegationSettings;
+use crate::events::{EventLog, Follower};
 use crate::safety::Safety;
 use crate::tool_source::ToolSource;
 use task::SessionTask;
 
 /// Ops that wait while a session is busy with one. More means nobody reads the answers.
 const OPS_WAITING_MAX: usize = 64;
-/// Events a slow surface may be behind before it slows the model's stream down.
-const EVENTS_WAITING_MAX: usize = 1_024;
 
 /// What the agent works with.
 #[derive(Clone)]
@@ -111,7 +110,6 @@ pub enum SessionStart {
 /// A session that is ready, and the task that runs it. The caller owns the task; when it is dropped, the session stops.
 pub struct Opened {
     pub session: Session,
-    pub events: mpsc::Receiver<Event>,
     pub task: BoxFuture<'static, ()>,
     /// What there was before, when it was resumed or branched off.
     pub resumed: Option<Resumed>,
@@ -130,6 +128,7 @@ pub struct Resumed {
 pub struct Session {
     id: SessionId,
     ops: mpsc::Sender<Op>,
+    events: EventLog,
     activity: Activity,
 }
 
@@ -138,6 +137,7 @@ pub struct Session {
 pub struct WeakSession {
     id: SessionId,
     ops: mpsc::WeakSender<Op>,
+    events: EventLog,
 }
 
 impl WeakSession {
@@ -151,6 +151,11 @@ impl WeakSession {
             Some(ops) => ops.send(op).await.is_ok(),
             None => false,
         }
+    }
+
+    /// Reads along what happens, from wherever one likes.
+    pub fn follow(&self, from: FollowFrom) -> Follower {
+        self.events.follow(from)
     }
 }
 
@@ -180,8 +185,8 @@ impl Session {
         start: SessionStart,
     ) -> Result<Opened, StoreError> {
         let (ops, ops_waiting) = mpsc::channel(OPS_WAITING_MAX);
-        let (events, events_waiting) = mpsc::channel(EVENTS_WAITING_MAX);
-        let mut task = SessionTask::new(ports, settings, events);
+        let events = EventLog::default();
+        let mut task = SessionTask::new(ports, settings, events.clone());
         let resumed = match start {
             SessionStart::New {
                 source,
@@ -203,11 +208,11 @@ impl Session {
         let session = Self {
             id: task.recorder.session().clone(),
             ops,
+            events,
             activity: task.activity.clone(),
         };
         Ok(Opened {
             session,
-            events: events_waiting,
             task: Box::pin(task.run(ops_waiting)),
             resumed,
         })
@@ -217,10 +222,16 @@ impl Session {
         &self.id
     }
 
+    /// Reads along what happens, from wherever one likes. Nobody who follows holds the session up, or keeps it open.
+    pub fn follow(&self, from: FollowFrom) -> Follower {
+        self.events.follow(from)
+    }
+
     pub fn downgrade(&self) -> WeakSession {
         WeakSession {
             id: self.id.clone(),
             ops: self.ops.downgrade(),
+            events: self.events.clone(),
         }
     }
 

@@ -1,44 +1,47 @@
 //! Words from the user for a turn that is already running.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{Message, Notice, ToolResult, UserMessage};
+use hermes_core::{Message, QueuedId, QueuedMessage, ToolResult};
 
 /// The system prompt tells the model that text between these lines, and no other, comes from the user.
 pub(crate) const OPENING: &str = "[[the user says, while you work:]]";
 pub(crate) const CLOSING: &str = "[[end of the user's words]]";
 
-/// Remarks that may wait for one result.
-const WAITING_MAX: usize = 16;
-
+/// Words that wait for the next result; the store has them too.
 #[derive(Default)]
-pub(crate) struct Steering(Mutex<Vec<UserMessage>>);
+pub(crate) struct Steering(Mutex<Vec<QueuedMessage>>);
 
 impl Steering {
-    /// Keeps words for the next result, unless too many wait already.
-    pub(crate) fn push(&self, message: UserMessage) -> Option<Notice> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() < WAITING_MAX {
-            waiting.push(message);
-            return None;
-        }
-        let reason = format!("{WAITING_MAX} remarks wait already");
-        Some(Notice::NotTaken { reason })
+    pub(crate) fn push(&self, queued: QueuedMessage) {
+        self.lock().push(queued);
     }
 
-    pub(crate) fn take(&self) -> Vec<UserMessage> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn waiting(&self) -> Vec<QueuedMessage> {
+        self.lock().clone()
     }
 
-    /// Adds waiting words to a result about to be recorded.
-    pub(crate) fn attach(&self, result: &mut ToolResult) {
-        for message in self.take().into_iter().map(Message::from) {
+    pub(crate) fn take(&self) -> Vec<QueuedMessage> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Adds waiting words to a result about to be recorded. Returns which: they are to leave the store in the same commit.
+    pub(crate) fn attach(&self, result: &mut ToolResult) -> Vec<QueuedId> {
+        let mut attached = Vec::new();
+        for queued in self.take() {
+            let message = Message::from(queued.message);
             let words = message.text();
             result
                 .text
                 .push_str(&format!("\n\n{OPENING}\n{words}\n{CLOSING}"));
             result.images.extend(message.images().cloned());
+            attached.push(queued.id);
         }
+        attached
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<QueuedMessage>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,7 +55,7 @@ pub(crate) fn neutralise(text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hermes_core::{Media, MediaSource, Part, ResultStatus};
+    use hermes_core::{Media, MediaSource, Part, ResultStatus, UserMessage, WaitsFor};
 
     #[test]
     fn words_are_attached_once_and_marked() {
@@ -61,10 +64,11 @@ mod tests {
             mime: "image/png".into(),
             source: MediaSource::Base64("AAAA".into()),
         };
-        steering.push(UserMessage::of(vec![
-            Part::text("use tabs"),
-            Part::Image(picture.clone()),
-        ]));
+        steering.push(QueuedMessage {
+            id: "q".into(),
+            waits_for: WaitsFor::ToolResult,
+            message: UserMessage::of(vec![Part::text("use tabs"), Part::Image(picture.clone())]),
+        });
         let mut result = ToolResult {
             call: "c".into(),
             tool: "t".into(),
@@ -72,7 +76,7 @@ mod tests {
             status: ResultStatus::Ok,
             images: vec![],
         };
-        steering.attach(&mut result);
+        assert_eq!(steering.attach(&mut result), ["q".into()]);
         assert_eq!(result.text, format!("ok\n\n{OPENING}\nuse tabs\n{CLOSING}"));
         assert_eq!(result.images, [picture]);
         assert!(steering.take().is_empty());

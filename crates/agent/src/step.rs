@@ -37,12 +37,16 @@ pub(crate) enum ReplyOutcome {
     Failed(ModelError),
 }
 
-/// Asks the model until it has said something, and records its reply.
+/// Asks the model until it has said something, and records its reply. `is_asked`: the log has the first request already.
 pub(crate) async fn request_reply(
     cx: &TurnContext<'_>,
     history: &mut History,
+    is_asked: bool,
 ) -> Result<ReplyOutcome, StoreError> {
-    let mut draft = Draft::default();
+    let mut draft = Draft {
+        is_asked,
+        ..Draft::default()
+    };
     let mut last_error = None;
     let mut went_in_circles = false;
     for attempt in 1..=ATTEMPTS_MAX {
@@ -53,25 +57,25 @@ pub(crate) async fn request_reply(
             }
             Streamed::Failed(error) if error.kind == ModelErrorKind::Broken => {
                 if attempt < ATTEMPTS_MAX {
-                    ask_again(cx, format!("the reply broke off: {}", error.message)).await;
+                    ask_again(cx, format!("the reply broke off: {}", error.message));
                 }
                 last_error = Some(error);
             }
             Streamed::Failed(error) => {
                 record_partial(cx, history, Message::assistant(&*draft.text), &draft);
-                tell_usage(cx, &draft).await;
+                tell_usage(cx, &draft);
                 return Ok(ReplyOutcome::Failed(error));
             }
             Streamed::Circling(_) if !went_in_circles => {
                 went_in_circles = true;
                 draft.text.clear();
                 draft.nudge = Some(NUDGE_CIRCLES);
-                cx.tell(Event::TextDiscarded).await;
-                ask_again(cx, "the reply repeated itself and was stopped".to_owned()).await;
+                cx.tell(Event::TextDiscarded);
+                ask_again(cx, "the reply repeated itself and was stopped".to_owned());
             }
             Streamed::Circling(message) => {
-                let message = once_round(cx, draft.joined_with(message)).await;
-                record_reply(cx, history, message, &draft).await;
+                let message = once_round(cx, draft.joined_with(message));
+                record_reply(cx, history, message, &draft);
                 return Ok(ReplyOutcome::Replied);
             }
             Streamed::Complete(message) if is_blank(&message) => {
@@ -83,17 +87,17 @@ pub(crate) async fn request_reply(
                     return Ok(ReplyOutcome::Failed(filtered(cx.ports.model.name())));
                 }
                 if attempt < ATTEMPTS_MAX {
-                    ask_again(cx, "the reply was empty".to_owned()).await;
+                    ask_again(cx, "the reply was empty".to_owned());
                 }
                 draft.nudge = Some(NUDGE_EMPTY);
             }
             Streamed::Complete(message) => {
-                record_reply(cx, history, message, &draft).await;
+                record_reply(cx, history, message, &draft);
                 return Ok(ReplyOutcome::Replied);
             }
         }
     }
-    tell_usage(cx, &draft).await;
+    tell_usage(cx, &draft);
     match last_error {
         Some(error) => Ok(ReplyOutcome::Failed(error)),
         None => Ok(ReplyOutcome::Silent {
@@ -103,17 +107,16 @@ pub(crate) async fn request_reply(
 }
 
 /// Keeps of a reply that goes round in circles again what it said the first time.
-async fn once_round(cx: &TurnContext<'_>, message: Message) -> Message {
+fn once_round(cx: &TurnContext<'_>, message: Message) -> Message {
     let text = circles::without_circles(&message.text()).to_owned();
-    cx.tell(Event::TextDiscarded).await;
-    cx.tell(Event::Text { text: text.clone() }).await;
+    cx.tell(Event::TextDiscarded);
+    cx.tell(Event::Text { text: text.clone() });
     let text_of_notice = "the reply repeated itself again and was cut".to_owned();
     cx.tell(Event::Notice {
         notice: Notice::Context {
             text: text_of_notice,
         },
-    })
-    .await;
+    });
     Message::assistant(text)
 }
 
@@ -135,7 +138,7 @@ pub(crate) async fn last_words(
             .parts
             .retain(|part| !matches!(part, Part::ToolCall(_)));
         if !message.text().trim().is_empty() {
-            record_reply(cx, history, message, &draft).await;
+            record_reply(cx, history, message, &draft);
         }
     }
     Ok(())
@@ -151,6 +154,8 @@ struct Draft {
     usage: Usage,
     costs: Vec<Cost>,
     finish: Option<Finished>,
+    /// The next request is in the log already.
+    is_asked: bool,
 }
 
 impl Draft {
@@ -241,7 +246,7 @@ async fn stream_reply(
                 .map_or(OUTPUT_TOKENS_RAISED, |tokens| tokens.saturating_mul(2));
             draft.output_tokens_max = Some(doubled);
         }
-        ask_again(cx, "the reply was cut off".to_owned()).await;
+        ask_again(cx, "the reply was cut off".to_owned());
     }
 }
 
@@ -256,12 +261,14 @@ enum Once {
 async fn stream_once(
     cx: &TurnContext<'_>,
     history: &History,
-    draft: &Draft,
+    draft: &mut Draft,
 ) -> Result<Once, StoreError> {
-    cx.recorder.add(Entry::ModelAsked {
-        turn: cx.turn.clone(),
-        model: cx.ports.model.name(),
-    });
+    if !std::mem::take(&mut draft.is_asked) {
+        cx.recorder.add(Entry::ModelAsked {
+            turn: cx.turn.clone(),
+            model: cx.ports.model.name(),
+        });
+    }
     cx.recorder.commit().await?;
     let tail = draft.tail();
     let with_tail;
@@ -283,6 +290,8 @@ async fn stream_once(
     let mut reply = ReplyBuilder::new();
     let (mut said, mut thought) = (Watch::default(), Watch::default());
     loop {
+        // A stream that always has something must not keep an interrupt from being heard.
+        tokio::task::coop::consume_budget().await;
         let delta = tokio::select! {
             biased;
             () = cx.stop.cancelled() => return Ok(Once::Stopped(reply.finish_interrupted())),
@@ -305,7 +314,7 @@ async fn stream_once(
                     _ => false,
                 };
                 if let Some(event) = event_of(delta) {
-                    cx.tell(event).await;
+                    cx.tell(event);
                 }
                 if goes_in_circles {
                     return Ok(Once::Circling(reply.finish_interrupted()));
@@ -334,14 +343,9 @@ fn event_of(delta: Delta) -> Option<Event> {
 }
 
 /// Puts a reply into the history and the next commit.
-async fn record_reply(
-    cx: &TurnContext<'_>,
-    history: &mut History,
-    mut message: Message,
-    draft: &Draft,
-) {
+fn record_reply(cx: &TurnContext<'_>, history: &mut History, mut message: Message, draft: &Draft) {
     if salvage::calls_from_text(&mut message, &history.prefix.tools) {
-        cx.tell(Event::TextDiscarded).await;
+        cx.tell(Event::TextDiscarded);
     }
     let finish = draft.finish.as_ref();
     cx.recorder.add(Entry::Replied {
@@ -353,19 +357,18 @@ async fn record_reply(
         model: draft.model(cx),
     });
     history.push(message);
-    tell_usage(cx, draft).await;
+    tell_usage(cx, draft);
 }
 
 /// Tells what the requests for a reply cost, also when none came of them.
-async fn tell_usage(cx: &TurnContext<'_>, draft: &Draft) {
+fn tell_usage(cx: &TurnContext<'_>, draft: &Draft) {
     if !draft.costs.is_empty() {
         cx.tell(Event::ReplyFinished {
             usage: draft.usage,
             cost: draft.cost(),
             model: draft.model(cx),
             requests: draft.costs.len() as u32,
-        })
-        .await;
+        });
     }
 }
 
@@ -385,11 +388,10 @@ fn record_partial(cx: &TurnContext<'_>, history: &mut History, message: Message,
     history.push(message);
 }
 
-async fn ask_again(cx: &TurnContext<'_>, reason: String) {
+fn ask_again(cx: &TurnContext<'_>, reason: String) {
     cx.tell(Event::Notice {
         notice: Notice::AskedAgain { reason },
-    })
-    .await;
+    });
 }
 
 fn ended_early(model: ModelName) -> ModelError {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use hermes_core::{BoxFuture, Event, Prefix, Tool};
-use tokio::sync::mpsc;
+use hermes_core::{BoxFuture, Prefix, Tool};
+
+use crate::events::EventLog;
 
 /// The prompt prefix and the tools of a session that begins now.
 pub struct SessionTools {
@@ -24,7 +25,7 @@ pub struct SessionTools {
 pub trait ToolSource: Send + Sync {
     /// Waits for what is worth waiting for before a session says its first word, and tells the person what that is.
     /// Dropping the future ends the waiting; the session goes on with what there is.
-    fn ready<'a>(&'a self, events: &'a mpsc::Sender<Event>) -> BoxFuture<'a, ()>;
+    fn ready<'a>(&'a self, events: &'a EventLog) -> BoxFuture<'a, ()>;
 
     /// Returns a number that changes whenever [`ToolSource::session_tools`] does. Cheap.
     fn version(&self) -> u64;

@@ -9,6 +9,7 @@ use crate::approvals::OpenApprovals;
 use crate::calls::{self, Answered, Kept};
 use crate::delegation::Launch;
 use crate::elicitations::Elicitations;
+use crate::events::EventLog;
 use crate::history::History;
 use crate::nested::NestedContext;
 use crate::record::Recorder;
@@ -25,7 +26,7 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) recorder: &'a Recorder,
     pub(crate) turn: TurnId,
     pub(crate) stop: CancellationToken,
-    pub(crate) events: &'a mpsc::Sender<Event>,
+    pub(crate) events: &'a EventLog,
     pub(crate) steering: &'a Steering,
     pub(crate) approvals: &'a OpenApprovals,
     pub(crate) elicitations: &'a Elicitations,
@@ -43,6 +44,8 @@ pub(crate) struct TurnStart {
     pub(crate) steps_used: u32,
     /// Calls that were about to run when the process died.
     pub(crate) lost: Vec<(hermes_core::CallId, Effect)>,
+    /// The first request is in the log already.
+    pub(crate) is_asked: bool,
 }
 
 /// Runs one turn: asks the model, runs the tools it calls, repeats until it calls none.
@@ -51,13 +54,13 @@ pub(crate) async fn run_turn(
     history: &mut History,
     start: TurnStart,
 ) -> Result<TurnEnd, StoreError> {
-    let mut lost = start.lost;
+    let (mut lost, mut is_asked) = (start.lost, start.is_asked);
     let mut repeats = RepeatGuard::default();
     let mut budget = TurnBudget::new(cx.settings.limits.turn_result_chars_max);
     for _ in start.steps_used..cx.settings.limits.steps_max {
         // After a crash the last reply may be there already, with calls that have no result.
         if history.awaits_reply() {
-            match request_reply(cx, history).await? {
+            match request_reply(cx, history, std::mem::take(&mut is_asked)).await? {
                 ReplyOutcome::Replied => {}
                 ReplyOutcome::Stopped => return Ok(TurnEnd::Interrupted),
                 ReplyOutcome::Silent { reason } => return Ok(TurnEnd::Stuck { reason }),
@@ -90,8 +93,8 @@ pub(crate) async fn run_turn(
 }
 
 impl TurnContext<'_> {
-    /// Tells whoever listens. A surface that went away does not stop the work.
-    pub(crate) async fn tell(&self, event: Event) {
-        let _ = self.events.send(event).await;
+    /// Tells whoever follows. Nobody can hold the work up by that.
+    pub(crate) fn tell(&self, event: Event) {
+        self.events.tell(event);
     }
 }

@@ -62,6 +62,10 @@ text_id! {
     TurnId
 }
 text_id! {
+    /// Words that wait for the turn that runs.
+    QueuedId
+}
+text_id! {
     /// One elicitation of a running call; unique within a session as long as its process runs.
     ElicitationId
 }
@@ -99,6 +103,12 @@ impl TurnId {
             now.as_millis(),
             random.next_u64() & 0xffff_ffff
         ))
+    }
+}
+
+impl QueuedId {
+    pub fn generate(now: Timestamp, random: &Random) -> Self {
+        Self(TurnId::generate(now, random).0)
     }
 }
 

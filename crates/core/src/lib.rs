@@ -1,6 +1,7 @@
 //! The shared words of Hermes, the ports its parts meet at, and the pure rules several of them share.
 //!
-//! Nothing here does I/O. Start at [`session`] for what goes into the agent ([`Op`]) and what comes out
+//! Nothing here does I/O, and no crate of ours is known here: whoever implements a port is told by it, never the other way
+//! round. Start at [`session`] for what goes into the agent ([`Op`]) and what comes out
 //! ([`Event`]), then [`message`] for what a conversation is made of, then the ports: [`model`], [`tool`], [`store`],
 //! [`terminal`], [`checkpoint`], [`clock`].
 
@@ -13,6 +14,7 @@ pub mod approval_code;
 pub mod call_channel;
 pub mod delegation;
 pub mod elicitation;
+pub mod follow;
 pub mod id;
 pub mod interview;
 pub mod login;
@@ -72,8 +74,9 @@ pub use elicitation::{
 };
 pub use exposure::{Exposure, Scripts, Subagents, Surfaces, ToolGroup};
 pub use fence::{FenceArea, Fencing, Pass};
+pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
-pub use id::{ApprovalId, CallId, ElicitationId, SessionId, TurnId};
+pub use id::{ApprovalId, CallId, ElicitationId, QueuedId, SessionId, TurnId};
 pub use login::LoginTokens;
 pub use message::{
     Arguments, Media, MediaSource, Message, Origin, Part, Reasoning, ResultStatus, Role, ToolCall,
@@ -92,7 +95,9 @@ pub use reply::{Reply, ReplyBuilder};
 pub use review::{Agreement, Preview, PreviewContext, Review};
 pub use safety::{AllowList, Scanner};
 pub use secret::Secret;
-pub use session::{ApprovalRequest, Event, Notice, Op, TurnEnd, UserMessage};
+pub use session::{
+    ApprovalRequest, Event, Notice, Op, QueuedMessage, TurnEnd, UserMessage, WaitsFor,
+};
 pub use sessions::{
     Audience, ConsentOption, LeavesOut, OpenError, OpenSession, RunningSession, SessionHandle,
     SessionOptions, Sessions,

@@ -207,6 +207,19 @@ impl Message {
         })
     }
 
+    /// Returns what somebody said, without what came along behind it: skills, files, news, what was piped in. Of words that
+    /// nobody typed, all.
+    pub fn said(&self) -> String {
+        let first = self.parts.iter().find_map(|part| match part {
+            Part::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        match self.origin {
+            Some(Origin::Person { .. } | Origin::Steering) => first.unwrap_or_default().to_owned(),
+            _ => self.text(),
+        }
+    }
+
     /// Returns the visible text: no reasoning, no calls, no results.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {

@@ -8,11 +8,12 @@ use serde_json::Value;
 use crate::approval::{ApprovalAnswer, Settled, Verdict};
 use crate::approval_code::ApprovalCode;
 use crate::elicitation::{Elicitation, Response};
-use crate::id::{ApprovalId, CallId, ElicitationId, TurnId};
+use crate::id::{ApprovalId, CallId, ElicitationId, QueuedId, TurnId};
 use crate::message::{Message, Origin, Part, ResultStatus, Role};
 use crate::model::{Cost, ModelError, ModelName, ModelNotice, Usage};
 
-/// A request to a session. Accepted in order; [`Op::Say`] waits for the turn before it.
+/// A request to a session. Accepted in order; [`Op::Say`] waits for the turn before it, and is told as
+/// [`Event::Queued`] once it does so safely.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
     Say(UserMessage),
@@ -39,7 +40,7 @@ pub enum Op {
 }
 
 /// What a person sent: text, and pictures or sound beside it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
     pub parts: Vec<Part>,
     pub origin: Origin,
@@ -64,6 +65,25 @@ impl UserMessage {
     }
 }
 
+/// Words that wait for the turn that runs. They are in the store until a turn begins with them, the running one is told
+/// them, or an interrupt forgets them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QueuedMessage {
+    pub id: QueuedId,
+    pub waits_for: WaitsFor,
+    pub message: UserMessage,
+}
+
+/// What queued words wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitsFor {
+    /// They begin a turn of their own.
+    NextTurn,
+    /// They are steering: the next tool result of the running turn brings them along.
+    ToolResult,
+}
+
 impl From<UserMessage> for Message {
     fn from(message: UserMessage) -> Self {
         Self {
@@ -80,6 +100,16 @@ impl From<UserMessage> for Message {
 pub enum Event {
     TurnStarted {
         turn: TurnId,
+        /// Who or what began it.
+        origin: Origin,
+        /// What was said: [`Message::said`].
+        text: String,
+        /// How many pictures came with it; they are in the store.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        images: usize,
+        /// Which queued words these are, if they had to wait.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        queued: Option<QueuedId>,
     },
     /// A turn that a crash cut short goes on.
     TurnResumed {
@@ -156,6 +186,19 @@ pub enum Event {
         turn: TurnId,
         end: TurnEnd,
     },
+    /// Words wait for the turn that runs. They are in the store: from now on no crash loses them.
+    Queued {
+        queued: QueuedId,
+        waits_for: WaitsFor,
+        origin: Origin,
+        text: String,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        images: usize,
+    },
+    /// The model is told queued words with a tool result: they wait no longer.
+    Steered {
+        queued: QueuedId,
+    },
     /// The last turns were taken back. `said` is what the user said in the first of them.
     Rewound {
         turns: u32,
@@ -209,6 +252,11 @@ pub enum Notice {
     /// A message was not accepted.
     NotTaken {
         reason: String,
+    },
+    /// Words could not wait for the running turn, and are kept nowhere.
+    NotQueued {
+        reason: String,
+        text: String,
     },
     /// A running call wanted to know something, and nobody is here to answer.
     ElicitationDeclined {
@@ -321,6 +369,10 @@ mod tests {
             Notice::Tools { text: "t".into() },
             Notice::SteeringQueued,
             Notice::NotTaken { reason: "r".into() },
+            Notice::NotQueued {
+                reason: "r".into(),
+                text: "t".into(),
+            },
             Notice::Forgotten { messages: 2 },
             Notice::SubagentsDone { subagents: 2 },
             Notice::NotAllowed {
@@ -354,6 +406,21 @@ mod tests {
             turns: 2,
             said: "again".into(),
         });
+        events.push(Event::TurnStarted {
+            turn: "t".into(),
+            origin: Origin::person(),
+            text: "hi".into(),
+            images: 1,
+            queued: Some("q".into()),
+        });
+        events.push(Event::Queued {
+            queued: "q".into(),
+            waits_for: WaitsFor::ToolResult,
+            origin: Origin::person(),
+            text: "hi".into(),
+            images: 0,
+        });
+        events.push(Event::Steered { queued: "q".into() });
         events.push(Event::ElicitationRequested(elicitation()));
         let by = crate::AnswerSource::Command;
         let verdict = Verdict::Deny;

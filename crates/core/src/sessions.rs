@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 
+use crate::follow::{FollowFrom, Followed};
 use crate::id::SessionId;
 use crate::mode::Mode;
 use crate::model::ModelName;
-use crate::session::{Event, Op};
+use crate::session::Op;
 use crate::tool::BoxFuture;
 
 /// The conversations of a process.
@@ -56,12 +57,14 @@ pub trait SessionHandle: Send + Sync {
 
     /// Sends an op. Returns false when the session is closed.
     fn send(&self, op: Op) -> BoxFuture<'_, bool>;
+
+    /// Reads along what happens, from wherever one likes. Nobody who follows holds the session up.
+    fn follow(&self, from: FollowFrom) -> BoxStream<'static, Followed>;
 }
 
-/// A session that was just opened, and what happens in it.
+/// A session that was just opened.
 pub struct RunningSession {
     pub handle: Arc<dyn SessionHandle>,
-    pub events: BoxStream<'static, Event>,
     /// Things the user should know before the first answer.
     pub warnings: Vec<String>,
 }

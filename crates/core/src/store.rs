@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::approval::{Approvals, Verdict};
 use crate::clock::Timestamp;
 use crate::effect::Effect;
-use crate::id::{ApprovalId, CallId, SessionId, TurnId};
+use crate::id::{ApprovalId, CallId, QueuedId, SessionId, TurnId};
 use crate::message::{Message, Role, ToolResult};
 use crate::model::{Cost, FinishReason, ModelName, Usage};
-use crate::session::TurnEnd;
+use crate::session::{QueuedMessage, TurnEnd};
 use crate::tool::{BoxFuture, ToolSpec};
 
 /// Sessions, their step logs and the questions that wait in them.
@@ -43,7 +43,7 @@ pub trait Store: Approvals {
 
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>>;
 
-    /// Sessions with a turn that was started and never ended, oldest first.
+    /// Sessions with a turn that was started and never ended, or with words that wait for one, oldest first.
     fn unfinished(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
 }
 
@@ -140,6 +140,14 @@ pub enum Entry {
         /// What requests begin with from now on, where that has changed.
         prefix: Option<Prefix>,
     },
+    /// Words wait for the turn that runs, until [`Entry::Dequeued`] takes them.
+    Queued {
+        queued: QueuedMessage,
+    },
+    /// Words wait no longer: an entry of the same commit says them, or they are forgotten.
+    Dequeued {
+        queued: Vec<QueuedId>,
+    },
     /// The user took the last turns back: they are no longer part of the conversation.
     Rewound {
         turns: u32,
@@ -163,6 +171,8 @@ pub struct LoadedSession {
     pub messages: Vec<Message>,
     /// What each tool kept last.
     pub tool_states: ToolStates,
+    /// Words that wait, in the order they were said.
+    pub queued: Vec<QueuedMessage>,
     pub open_turn: Option<OpenTurn>,
     /// How the last turn ended that did.
     pub last_end: Option<TurnEnd>,

@@ -47,6 +47,14 @@ pub fn pictures(count: usize) -> Option<String> {
 }
 
 /// What a notice says to the person.
+/// What somebody is told who could not read along fast enough.
+pub fn missed(events: u64) -> String {
+    match events {
+        1 => "one event went by unseen; the session has everything".to_owned(),
+        events => format!("{events} events went by unseen; the session has everything"),
+    }
+}
+
 pub fn notice(notice: &Notice) -> String {
     match notice {
         Notice::Model {
@@ -83,7 +91,9 @@ pub fn notice(notice: &Notice) -> String {
         } => format!("the server of {model} has no Responses API; asking over chat completions"),
         Notice::AskedAgain { reason } => format!("{reason}; asking again"),
         Notice::Context { text } | Notice::Tools { text } => text.clone(),
-        Notice::NotTaken { reason } => format!("not taken: {reason}"),
+        Notice::NotTaken { reason } | Notice::NotQueued { reason, .. } => {
+            format!("not taken: {reason}")
+        }
         Notice::ElicitationDeclined { asker, message } => {
             format!("{asker} asked, and nobody is here to answer: {message}")
         }

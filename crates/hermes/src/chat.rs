@@ -8,13 +8,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_agent::Session;
+use hermes_agent::{Follower, Session};
 use hermes_core::quick::QuickCommands;
 use hermes_core::text::{self, printable};
-use hermes_core::{Event, Message, Op, Role, skill};
+use hermes_core::{Event, Followed, Message, Op, Role, skill};
 use hermes_runtime::commands::{Here, WhenBusy};
 use hermes_runtime::{Conversation, OpenedSession, Start};
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use crate::args::RunFlags;
@@ -224,11 +223,7 @@ impl<'a> Chat<'a> {
     }
 
     /// Asks the user for something to do. Returns nothing when the session begins a turn by itself.
-    async fn prompt(
-        &mut self,
-        session: &Session,
-        events: &mut mpsc::Receiver<Event>,
-    ) -> Outcome<Option<Next>> {
+    async fn prompt(&mut self, session: &Session, events: &mut Follower) -> Outcome<Option<Next>> {
         self.signals.reset();
         if let Some(question) = self.question.take() {
             let here = Here {
@@ -256,8 +251,8 @@ impl<'a> Chat<'a> {
                     note(&self.err.dim(printable(&notice)));
                     return Ok(Some(Next::Do(Op::Say(news(notice)))));
                 }
-                event = turn_begins(events) => {
-                    self.renderer.show(&event.ok_or_else(|| gone(session))?)?;
+                followed = turn_begins(events) => {
+                    self.renderer.show(&followed.ok_or_else(|| gone(session))?)?;
                     return Ok(None);
                 }
             };
@@ -281,7 +276,7 @@ impl<'a> Chat<'a> {
     async fn until_idle(
         &mut self,
         session: &Session,
-        events: &mut mpsc::Receiver<Event>,
+        events: &mut Follower,
     ) -> Outcome<Option<Next>> {
         self.signals.reset();
         let is_for_program = matches!(self.renderer, Renderer::Json(_));
@@ -291,17 +286,19 @@ impl<'a> Chat<'a> {
         let mut patience = pin!(sleep(Duration::MAX));
         loop {
             tokio::select! {
-                event = events.recv() => match event {
-                    None => return Err(gone(session)),
-                    Some(Event::Idle) => return Ok(next),
-                    Some(event) => {
+                followed = events.next() => {
+                    let followed = followed.ok_or_else(|| gone(session))?;
+                    if followed.event() == Some(&Event::Idle) {
+                        return Ok(next);
+                    }
+                    countdown.clear();
+                    self.renderer.show(&followed)?;
+                    if let Some(event) = followed.into_event() {
                         logging::log(session.id(), &event);
-                        countdown.clear();
-                        self.renderer.show(&event)?;
                         countdown.heed(&event);
                         asking.heed(event)?;
                     }
-                },
+                }
                 () = countdown.tick() => {}
                 interrupted = self.signals.interrupted() => {
                     if interrupted.is_repeated() {
@@ -363,11 +360,8 @@ impl<'a> Chat<'a> {
     }
 
     async fn do_meanwhile(&self, session: &Session, op: Op) {
-        if matches!(op, Op::Say(_)) {
-            match self.when_busy {
-                WhenBusy::Interrupt => _ = session.interrupt().await,
-                _ => note(&self.err.dim("  (waits for the end of this turn)")),
-            }
+        if matches!(op, Op::Say(_)) && self.when_busy == WhenBusy::Interrupt {
+            session.interrupt().await;
         }
         session.send(op).await;
     }
@@ -406,11 +400,14 @@ impl<'a> Chat<'a> {
 
 /// Waits for a turn that nobody typed: subagents in the background have come to rest. What they do before that would
 /// only disturb who is typing.
-async fn turn_begins(events: &mut mpsc::Receiver<Event>) -> Option<Event> {
+async fn turn_begins(events: &mut Follower) -> Option<Followed> {
     loop {
-        let event = events.recv().await?;
-        if matches!(event, Event::Notice { .. } | Event::TurnStarted { .. }) {
-            return Some(event);
+        let followed = events.next().await?;
+        if matches!(
+            followed.event(),
+            Some(Event::Notice { .. } | Event::TurnStarted { .. })
+        ) {
+            return Some(followed);
         }
     }
 }

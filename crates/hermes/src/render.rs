@@ -3,7 +3,7 @@
 mod json;
 
 use hermes_core::text::{self, printable};
-use hermes_core::{Event, Notice, ResultStatus, SessionId, wording};
+use hermes_core::{Event, Followed, Notice, ResultStatus, SessionId, WaitsFor, wording};
 
 use crate::failure::Outcome;
 use crate::output::{note, print};
@@ -72,25 +72,36 @@ impl Renderer {
         }
     }
 
-    pub fn show(&mut self, event: &Event) -> Outcome<()> {
+    pub fn show(&mut self, followed: &Followed) -> Outcome<()> {
         match self {
             Self::Quiet => {
                 // What was not attached as the person wrote it, and which tools are waited for, changes what is asked.
-                if let Event::Notice { notice } = event
+                if let Some(Event::Notice { notice }) = followed.event()
                     && matches!(notice, Notice::Context { .. } | Notice::Tools { .. })
                 {
                     note(&printable(&wording::notice(notice)));
                 }
                 Ok(())
             }
-            Self::Json(json) => json.show(event),
-            Self::Live(live) => live.show(event),
+            Self::Json(json) => json.show(followed),
+            Self::Live(live) => live.show(followed),
         }
     }
 }
 
 impl Live {
-    fn show(&mut self, event: &Event) -> Outcome<()> {
+    fn show(&mut self, followed: &Followed) -> Outcome<()> {
+        match followed {
+            Followed::Event(numbered) => self.show_event(&numbered.event),
+            Followed::Missed { events } => {
+                self.end_line()?;
+                self.note(&self.style.yellow(format!("  {}", wording::missed(*events))));
+                Ok(())
+            }
+        }
+    }
+
+    fn show_event(&mut self, event: &Event) -> Outcome<()> {
         match event {
             Event::Text { text } => {
                 self.end_reasoning();
@@ -153,6 +164,16 @@ impl Live {
                     "going on where a crash cut this turn short (attempt {attempt})"
                 )));
             }
+            Event::Queued {
+                waits_for, text, ..
+            } => {
+                let fate = match waits_for {
+                    WaitsFor::NextTurn => "waits for the end of this turn",
+                    WaitsFor::ToolResult => "goes along with the next result",
+                };
+                let words = text::shorten(&printable(text), 60);
+                self.note(&self.style.dim(format!("  ({fate}: {words})")));
+            }
             Event::Rewound { turns, said } => {
                 let turns = match turns {
                     1 => "your last message".to_owned(),
@@ -179,6 +200,7 @@ impl Live {
             | Event::ApprovalClosed { .. }
             | Event::ElicitationRequested(_)
             | Event::ElicitationClosed { .. }
+            | Event::Steered { .. }
             | Event::Idle => {}
         }
         Ok(())

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use hermes_agent::Follower;
 use hermes_core::{
-    Cost, Event, ModelName, Notice, Op, Origin, Part, SessionId, TurnEnd, Usage, UserMessage,
+    Cost, Event, Message, ModelName, Notice, Op, Origin, Part, Role, SessionId, TurnEnd, Usage,
+    UserMessage,
 };
 use hermes_runtime::{Conversation, OpenedSession, Start};
-use tokio::sync::mpsc;
 
 use crate::countdown::Countdown;
 use crate::failure::{Failure, Outcome, code};
@@ -32,6 +33,8 @@ pub struct Report {
     pub refused: u32,
     /// The code to end with, should it be interrupted.
     signal: u8,
+    /// Events went by unseen: the text has to be read in the store.
+    is_incomplete: bool,
 }
 
 /// Opens a session, says one thing in it, and follows it until it rests. A turn that a crash cut short ends first.
@@ -47,6 +50,13 @@ pub async fn run(
     }
     let mut report = Report::of(conversation, &opened);
     follow(conversation, opened, renderer, &mut report).await?;
+    if report.is_incomplete {
+        let store = conversation.runtime().store();
+        let loaded = store.load(&report.session).await?;
+        let mut said = loaded.messages.iter().rev();
+        let answer = said.find(|message| message.role == Role::Assistant);
+        report.text = answer.map(Message::text).unwrap_or_default();
+    }
     Ok(report)
 }
 
@@ -80,8 +90,8 @@ async fn follow(
         session.interrupt().await;
     }
     loop {
-        let event = tokio::select! {
-            event = events.recv() => event,
+        let followed = tokio::select! {
+            followed = events.next() => followed,
             () = countdown.tick() => continue,
             interrupted = signals.interrupted() => {
                 report.signal = signals.code();
@@ -93,21 +103,23 @@ async fn follow(
                 continue;
             }
         };
-        match event {
-            None | Some(Event::Idle) => break,
-            Some(event) => {
-                logging::log(session.id(), &event);
-                report.add(&event);
-                countdown.clear();
-                if shown.is_ok() {
-                    shown = renderer.show(&event);
-                    if shown.is_err() {
-                        // Nobody reads any more: the turn is stopped, but comes to its proper end.
-                        session.interrupt().await;
-                    }
-                }
-                countdown.heed(&event);
+        let Some(followed) = followed else { break };
+        if followed.event() == Some(&Event::Idle) {
+            break;
+        }
+        countdown.clear();
+        if shown.is_ok() {
+            shown = renderer.show(&followed);
+            if shown.is_err() {
+                // Nobody reads any more: the turn is stopped, but comes to its proper end.
+                session.interrupt().await;
             }
+        }
+        report.is_incomplete |= followed.event().is_none();
+        if let Some(event) = followed.event() {
+            logging::log(session.id(), event);
+            report.add(event);
+            countdown.heed(event);
         }
     }
     conversation.close(session).await?;
@@ -122,12 +134,12 @@ pub fn news(notice: String) -> UserMessage {
 }
 
 /// What remains after a second Ctrl-C: a moment for the end of the turn to be recorded, then out.
-pub async fn give_up(events: &mut mpsc::Receiver<Event>, session: &SessionId) -> Failure {
+pub async fn give_up(events: &mut Follower, session: &SessionId) -> Failure {
     /// The first Ctrl-C ends a turn within 100 ms; this is for a machine that is busy.
     const PATIENCE: Duration = Duration::from_secs(2);
     let end = async {
-        while let Some(event) = events.recv().await {
-            if matches!(event, Event::TurnEnded { .. }) {
+        while let Some(followed) = events.next().await {
+            if matches!(followed.event(), Some(Event::TurnEnded { .. })) {
                 return;
             }
         }
@@ -161,6 +173,7 @@ impl Report {
             model,
             refused: 0,
             signal: code::INTERRUPTED,
+            is_incomplete: false,
         }
     }
 

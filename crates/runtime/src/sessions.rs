@@ -4,15 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use futures_util::future::join_all;
-use futures_util::stream;
-use hermes_agent::{Opened, Resumed, Session, WeakSession};
+use futures_util::stream::BoxStream;
+use hermes_agent::{Follower, Opened, Resumed, Session, WeakSession};
 use hermes_core::{
-    Archive as _, BoxFuture, Event, ModelName, Op, OpenError, OpenSession, RunningSession,
-    SessionHandle, SessionId, SessionOptions, Sessions,
+    Archive as _, BoxFuture, FollowFrom, Followed, ModelName, Op, OpenError, OpenSession,
+    RunningSession, SessionHandle, SessionId, SessionOptions, Sessions,
 };
-use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
@@ -41,7 +39,8 @@ struct Open {
 /// A session that was just opened, for whoever stands behind a conversation.
 pub struct OpenedSession {
     pub session: Session,
-    pub events: mpsc::Receiver<Event>,
+    /// What happens in it, from the beginning.
+    pub events: Follower,
     /// What there was before, when it was resumed or branched off.
     pub resumed: Option<Resumed>,
 }
@@ -74,13 +73,8 @@ impl Runtime {
     ) -> Result<RunningSession, OpenError> {
         let setup = self.set_up(&options).await?;
         let opened = self.begin(&setup, &options, start).await?;
-        let events = stream::unfold(opened.events, |mut events| async move {
-            let event = events.recv().await?;
-            Some((event, events))
-        });
         Ok(RunningSession {
             handle: Arc::new(Handle(opened.session.downgrade())),
-            events: events.boxed(),
             warnings: setup
                 .warnings
                 .into_iter()
@@ -94,10 +88,12 @@ impl OpenSessions {
     fn run(&self, opened: Opened, options: SessionOptions, model: ModelName) -> OpenedSession {
         let Opened {
             session,
-            events,
             task,
             resumed,
+            ..
         } = opened;
+        // Before the task runs, so that nothing is missed.
+        let events = session.follow(FollowFrom::Turn);
         let open = Open {
             session: session.clone(),
             options: Arc::new(options),
@@ -149,6 +145,10 @@ impl SessionHandle for Handle {
 
     fn send(&self, op: Op) -> BoxFuture<'_, bool> {
         Box::pin(self.0.send(op))
+    }
+
+    fn follow(&self, from: FollowFrom) -> BoxStream<'static, Followed> {
+        self.0.follow(from).into_stream()
     }
 }
 

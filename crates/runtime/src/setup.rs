@@ -12,6 +12,8 @@ use hermes_core::{
     Terminal, Tool,
 };
 
+use hermes_os::calendar::{UnknownZone, Zone};
+
 use crate::base::Base;
 use crate::delegation;
 use crate::error::Result;
@@ -268,6 +270,9 @@ pub fn prompt_inputs(
     notes: Vec<String>,
     cwd: &Path,
 ) -> PromptInputs {
+    let zone = zone(base);
+    let unknown = zone.as_ref().err();
+    let unknown = unknown.map(|error| format!("timezone: {error}; the machine's is used"));
     let facts = EnvironmentFacts {
         os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         shell: base
@@ -277,9 +282,10 @@ pub fn prompt_inputs(
             .to_owned(),
         cwd: cwd.to_owned(),
         git_branch: git_branch(cwd),
+        zone: zone.unwrap_or_else(|_| Zone::of_system()),
     };
     let soul_file = base.home.soul_md();
-    PromptInputs::gather(
+    let mut inputs = PromptInputs::gather(
         &PromptSources {
             soul_file: &soul_file,
             cwd,
@@ -287,7 +293,17 @@ pub fn prompt_inputs(
         },
         facts,
         notes,
-    )
+    );
+    inputs.warnings.extend(unknown);
+    inputs
+}
+
+/// `timezone`: a name of the IANA database; empty for the machine's.
+fn zone(base: &Base) -> Result<Zone, UnknownZone> {
+    match base.settings.optional_string("timezone") {
+        Ok(Some(name)) if !name.trim().is_empty() => Zone::named(name.trim()),
+        _ => Ok(Zone::of_system()),
+    }
 }
 
 /// Reads the branch from the repository's own files: starting git would cost more than the answer is worth.

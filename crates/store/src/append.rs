@@ -4,6 +4,7 @@
 //! - a session has at most one open turn, and entries belong to it; turns are taken back only when none is open;
 //! - a result answers a call of the latest reply, and no call is answered twice;
 //! - a compaction keeps no result without its call;
+//! - words that wait are taken once;
 //! - the next reply, and the end of the turn, come only when every call is answered.
 
 use hermes_core::text::shorten;
@@ -17,7 +18,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::sessions::{self, TokenColumns};
 use crate::stored::{encode, role_name};
-use crate::{compactions, tool_states};
+use crate::{compactions, queued, tool_states};
 
 /// Characters of the first message that stand for a session without a title: a line in a list.
 const PREVIEW_CHARS_MAX: usize = 80;
@@ -155,6 +156,8 @@ impl<'conn> Log<'conn> {
                 kept,
                 prefix,
             } => self.compact(summary, *kept, prefix.as_ref()),
+            Entry::Queued { queued } => queued::add(self.conn, self.session, self.at, queued),
+            Entry::Dequeued { queued } => queued::take(self.conn, self.session, queued),
             Entry::Rewound { turns } => self.rewind(*turns),
             Entry::Inherited { turn, messages } => self.inherit(turn, messages),
         }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::failure::Failure;
 use crate::stored::{Columns, decode};
-use crate::{compactions, sessions, tool_states};
+use crate::{compactions, queued, sessions, tool_states};
 
 pub(crate) fn load(conn: &Connection, session: &SessionId) -> Result<LoadedSession, Failure> {
     let number = sessions::require_number(conn, session)?;
@@ -18,6 +18,7 @@ pub(crate) fn load(conn: &Connection, session: &SessionId) -> Result<LoadedSessi
         prefix: prefix(conn, number)?,
         messages: seen_by_model(conn, number)?,
         tool_states: tool_states::all(conn, number)?,
+        queued: queued::all(conn, number)?,
         open_turn: open_turn(conn, number)?,
         last_end: last_end(conn, number)?,
     })

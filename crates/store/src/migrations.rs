@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_mcp_offers.sql"),
     include_str!("migrations/0007_approval_code.sql"),
     include_str!("migrations/0008_state.sql"),
+    include_str!("migrations/0009_queued.sql"),
 ];
 
 /// The schema this build reads and writes.

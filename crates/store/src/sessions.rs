@@ -100,6 +100,7 @@ pub(crate) fn delete_some(conn: &Connection, session: &SessionId) -> Result<Left
         return Ok(Left::Nothing);
     };
     search::forget(conn, number, first.message)?;
+    conn.execute("DELETE FROM queued WHERE session = ?1", [number])?;
     let deleted = conn.execute(
         "DELETE FROM messages WHERE session = ?1 AND number >= ?2",
         [number, first.message],
@@ -238,8 +239,11 @@ fn find_beginning(conn: &Connection, beginning: &str) -> Result<Vec<SessionId>, 
 }
 
 pub(crate) fn unfinished(conn: &Connection) -> Result<Vec<SessionId>, Failure> {
-    let mut statement = conn
-        .prepare_cached("SELECT id FROM sessions WHERE open_turn IS NOT NULL ORDER BY open_turn")?;
+    let mut statement = conn.prepare_cached(
+        "SELECT id, open_turn FROM sessions WHERE open_turn IS NOT NULL
+         UNION SELECT s.id, s.open_turn FROM queued q JOIN sessions s ON s.number = q.session
+         ORDER BY open_turn NULLS LAST",
+    )?;
     let ids = statement.query_map([], |row| Ok(row.get::<_, String>(0)?.into()))?;
     Ok(ids.collect::<Result<_, _>>()?)
 }

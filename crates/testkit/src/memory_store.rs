@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hermes_core::approval_code::TRIES_MAX;
 use hermes_core::{
     Approval, ApprovalId, Approvals, BoxFuture, CallId, Claim, Cost, Entry, Intent, LoadedSession,
-    Message, NewSession, OpenTurn, Prefix, Role, SessionId, SessionRecord, Settled, Settlement,
-    Settling, Store, StoreError, Timestamp, ToolStates, TurnEnd, TurnId, Usage, history,
+    Message, NewSession, OpenTurn, Prefix, QueuedId, QueuedMessage, Role, SessionId, SessionRecord,
+    Settled, Settlement, Settling, Store, StoreError, Timestamp, ToolStates, TurnEnd, TurnId,
+    Usage, history,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -30,6 +31,7 @@ struct Log {
     row: NewSession,
     entries: Vec<Entry>,
     updated: Timestamp,
+    commits: usize,
 }
 
 impl MemoryStore {
@@ -38,6 +40,12 @@ impl MemoryStore {
         let contents = self.lock();
         let log = contents.sessions.get(session);
         log.map(|log| log.entries.clone()).unwrap_or_default()
+    }
+
+    /// How often a session was written to: on a disk, each is a wait.
+    pub fn commits(&self, session: &SessionId) -> usize {
+        let contents = self.lock();
+        contents.sessions.get(session).map_or(0, |log| log.commits)
     }
 
     /// Refuses writes from now on, or accepts them again.
@@ -69,6 +77,7 @@ impl Contents {
             row,
             entries: Vec::new(),
             updated,
+            commits: 0,
         };
         log.append(updated, entries)?;
         self.sessions.insert(log.row.id.clone(), log);
@@ -207,6 +216,7 @@ impl Log {
             self.entries.push(entry);
         }
         self.updated = at;
+        self.commits += 1;
         Ok(())
     }
 
@@ -224,6 +234,20 @@ impl Log {
                     .ok_or(format!("turn `{turn}` is not told"));
             }
             Entry::Compacted { kept, .. } => return self.check_compaction(*kept as usize),
+            Entry::Queued { queued } => {
+                if self.queued().iter().any(|one| one.id == queued.id) {
+                    return Err(format!("words `{}` wait already", queued.id));
+                }
+                return Ok(());
+            }
+            Entry::Dequeued { queued } => {
+                let waiting = self.queued();
+                let is_waiting = |id: &QueuedId| waiting.iter().any(|one| one.id == *id);
+                return match queued.iter().find(|id| !is_waiting(id)) {
+                    Some(id) => Err(format!("no words `{id}` wait")),
+                    None => Ok(()),
+                };
+            }
             Entry::TurnStarted { .. } | Entry::Rewound { .. } | Entry::Inherited { .. } => {
                 return open.map_or(Ok(()), |open| Err(format!("turn `{open}` is still open")));
             }
@@ -312,6 +336,18 @@ impl Log {
         open
     }
 
+    fn queued(&self) -> Vec<QueuedMessage> {
+        let mut waiting: Vec<QueuedMessage> = Vec::new();
+        for entry in &self.entries {
+            match entry {
+                Entry::Queued { queued } => waiting.push(queued.clone()),
+                Entry::Dequeued { queued } => waiting.retain(|one| !queued.contains(&one.id)),
+                _ => {}
+            }
+        }
+        waiting
+    }
+
     fn last_end(&self) -> Option<TurnEnd> {
         self.entries.iter().rev().find_map(|entry| match entry {
             Entry::TurnEnded { end, .. } => Some(end.clone()),
@@ -328,6 +364,7 @@ impl Log {
             prefix: told.prefix().unwrap_or(&self.row.prefix).clone(),
             messages: told.seen_by_model(),
             tool_states: told.tool_states(),
+            queued: self.queued(),
             open_turn,
             last_end: self.last_end(),
         }
@@ -415,9 +452,11 @@ impl Told {
             Entry::Replied { message, .. } => Some(message.clone()),
             Entry::CallFinished { result, .. } => Some(Message::result(result.clone())),
             Entry::TurnEnded { closing, .. } => closing.clone(),
-            Entry::TurnResumed { .. } | Entry::ModelAsked { .. } | Entry::CallIntended { .. } => {
-                None
-            }
+            Entry::TurnResumed { .. }
+            | Entry::ModelAsked { .. }
+            | Entry::CallIntended { .. }
+            | Entry::Queued { .. }
+            | Entry::Dequeued { .. } => None,
         };
         if let Some(turn) = self.turns.last_mut() {
             turn.messages.extend(more);
@@ -539,7 +578,7 @@ impl Store for MemoryStore {
         let open = contents
             .sessions
             .iter()
-            .filter(|(_, log)| log.open_turn().is_some());
+            .filter(|(_, log)| log.open_turn().is_some() || !log.queued().is_empty());
         let open = open.map(|(id, _)| id.clone()).collect();
         Box::pin(std::future::ready(Ok(open)))
     }

@@ -8,8 +8,8 @@ use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_core::{
     Action, BeyondFence, BoxFuture, CommandExit, CommandOutput, CommandPlace, CommandPolicy,
     Consent, Effect, Exposure, FenceSetting, JudgedCommand, Need, NotifyOn, Parallel, Pass, Plan,
-    PlanContext, Processes, Reader, Scripts, ShellCommand, Subagents, Surfaces, Terminal, Tool,
-    ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
+    PlanContext, Processes, Reader, Scripts, SessionId, ShellCommand, Subagents, Surfaces,
+    Terminal, Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
 };
 use hermes_os::paths;
 use serde::Deserialize;
@@ -173,6 +173,10 @@ impl Tool for TerminalTool {
             changes: changes.into_iter().collect(),
             ..Plan::new(effect, parallel, call)
         }
+    }
+
+    fn close_session(&self, session: &SessionId) {
+        self.terminal.close_session(session);
     }
 }
 

@@ -213,10 +213,6 @@ impl App {
                 }
             }
             FromHost::Told(text) => self.conversation.print(Item::Told(text)),
-            FromHost::Reported(text) => {
-                self.conversation.print(Item::Told(text));
-                self.conversation.expect_report(self.now);
-            }
             FromHost::Warned(text) => {
                 let note = Item::note(theme::WARNING, text);
                 self.conversation.print(note);
@@ -470,7 +466,6 @@ impl App {
     }
 
     fn interrupt(&mut self) -> Vec<Effect> {
-        self.conversation.interrupt();
         vec![Effect::Send(ToHost::Op(Op::Interrupt))]
     }
 

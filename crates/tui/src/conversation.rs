@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalId, ApprovalRequest, CallId, Cost, Event, Mode, ModelNotice, Notice, ResultStatus,
-    Settled, TurnEnd, skill, wording,
+    ApprovalId, ApprovalRequest, CallId, Cost, Event, Mode, ModelNotice, Notice, Origin, QueuedId,
+    ResultStatus, Settled, TurnEnd, WaitsFor, skill, wording,
 };
 use serde_json::Value;
 
@@ -37,14 +37,10 @@ pub(crate) struct Conversation {
     pub(crate) forms: VecDeque<Form>,
     pub(crate) waiting: VecDeque<Waiting>,
     pub(crate) spent: Spent,
-    /// Said, and not begun yet.
+    /// Said and shown, and not begun yet.
     said: Option<String>,
-    /// The next turn is about news, not about what was said.
-    expects_report: bool,
     /// Taken back; it is either said again at once or belongs into the input.
     rewound: Option<String>,
-    /// How many of `said` and `waiting` an interrupt may have made the session forget.
-    at_risk: usize,
     printed: Vec<Item>,
     given_back: Vec<String>,
     pub(crate) reasoning: ShowReasoning,
@@ -78,9 +74,10 @@ struct CallEnd {
     images: usize,
 }
 
-/// Words that were sent while a turn runs.
+/// Words that wait for the turn that runs, as the session told.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
+    queued: QueuedId,
     pub(crate) text: String,
     pub(crate) is_steering: bool,
 }
@@ -162,45 +159,14 @@ impl Conversation {
         }
     }
 
-    /// The person said something: now, or as soon as what runs has ended.
+    /// The person said something. While something runs, the session tells what becomes of it.
     pub(crate) fn say(&mut self, text: &str, now: Duration) {
         if self.is_busy() {
-            return self.waiting.push_back(Waiting {
-                text: text.to_owned(),
-                is_steering: false,
-            });
+            return;
         }
         self.busy_since = Some(now);
         self.said = Some(text.to_owned());
         self.print(Item::User(text.to_owned()));
-    }
-
-    /// The person told the running turn something.
-    pub(crate) fn steer(&mut self, text: &str, now: Duration) {
-        if !self.is_busy() {
-            return self.say(text, now);
-        }
-        self.waiting.push_back(Waiting {
-            text: text.to_owned(),
-            is_steering: true,
-        });
-    }
-
-    /// News begin the next turn. What was said in the same moment comes after them, and waits until then.
-    pub(crate) fn expect_report(&mut self, now: Duration) {
-        self.busy_since.get_or_insert(now);
-        self.expects_report = true;
-        if let Some(text) = self.said.take() {
-            self.waiting.push_front(Waiting {
-                text,
-                is_steering: false,
-            });
-        }
-    }
-
-    /// The person wants the turn to stop, and with it everything that waits.
-    pub(crate) fn interrupt(&mut self) {
-        self.at_risk = self.waiting.len() + usize::from(self.said.is_some());
     }
 
     pub(crate) fn apply(&mut self, event: Event, now: Duration) {
@@ -211,7 +177,26 @@ impl Conversation {
             self.asks_again_at = None;
         }
         match event {
-            Event::TurnStarted { .. } => self.begin_turn(now),
+            Event::TurnStarted {
+                origin,
+                text,
+                queued,
+                ..
+            } => self.begin_turn(origin, text, queued, now),
+            Event::Queued {
+                queued,
+                waits_for,
+                text,
+                ..
+            } => {
+                self.said.take_if(|said| *said == text);
+                self.waiting.push_back(Waiting {
+                    queued,
+                    text,
+                    is_steering: waits_for == WaitsFor::ToolResult,
+                });
+            }
+            Event::Steered { queued } => self.waiting.retain(|one| one.queued != queued),
             Event::TurnResumed { attempt, .. } => {
                 self.busy_since.get_or_insert(now);
                 let text =
@@ -280,22 +265,27 @@ impl Conversation {
         }
     }
 
-    fn begin_turn(&mut self, now: Duration) {
+    fn begin_turn(
+        &mut self,
+        origin: Origin,
+        text: String,
+        queued: Option<QueuedId>,
+        now: Duration,
+    ) {
         self.busy_since.get_or_insert(now);
-        if std::mem::take(&mut self.expects_report) {
-            return;
-        }
-        if self.said.take().is_some() {
-            self.at_risk = self.at_risk.saturating_sub(1);
-            return;
-        }
-        if let Some(said) = self.rewound.take() {
-            return self.print(Item::User(said));
-        }
-        // What waited is begun.
-        if let Some(next) = self.waiting.pop_front() {
-            self.at_risk = self.at_risk.saturating_sub(1);
-            self.print(Item::User(next.text));
+        self.rewound = None;
+        self.waiting
+            .retain(|one| Some(&one.queued) != queued.as_ref());
+        match origin {
+            Origin::Notice => self.print(Item::Told(text)),
+            // A notice told it already.
+            Origin::SubagentReport { .. } | Origin::Summary => {}
+            Origin::Person { .. } | Origin::Steering | Origin::Schedule { .. } => {
+                // What was said here is shown already.
+                if self.said.take_if(|said| *said == text).is_none() {
+                    self.print(Item::User(text));
+                }
+            }
         }
     }
 
@@ -447,22 +437,21 @@ impl Conversation {
 
     fn notice(&mut self, notice: &Notice, now: Duration) {
         match notice {
-            Notice::SubagentsDone { .. } => self.expect_report(now),
             Notice::Model {
                 notice: ModelNotice::Retrying { wait_ms, .. },
             } => self.asks_again_at = Some(now + Duration::from_millis(*wait_ms)),
             // Told while a turn is about to begin, perhaps for a while.
-            Notice::Tools { .. } => _ = self.busy_since.get_or_insert(now),
+            Notice::Tools { .. } | Notice::SubagentsDone { .. } => {
+                _ = self.busy_since.get_or_insert(now);
+            }
             Notice::Forgotten { .. } => {
-                let count = self.at_risk.min(self.waiting.len());
-                let forgotten: Vec<_> = self.waiting.drain(..count).map(|one| one.text).collect();
+                let forgotten: Vec<_> = self.waiting.drain(..).map(|one| one.text).collect();
                 self.given_back.push(forgotten.join("\n\n"));
-                self.at_risk = 0;
                 return;
             }
-            Notice::NotTaken { .. } => {
-                let last = self.waiting.pop_back().map(|one| one.text);
-                self.given_back.extend(last.or(self.said.take()));
+            Notice::NotQueued { text, .. } => {
+                self.said.take_if(|said| said == text);
+                self.given_back.push(text.clone());
             }
             Notice::SteeringQueued => {
                 self.waiting
@@ -479,7 +468,6 @@ impl Conversation {
         self.calls.clear();
         self.approvals.clear();
         self.forms.clear();
-        self.waiting.retain(|one| !one.is_steering);
         if matches!(end, TurnEnd::Broken { .. }) {
             // It was not recorded, so it is not lost only if it is here.
             self.given_back.extend(self.said.take());
@@ -504,9 +492,6 @@ impl Conversation {
 
     fn rest(&mut self, now: Duration) {
         self.given_back.extend(self.rewound.take());
-        self.expects_report = false;
-        self.waiting.clear();
-        self.at_risk = 0;
         let Some(since) = self.busy_since.take() else {
             return;
         };

@@ -16,8 +16,6 @@ pub enum FromHost {
     Event(Event),
     /// The answer to a command, laid out as it is to be shown.
     Told(String),
-    /// News that the model is told of by itself, such as the end of a process: the next turn is about them.
-    Reported(String),
     /// Something the person should know.
     Warned(String),
     /// A control sequence for the terminal itself, which shows nothing: one that fills its clipboard.

@@ -68,12 +68,18 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
         if once.initialized() {
             continue;
         }
-        // A copy takes its time, and what the model said is not to be lost meanwhile.
-        cx.recorder.commit().await?;
         let keep = || keep(cx, checkpoints.as_ref(), &project, &change);
-        tokio::select! {
-            _ = once.get_or_init(keep) => {}
-            () = cx.stop.cancelled() => return Ok(()),
+        let copied = async {
+            tokio::select! {
+                _ = once.get_or_init(keep) => {}
+                () = cx.stop.cancelled() => {}
+            }
+        };
+        // A copy takes its time, and what the model said is not to be lost meanwhile: it is written beside it.
+        let ((), written) = tokio::join!(copied, cx.recorder.commit());
+        written?;
+        if cx.stop.is_cancelled() {
+            return Ok(());
         }
     }
     Ok(())
@@ -91,7 +97,7 @@ async fn keep(
     let reason = format!("{error}; {}", error.hint());
     if cx.kept.is_news(&reason) {
         let notice = Notice::NoCheckpoint { reason };
-        cx.tell(Event::Notice { notice }).await;
+        cx.tell(Event::Notice { notice });
     }
 }
 

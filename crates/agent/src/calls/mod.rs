@@ -12,8 +12,8 @@ mod schema;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
     Agreement, Arguments, CallId, Effect, Entry, Event, Plan, ResultStatus, StoreError, Tool,
@@ -87,7 +87,7 @@ pub(crate) async fn answer_all(
     }
     let any_call_runs = !checked.is_empty();
     for refused in &results {
-        tell_refusal(cx, &calls, refused).await;
+        tell_refusal(cx, &calls, refused);
         cx.recorder.add(finished(cx, refused.clone()));
     }
 
@@ -161,14 +161,14 @@ async fn run_segment(
     for ready in segment {
         match decision(cx, &ready).await? {
             Decision::Run(agreement) => allowed.push(Ready { agreement, ..ready }),
-            Decision::NotRun(why) => refuse(cx, &ready, why, results).await,
+            Decision::NotRun(why) => refuse(cx, &ready, why, results),
         }
     }
     keep::keep_before(cx, &allowed).await?;
     // An interrupt may have come while a person was asked or a copy was made.
     if cx.stop.is_cancelled() {
         for ready in allowed.drain(..) {
-            refuse(cx, &ready, NOT_RUN_INTERRUPTED.to_owned(), results).await;
+            refuse(cx, &ready, NOT_RUN_INTERRUPTED.to_owned(), results);
         }
     }
     for ready in &allowed {
@@ -190,7 +190,18 @@ async fn run_segment(
             run::run(cx, ready, place, state)
         })
         .collect();
-    while let Some(ran) = running.next().await {
+    loop {
+        // Results that come together are committed together, the last of all with what follows it.
+        let ran = match running.next().now_or_never() {
+            Some(ran) => ran,
+            None => {
+                cx.recorder.commit().await?;
+                running.next().await
+            }
+        };
+        let Some(ran) = ran else {
+            return Ok(());
+        };
         let Ran {
             call,
             tool,
@@ -205,18 +216,13 @@ async fn run_segment(
             result.text.push_str(&format!("\n\n{warning}"));
         }
         let tool = &tool.spec().name;
-        tell_finished(cx, tool, &result, elapsed_ms).await;
+        tell_finished(cx, tool, &result, elapsed_ms);
         cx.recorder.add(finished(cx, result.clone()));
         results.push(result);
         if let Some(state) = kept {
             keep_state(cx, history, &call.id, tool, state);
         }
-        // The last result is committed together with what follows it.
-        if !running.is_empty() {
-            cx.recorder.commit().await?;
-        }
     }
-    Ok(())
 }
 
 /// Keeps what a tool wants to find at its next call, in the same commit as the result.
@@ -250,8 +256,7 @@ async fn decision(cx: &TurnContext<'_>, ready: &Ready) -> Result<Decision, Store
         call: ready.call.id.clone(),
         tool: ready.tool_name().to_owned(),
         arguments: ready.arguments.as_ref().clone(),
-    })
-    .await;
+    });
     let asker = Asker {
         call: &ready.call.id,
         is_inner: false,
@@ -263,9 +268,9 @@ async fn decision(cx: &TurnContext<'_>, ready: &Ready) -> Result<Decision, Store
 const NOT_RUN_INTERRUPTED: &str = "Not run: the user interrupted before this started.";
 
 /// Gives a call its result without running it.
-async fn refuse(cx: &TurnContext<'_>, ready: &Ready, why: String, results: &mut Vec<ToolResult>) {
+fn refuse(cx: &TurnContext<'_>, ready: &Ready, why: String, results: &mut Vec<ToolResult>) {
     let result = ToolResult::new(&ready.call, ResultStatus::NotRun, why);
-    tell_finished(cx, ready.tool_name(), &result, 0).await;
+    tell_finished(cx, ready.tool_name(), &result, 0);
     cx.recorder.add(finished(cx, result.clone()));
     results.push(result);
 }
@@ -291,7 +296,15 @@ async fn finish_text(
     if let Some(context) = cx.nested.beside(touched).await {
         result.text.push_str(&context);
     }
-    cx.steering.attach(result);
+    let attached = cx.steering.attach(result);
+    for queued in &attached {
+        cx.tell(Event::Steered {
+            queued: queued.clone(),
+        });
+    }
+    if !attached.is_empty() {
+        cx.recorder.add(Entry::Dequeued { queued: attached });
+    }
 }
 
 fn finished(cx: &TurnContext<'_>, result: ToolResult) -> Entry {
@@ -301,7 +314,7 @@ fn finished(cx: &TurnContext<'_>, result: ToolResult) -> Entry {
     }
 }
 
-async fn tell_refusal(cx: &TurnContext<'_>, calls: &[ToolCall], result: &ToolResult) {
+fn tell_refusal(cx: &TurnContext<'_>, calls: &[ToolCall], result: &ToolResult) {
     let Some(call) = calls.iter().find(|call| call.id == result.call) else {
         return;
     };
@@ -313,13 +326,12 @@ async fn tell_refusal(cx: &TurnContext<'_>, calls: &[ToolCall], result: &ToolRes
         call: call.id.clone(),
         tool: call.name.clone(),
         arguments,
-    })
-    .await;
-    tell_finished(cx, &call.name, result, 0).await;
+    });
+    tell_finished(cx, &call.name, result, 0);
 }
 
 /// Tells the end of a call under the name that its start was told under: that of the tool that is really meant.
-async fn tell_finished(cx: &TurnContext<'_>, tool: &str, result: &ToolResult, elapsed_ms: u64) {
+fn tell_finished(cx: &TurnContext<'_>, tool: &str, result: &ToolResult, elapsed_ms: u64) {
     cx.tell(Event::CallFinished {
         call: result.call.clone(),
         tool: tool.to_owned(),
@@ -327,6 +339,5 @@ async fn tell_finished(cx: &TurnContext<'_>, tool: &str, result: &ToolResult, el
         text: result.text.clone(),
         elapsed_ms,
         images: result.images.len(),
-    })
-    .await;
+    });
 }

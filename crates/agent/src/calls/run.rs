@@ -205,7 +205,7 @@ async fn tell_rest(
 async fn tell_progress(cx: &TurnContext<'_>, call: &CallId, text: String) {
     let text = cx.ports.safety.hide_keys(text);
     let call = call.clone();
-    cx.tell(Event::CallProgress { call, text }).await;
+    cx.tell(Event::CallProgress { call, text });
 }
 
 async fn tell_spent(cx: &TurnContext<'_>, call: &CallId, spent: Finished) {
@@ -214,8 +214,7 @@ async fn tell_spent(cx: &TurnContext<'_>, call: &CallId, spent: Finished) {
         usage: spent.usage,
         cost: spent.cost,
         model: spent.model,
-    })
-    .await;
+    });
 }
 
 /// How long a stopped tool may take to say what it did, so that an interrupt is done within 100 ms. A subagent has

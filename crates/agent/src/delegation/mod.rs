@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    CallId, CancellationToken, Delegated, Delegation, Dispatched, Event, Manner, Person, SessionId,
+    CallId, CancellationToken, Delegated, Delegation, Dispatched, Manner, Person, SessionId,
     SubagentReport, SubagentTask, TurnId,
 };
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
 use crate::consent::ConsentPolicy;
+use crate::events::EventLog;
 use crate::session::{AgentSettings, Limits, Ports};
 use crate::turn::TurnContext;
 pub(crate) use background::{Background, Launch, Report, with_dispatched, without_delivered};
@@ -184,7 +185,7 @@ pub(crate) struct SubagentContext {
     pub(crate) ports: Ports,
     pub(crate) settings: AgentSettings,
     pub(crate) permits: Arc<Semaphore>,
-    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) events: EventLog,
     pub(crate) call: CallId,
     /// Whoever answers their questions; a default one answers none.
     pub(crate) person: Person,

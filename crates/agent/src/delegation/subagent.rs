@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hermes_core::{
-    BoxFuture, CancellationToken, Event, Exposure, LoadedSession, Prefix, SessionId, StoreError,
-    SubagentReport, SubagentRole, SubagentStatus, SubagentTask, Subagents, Tool, ToolGroup,
-    ToolSpec,
+    BoxFuture, CancellationToken, Event, Exposure, FollowFrom, Followed, LoadedSession,
+    NumberedEvent, Prefix, SessionId, StoreError, SubagentReport, SubagentRole, SubagentStatus,
+    SubagentTask, Subagents, Tool, ToolGroup, ToolSpec,
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -126,7 +126,7 @@ impl Subagent {
                 };
                 let opened = self.open(tools, start).await?;
                 opened.session.say(told(task)).await;
-                self.watch.show(&format!("started: {}", task.goal)).await;
+                self.watch.show(&format!("started: {}", task.goal));
                 Ok(Begun::Running(opened))
             }
             (Err(error), _) => Err(error),
@@ -177,12 +177,8 @@ impl Subagent {
 
     /// Passes on what the session tells until it rests. Returns why it was stopped, if it was.
     async fn follow(&mut self, opened: Opened, stop: &CancellationToken) -> Option<Cut> {
-        let Opened {
-            session,
-            mut events,
-            task,
-            ..
-        } = opened;
+        let Opened { session, task, .. } = opened;
+        let mut events = session.follow(FollowFrom::Turn);
         let mut handle = Some(session);
         let mut cut = None;
         let mut is_running = true;
@@ -201,16 +197,19 @@ impl Subagent {
                     cut = Some(Cut::OutOfTime);
                     interrupt(handle.as_ref()).await;
                 }
-                event = events.recv() => match event {
+                followed = events.next() => match followed {
                     None => return cut,
-                    // At rest: the session ends with its last handle.
-                    Some(Event::Idle) => handle = None,
-                    Some(event) => {
-                        if is_on_disk(&event) {
-                            self.starting = None;
+                    Some(Followed::Missed { .. }) => {}
+                    Some(Followed::Event(NumberedEvent { event, .. })) => match event {
+                        // At rest: the session ends with its last handle.
+                        Event::Idle => handle = None,
+                        event => {
+                            if is_on_disk(&event) {
+                                self.starting = None;
+                            }
+                            asking.extend(self.watch.note(event));
                         }
-                        asking.extend(self.watch.note(event).await);
-                    }
+                    },
                 },
                 Some(answer) = asking.next() => {
                     if let (Some(handle), Some(answer)) = (&handle, answer) {

@@ -10,9 +10,9 @@ use hermes_core::{
     Response, Verdict, Wanted, text, wording,
 };
 use serde_json::Value;
-use tokio::sync::mpsc;
 
 use super::report;
+use crate::events::EventLog;
 
 /// One row of a terminal, more or less.
 const LINE_CHARS_MAX: usize = 120;
@@ -22,7 +22,7 @@ const DECISION: &str = "decision";
 
 /// Passes what a subagent does on to its parent's events, and what it asks to the parent's person.
 pub(super) struct Watch {
-    events: mpsc::Sender<Event>,
+    events: EventLog,
     /// The parent's call.
     call: CallId,
     /// From 1.
@@ -44,12 +44,7 @@ pub(super) type PendingAnswer = BoxFuture<'static, Option<Op>>;
 
 impl Watch {
     /// Watches subagent `number` of a call.
-    pub(super) fn new(
-        events: mpsc::Sender<Event>,
-        call: CallId,
-        number: usize,
-        person: Person,
-    ) -> Self {
+    pub(super) fn new(events: EventLog, call: CallId, number: usize, person: Person) -> Self {
         Self {
             events,
             call,
@@ -60,28 +55,28 @@ impl Watch {
     }
 
     /// Passes an event on. Returns the answer to wait for, if it asks something.
-    pub(super) async fn note(&mut self, event: Event) -> Option<PendingAnswer> {
+    pub(super) fn note(&mut self, event: Event) -> Option<PendingAnswer> {
         match event {
             Event::CallStarted {
                 tool, arguments, ..
             } => {
                 let brief = wording::brief(&arguments);
-                self.show(&format!("{tool} {brief}")).await;
+                self.show(&format!("{tool} {brief}"));
             }
             Event::SubagentProgress { subagent, text, .. } => {
-                self.show(&format!("[{subagent}] {text}")).await;
+                self.show(&format!("[{subagent}] {text}"));
             }
             Event::Notice { notice } => {
-                self.show(&wording::notice(&notice)).await;
+                self.show(&wording::notice(&notice));
                 // What nobody was here to allow is counted with the parent's own.
                 if matches!(notice, Notice::NotAllowed { .. }) {
-                    self.tell(Event::Notice { notice }).await;
+                    self.tell(Event::Notice { notice });
                 }
             }
-            Event::TurnResumed { .. } => self.show("goes on after a crash").await,
+            Event::TurnResumed { .. } => self.show("goes on after a crash"),
             Event::TurnEnded { end, .. } => {
                 let words = report::shortfall(&end);
-                self.show(words.as_deref().unwrap_or("finished")).await;
+                self.show(words.as_deref().unwrap_or("finished"));
             }
             Event::ReplyFinished {
                 usage, cost, model, ..
@@ -95,8 +90,7 @@ impl Watch {
                     usage,
                     cost,
                     model,
-                })
-                .await;
+                });
             }
             Event::ApprovalRequested(question) => return Some(self.ask_consent(question)),
             Event::ElicitationRequested(elicitation) => return Some(self.ask_on(elicitation)),
@@ -113,19 +107,18 @@ impl Watch {
     }
 
     /// Shows what the subagent is doing, in one line.
-    pub(super) async fn show(&self, text: &str) {
+    pub(super) fn show(&self, text: &str) {
         let first = text.lines().next().unwrap_or_default();
         self.tell(Event::SubagentProgress {
             call: self.call.clone(),
             subagent: self.number,
             text: text::shorten(first, LINE_CHARS_MAX),
-        })
-        .await;
+        });
     }
 
-    /// Tells whoever listens to the parent. A surface that went away does not stop the work.
-    async fn tell(&self, event: Event) {
-        let _ = self.events.send(event).await;
+    /// Tells whoever follows the parent.
+    fn tell(&self, event: Event) {
+        self.events.tell(event);
     }
 
     /// Asks the parent's person whether something may run.

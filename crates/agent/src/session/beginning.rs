@@ -76,13 +76,21 @@ impl SessionTask {
         }
     }
 
+    /// Goes on from what the store has.
+    pub(super) fn take_in_loaded(&mut self, mut loaded: LoadedSession) {
+        self.open_turn = loaded.open_turn.clone();
+        let queued = std::mem::take(&mut loaded.queued);
+        self.queue
+            .load(queued, &self.steering, self.open_turn.is_some());
+        self.history = History::loaded(loaded);
+    }
+
     pub(super) async fn resume(&mut self, id: SessionId) -> Result<Resumed, StoreError> {
         self.recorder = self.recorder_of(id.clone());
         self.claim = Some(self.ports.store.claim(&id).await?);
         let loaded = self.ports.store.load(&id).await?;
         let record = loaded.record.clone();
-        self.open_turn = loaded.open_turn.clone();
-        self.history = History::loaded(loaded);
+        self.take_in_loaded(loaded);
         Ok(Resumed {
             record,
             messages: self.history.share(),

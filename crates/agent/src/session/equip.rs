@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hermes_core::skill::news_behind_words;
 use hermes_core::text::shorten;
-use hermes_core::{CancellationToken, Event, Message, Notice, Op, Part, Role, Tool};
+use hermes_core::{CancellationToken, Event, Message, Notice, Op, Part, Role, Tool, WaitsFor};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -50,7 +50,7 @@ impl SessionTask {
             return;
         };
         let is_first = self.equipped.version.is_none();
-        let events = self.events.clone();
+        let events = self.events.0.clone();
         let is_interrupted = is_first && self.wait_for(tool_source.ready(&events), ops).await;
         if is_interrupted && !self.settings.is_attended {
             stop.cancel();
@@ -100,7 +100,9 @@ impl SessionTask {
             };
             match op {
                 Some(Op::Interrupt) => return true,
-                Some(Op::Say(message) | Op::Steer(message)) => self.queue.push_back(message),
+                Some(Op::Say(message) | Op::Steer(message)) => {
+                    self.enqueue(message, WaitsFor::NextTurn);
+                }
                 Some(_) => {}
                 None => {
                     // Every handle is dropped, but what was said is still to be done.
@@ -137,8 +139,7 @@ impl SessionTask {
         let text = format!("tools have come: {}", servers.join(", "));
         self.tell(Event::Notice {
             notice: Notice::Tools { text },
-        })
-        .await;
+        });
         let can_find = is_listed(&self.history, FINDER);
         self.equipped.news = Some(Part::text(news_behind_words(&announcement(
             &news, can_find,

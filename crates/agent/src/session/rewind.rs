@@ -12,14 +12,14 @@ impl SessionTask {
             Ok(Some((turns, message))) => {
                 let said = Message::from(message.clone()).text();
                 self.equipped = Equipped::default();
-                self.tell(Event::Rewound { turns, said }).await;
+                self.tell(Event::Rewound { turns, said });
                 return Some(message);
             }
             Ok(None) => "there is nothing to take back".into(),
             Err(error) => format!("{error}; {}", error.hint()),
         };
         let notice = Notice::NotTaken { reason: refusal };
-        self.tell(Event::Notice { notice }).await;
+        self.tell(Event::Notice { notice });
         None
     }
 

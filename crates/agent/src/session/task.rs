@@ -1,9 +1,11 @@
 //! The task behind a session: takes ops one after the other, and owns everything the conversation needs.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hermes_core::{Claim, Event, NewSession, Op, OpenTurn, Person, Prefix, SessionId, UserMessage};
+use hermes_core::{
+    Claim, Event, NewSession, Op, OpenTurn, Person, Prefix, QueuedId, QueuedMessage, SessionId,
+    UserMessage, WaitsFor,
+};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::equip::Equipped;
@@ -12,22 +14,24 @@ use crate::approvals::OpenApprovals;
 use crate::calls::Kept;
 use crate::delegation::{Background, Report, SubagentContext};
 use crate::elicitations::Elicitations;
+use crate::events::{ClosesLog, EventLog};
 use crate::history::History;
 use crate::nested::NestedContext;
+use crate::queue::{self, Queue, QueueContext};
 use crate::record::Recorder;
 use crate::steering::Steering;
 
 pub(super) struct SessionTask {
     pub(super) ports: Ports,
     pub(super) settings: AgentSettings,
-    pub(super) events: mpsc::Sender<Event>,
+    pub(super) events: ClosesLog,
     pub(super) recorder: Recorder,
     pub(super) history: History,
     /// What to write with the first message.
     pub(super) unwritten: Option<NewSession>,
     pub(super) claim: Option<Claim>,
     pub(super) open_turn: Option<OpenTurn>,
-    pub(super) queue: VecDeque<UserMessage>,
+    pub(super) queue: Queue,
     pub(super) steering: Steering,
     pub(super) approvals: OpenApprovals,
     pub(super) elicitations: Elicitations,
@@ -46,12 +50,14 @@ pub(super) struct SessionTask {
 /// What a turn begins with.
 pub(super) enum Input {
     Said(UserMessage),
+    /// Words that waited for the turn before.
+    Queued(QueuedMessage),
     /// What subagents found that ran in the background.
     Reported(Report),
 }
 
 impl SessionTask {
-    pub(super) fn new(ports: Ports, settings: AgentSettings, events: mpsc::Sender<Event>) -> Self {
+    pub(super) fn new(ports: Ports, settings: AgentSettings, events: EventLog) -> Self {
         let id = SessionId::generate(ports.clock.now(), &ports.random);
         Self {
             recorder: Recorder::new(ports.store.clone(), ports.clock.clone(), id),
@@ -60,7 +66,7 @@ impl SessionTask {
             unwritten: None,
             claim: None,
             open_turn: None,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             steering: Steering::default(),
             approvals: OpenApprovals::default(),
             elicitations: Elicitations::default(),
@@ -72,22 +78,39 @@ impl SessionTask {
             is_stale: false,
             ports,
             settings,
-            events,
+            events: ClosesLog(events),
         }
     }
 
     /// Takes ops until every handle is dropped and the work is done.
     pub(super) async fn run(mut self, mut ops: mpsc::Receiver<Op>) {
         self.take_up_background();
+        for queued in self.queue.waiting(&self.steering) {
+            self.tell(queue::told(&queued));
+        }
         loop {
             if let Some(open) = self.open_turn.take() {
                 self.take_up(open, &mut ops).await;
                 continue;
             }
             let Some(input) = self.next_input(&mut ops).await else {
-                return self.background.close().await;
+                return self.close().await;
             };
             self.begin_turn(input, &mut ops).await;
+        }
+    }
+
+    /// Ends what runs beside the conversation, and lets tools forget what they keep for it.
+    async fn close(self) {
+        let Self {
+            ports,
+            recorder,
+            background,
+            ..
+        } = self;
+        background.close().await;
+        for tool in ports.tools.iter().chain(&ports.unlisted) {
+            tool.close_session(recorder.session());
         }
     }
 
@@ -101,7 +124,7 @@ impl SessionTask {
             ports: self.ports.clone(),
             settings: self.settings.clone(),
             permits: Arc::clone(&self.permits),
-            events: self.events.clone(),
+            events: self.events.0.clone(),
             call,
             person: Person::default(),
         };
@@ -111,8 +134,14 @@ impl SessionTask {
     /// Returns what to begin a turn with, or nothing when every handle is dropped.
     async fn next_input(&mut self, ops: &mut mpsc::Receiver<Op>) -> Option<Input> {
         loop {
-            if let Some(message) = self.queue.pop_front() {
-                return Some(Input::Said(message));
+            let cx = QueueContext {
+                recorder: &self.recorder,
+                steering: &self.steering,
+                events: &self.events.0,
+            };
+            self.queue.settle(cx).await;
+            if let Some(queued) = self.queue.pop() {
+                return Some(Input::Queued(queued));
             }
             if let Some(report) = self.background.next_report() {
                 return Some(Input::Reported(report));
@@ -120,7 +149,7 @@ impl SessionTask {
             let op = match ops.try_recv() {
                 Ok(op) => op,
                 Err(_) => {
-                    self.tell(Event::Idle).await;
+                    self.tell(Event::Idle);
                     self.activity.rest();
                     let next = tokio::select! {
                         op = ops.recv() => Some(op?),
@@ -133,14 +162,21 @@ impl SessionTask {
                     }
                 }
             };
+            self.queue.go_on();
             match op {
-                Op::Say(message) | Op::Steer(message) => self.queue.push_back(message),
+                Op::Say(message) | Op::Steer(message) => {
+                    if self.queue.is_empty() {
+                        return Some(Input::Said(message));
+                    }
+                    self.enqueue(message, WaitsFor::NextTurn);
+                }
                 Op::Rewind { turns } => {
                     self.rewind(turns).await;
                 }
                 Op::Retry => {
-                    let again = self.rewind(1).await;
-                    self.queue.extend(again);
+                    if let Some(again) = self.rewind(1).await {
+                        return Some(Input::Said(again));
+                    }
                 }
                 Op::Interrupt => self.background.interrupt(),
                 Op::Answer { .. } | Op::Respond { .. } => {}
@@ -148,7 +184,19 @@ impl SessionTask {
         }
     }
 
-    pub(super) async fn tell(&self, event: Event) {
-        let _ = self.events.send(event).await;
+    /// Has words wait for what runs. They are told of once they are in the store.
+    pub(super) fn enqueue(&mut self, message: UserMessage, waits_for: WaitsFor) {
+        let queued = QueuedMessage {
+            id: QueuedId::generate(self.ports.clock.now(), &self.ports.random),
+            waits_for,
+            message,
+        };
+        if let Some(notice) = self.queue.keep(queued, &self.steering) {
+            self.tell(Event::Notice { notice });
+        }
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        self.events.0.tell(event);
     }
 }

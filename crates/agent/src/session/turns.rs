@@ -1,24 +1,19 @@
 //! Turns in their session: each begins durably, goes on while ops keep coming in, and ends visibly, also after a crash.
 
-use std::collections::VecDeque;
-
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    CancellationToken, Entry, Event, Message, Notice, Op, OpenTurn, Origin, Part, ResultStatus,
-    StoreError, ToolResult, TurnEnd, TurnId, UserMessage,
+    CancellationToken, Entry, Event, Message, Notice, Op, OpenTurn, Origin, Part, QueuedId,
+    QueuedMessage, ResultStatus, StoreError, ToolResult, TurnEnd, TurnId, UserMessage, WaitsFor,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::task::{Input, SessionTask};
 use crate::delegation;
-use crate::history::History;
+use crate::queue::{Queue, QueueContext};
 use crate::references;
-use crate::steering::Steering;
 use crate::turn::{TurnContext, TurnStart, run_turn};
 
-/// Messages that may wait for the turn before them. More is a script run wild; the rest is refused visibly.
-const SAYS_WAITING_MAX: usize = 32;
 /// A turn that was running this often when the process died is not tried again.
 const CRASHES_MAX: u32 = 3;
 
@@ -27,46 +22,74 @@ impl SessionTask {
         let turn = TurnId::generate(self.ports.clock.now(), &self.ports.random);
         if self.is_stale {
             if let Err(error) = self.reload().await {
-                return self.tell_broken(turn, &error).await;
+                self.put_back(input);
+                return self.tell_broken(turn, &error);
             }
-            if self.open_turn.is_some() {
-                return self.put_back(input);
+            match input {
+                // The store had it, and so has the queue again.
+                Input::Queued(_) => return,
+                input if self.open_turn.is_some() => return self.put_back(input),
+                _ => {}
             }
         }
         let stop = CancellationToken::new();
         self.equip(ops, &stop).await;
+        let queued = match &input {
+            Input::Queued(queued) => Some(queued.clone()),
+            _ => None,
+        };
         let mut message = self.message_of(input).await;
         message.parts.extend(self.equipped.take_news());
         let delivered = delegation::without_delivered(self.history.states(), &message);
         let kept = delivered.map(|state| (DELEGATE_TASK.to_owned(), state));
-        if let Err(error) = self.record_start(&turn, &message, kept.clone()).await {
-            return self.tell_broken(turn, &error).await;
+        let queued_id = queued.as_ref().map(|queued| queued.id.clone());
+        let recorded = self.record_start(&turn, &message, kept.clone(), queued_id.clone());
+        if let Err(error) = recorded.await {
+            if let Some(queued) = queued {
+                self.queue.put_back(queued);
+            }
+            return self.tell_broken(turn, &error);
         }
+        let started = Event::TurnStarted {
+            turn: turn.clone(),
+            origin: message.origin.clone().unwrap_or(Origin::person()),
+            text: message.said(),
+            images: message.images().count(),
+            queued: queued_id,
+        };
         self.history.begin_turn(message);
         if let Some((tool, state)) = kept {
             self.history.keep(tool, state);
         }
-        self.tell(Event::TurnStarted { turn: turn.clone() }).await;
-        self.finish_turn(turn, TurnStart::default(), stop, ops)
-            .await;
+        self.tell(started);
+        let start = TurnStart {
+            is_asked: true,
+            ..TurnStart::default()
+        };
+        self.finish_turn(turn, start, stop, ops).await;
     }
 
     fn put_back(&mut self, input: Input) {
         match input {
-            Input::Said(message) => self.queue.push_front(message),
+            Input::Said(message) => self.enqueue(message, WaitsFor::NextTurn),
+            Input::Queued(queued) => self.queue.put_back(queued),
             Input::Reported(report) => self.background.put_back(report),
         }
     }
 
     async fn message_of(&self, input: Input) -> Message {
         match input {
-            // What a model wrote is taken by the letter.
-            Input::Said(message) if self.settings.delegation.depth > 0 => message.into(),
-            Input::Said(message) => self.with_references(message).await,
+            Input::Said(message) | Input::Queued(QueuedMessage { message, .. }) => {
+                // What a model wrote is taken by the letter.
+                if self.settings.delegation.depth > 0 {
+                    return message.into();
+                }
+                self.with_references(message).await
+            }
             Input::Reported(report) => {
                 let subagents = report.subagents();
                 let notice = Notice::SubagentsDone { subagents };
-                self.tell(Event::Notice { notice }).await;
+                self.tell(Event::Notice { notice });
                 report.message().into()
             }
         }
@@ -78,6 +101,7 @@ impl SessionTask {
         turn: &TurnId,
         message: &Message,
         kept: Option<(String, Value)>,
+        queued: Option<QueuedId>,
     ) -> Result<(), StoreError> {
         let started = Entry::TurnStarted {
             turn: turn.clone(),
@@ -88,7 +112,16 @@ impl SessionTask {
             tool,
             state,
         });
-        let started = std::iter::once(started).chain(kept);
+        let taken = queued.map(|id| Entry::Dequeued { queued: vec![id] });
+        // The first request rides along: it is asked next, whatever happens.
+        let asked = Entry::ModelAsked {
+            turn: turn.clone(),
+            model: self.ports.model.name(),
+        };
+        let started = std::iter::once(started)
+            .chain(kept)
+            .chain(taken)
+            .chain([asked]);
         let Some(row) = &self.unwritten else {
             started.for_each(|entry| self.recorder.add(entry));
             return self.recorder.commit().await;
@@ -116,8 +149,7 @@ impl SessionTask {
         self.tell(Event::TurnResumed {
             turn: turn.clone(),
             attempt: crashes,
-        })
-        .await;
+        });
         let lost = open
             .intents
             .into_iter()
@@ -128,6 +160,7 @@ impl SessionTask {
             TurnStart {
                 steps_used: open.steps,
                 lost,
+                is_asked: false,
             },
             CancellationToken::new(),
             ops,
@@ -142,9 +175,16 @@ impl SessionTask {
         stop: CancellationToken,
         ops: &mut mpsc::Receiver<Op>,
     ) {
-        match self.drive_turn(&turn, start, stop, ops).await {
+        let end = self.drive_turn(&turn, start, stop, ops).await;
+        let cx = QueueContext {
+            recorder: &self.recorder,
+            steering: &self.steering,
+            events: &self.events.0,
+        };
+        self.queue.settle(cx).await;
+        match end {
             Ok(end) => self.end_turn(turn, end).await,
-            Err(error) => self.tell_broken(turn, &error).await,
+            Err(error) => self.tell_broken(turn, &error),
         }
     }
 
@@ -162,7 +202,7 @@ impl SessionTask {
             recorder: &self.recorder,
             turn: turn.clone(),
             stop: stop.clone(),
-            events: &self.events,
+            events: &self.events.0,
             steering: &self.steering,
             approvals: &self.approvals,
             elicitations: &self.elicitations,
@@ -173,21 +213,37 @@ impl SessionTask {
         };
         let running = run_turn(&cx, &mut self.history, start);
         tokio::pin!(running);
+        let queue_cx = QueueContext {
+            recorder: &self.recorder,
+            steering: &self.steering,
+            events: &self.events.0,
+        };
+        let keep = |queue: &mut Queue, message, waits_for| {
+            let id = QueuedId::generate(self.ports.clock.now(), &self.ports.random);
+            let queued = QueuedMessage {
+                id,
+                waits_for,
+                message,
+            };
+            queue.keep(queued, &self.steering)
+        };
         let mut handles_open = true;
         loop {
             let op = tokio::select! {
                 biased;
                 op = ops.recv(), if handles_open => op,
                 () = self.background.tend() => continue,
+                () = self.queue.tend(&queue_cx) => continue,
                 end = &mut running => return end,
             };
             let answer = match op {
                 Some(Op::Interrupt) => {
                     stop.cancel(); // the turn still ends by itself, with results for its calls
-                    forget(&mut self.queue, &self.steering)
+                    self.queue.forget(&self.steering);
+                    None
                 }
-                Some(Op::Say(message)) => wait_in_line(&mut self.queue, message),
-                Some(Op::Steer(message)) => self.steering.push(message),
+                Some(Op::Say(message)) => keep(&mut self.queue, message, WaitsFor::NextTurn),
+                Some(Op::Steer(message)) => keep(&mut self.queue, message, WaitsFor::ToolResult),
                 Some(Op::Rewind { .. } | Op::Retry) => Some(Notice::NotTaken {
                     reason: "a turn runs; stop it first".into(),
                 }),
@@ -208,7 +264,7 @@ impl SessionTask {
                 }
             };
             if let Some(notice) = answer {
-                let _ = self.events.send(Event::Notice { notice }).await;
+                self.events.0.tell(Event::Notice { notice });
             }
         }
     }
@@ -221,40 +277,34 @@ impl SessionTask {
             closing: closing.clone(),
         });
         if let Err(error) = self.recorder.commit().await {
-            return self.tell_broken(turn, &error).await;
+            return self.tell_broken(turn, &error);
         }
         if let Some(closing) = closing {
             self.history.push(closing);
         }
-        let late = self.steering.take();
-        if !late.is_empty() {
+        if self.queue.take_late(&self.steering) {
             self.tell(Event::Notice {
                 notice: Notice::SteeringQueued,
-            })
-            .await;
-            late.into_iter()
-                .rev()
-                .map(|message| message.with_origin(Origin::Steering))
-                .for_each(|message| self.queue.push_front(message));
+            });
         }
-        self.tell(Event::TurnEnded { turn, end }).await;
+        self.tell(Event::TurnEnded { turn, end });
     }
 
-    async fn tell_broken(&mut self, turn: TurnId, error: &StoreError) {
+    fn tell_broken(&mut self, turn: TurnId, error: &StoreError) {
         self.is_stale = true;
+        self.queue.pause();
         let end = TurnEnd::Broken {
             error: error.to_string(),
             hint: error.hint(),
         };
-        self.tell(Event::TurnEnded { turn, end }).await;
+        self.tell(Event::TurnEnded { turn, end });
     }
 
     /// Goes back to what the store has: what is in memory may be ahead of it.
     pub(super) async fn reload(&mut self) -> Result<(), StoreError> {
         if self.unwritten.is_none() {
             let loaded = self.ports.store.load(self.recorder.session()).await?;
-            self.open_turn = loaded.open_turn.clone();
-            self.history = History::loaded(loaded);
+            self.take_in_loaded(loaded);
         }
         self.recorder = self.recorder_of(self.recorder.session().clone());
         self.is_stale = false;
@@ -295,8 +345,7 @@ impl SessionTask {
         for text in attached.warnings {
             self.tell(Event::Notice {
                 notice: Notice::Context { text },
-            })
-            .await;
+            });
         }
         if !attached.text.is_empty() {
             message.parts.push(Part::text(format!(
@@ -306,23 +355,6 @@ impl SessionTask {
         }
         message
     }
-}
-
-/// Puts a message behind those that wait already, unless there are too many.
-fn wait_in_line(queue: &mut VecDeque<UserMessage>, message: UserMessage) -> Option<Notice> {
-    if queue.len() < SAYS_WAITING_MAX {
-        queue.push_back(message);
-        return None;
-    }
-    let reason = format!("{SAYS_WAITING_MAX} messages wait already");
-    Some(Notice::NotTaken { reason })
-}
-
-/// Forgets everything that waits: who stops the agent does not want it to go on with the next thing.
-fn forget(queue: &mut VecDeque<UserMessage>, steering: &Steering) -> Option<Notice> {
-    let messages = queue.len() + steering.take().len();
-    queue.clear();
-    (messages > 0).then_some(Notice::Forgotten { messages })
 }
 
 /// The assistant's last word in a turn that ended without one.

@@ -4,17 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
-    SessionStart,
+    AgentSettings, ConsentPolicy, DelegationSettings, Follower, Limits, Opened, Ports, Safety,
+    Session, SessionStart,
 };
-use hermes_core::{Event, Message, ModeSwitch, Op, Prefix, SessionId, Store as _, TurnEnd};
+use hermes_core::{
+    Event, FollowFrom, Message, ModeSwitch, Op, Prefix, SessionId, Store as _, TurnEnd,
+};
 use hermes_testkit::World;
 use tokio::task::JoinSet;
 
 pub(crate) struct Running {
     pub(crate) session: Session,
     pub(crate) events: Vec<Event>,
-    incoming: tokio::sync::mpsc::Receiver<Event>,
+    incoming: Follower,
     tasks: JoinSet<()>,
 }
 
@@ -133,18 +135,19 @@ impl Running {
         let mut tasks = JoinSet::new();
         tasks.spawn(opened.task);
         Self {
+            incoming: opened.session.follow(FollowFrom::Turn),
             session: opened.session,
             events: Vec::new(),
-            incoming: opened.events,
             tasks,
         }
     }
 
     pub(crate) async fn next(&mut self) -> Event {
-        let event = tokio::time::timeout(Duration::from_secs(20), self.incoming.recv()).await;
-        let event = event
+        let followed = tokio::time::timeout(Duration::from_secs(20), self.incoming.next()).await;
+        let followed = followed
             .expect("an event within 20 s")
             .expect("the session is alive");
+        let event = followed.into_event().expect("nothing is missed");
         self.events.push(event.clone());
         event
     }

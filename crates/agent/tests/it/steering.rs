@@ -91,7 +91,7 @@ async fn a_flood_of_messages_is_refused_visibly() {
         matches!(
             event,
             Event::Notice {
-                notice: Notice::NotTaken { .. }
+                notice: Notice::NotQueued { .. }
             }
         )
     };

@@ -14,8 +14,8 @@ use hermes_agent::{
 };
 use hermes_config::Environment;
 use hermes_core::{
-    Archive as _, Clock as _, Event, ModeSwitch, Prefix, Random, ResultStatus, SearchQuery,
-    SessionId, Store as _, StoreError, Terminal, Tool,
+    Archive as _, Clock as _, Event, FollowFrom, ModeSwitch, Prefix, Random, ResultStatus,
+    SearchQuery, SessionId, Store as _, StoreError, Terminal, Tool,
 };
 use hermes_exec::{
     Background, CheckpointLimits, CheckpointSettings, CheckpointStore, Local, ProcessFolder,
@@ -422,6 +422,7 @@ impl Stage {
             shell: "bash".into(),
             cwd: self.home.clone(),
             git_branch: None,
+            ..EnvironmentFacts::default()
         };
         let inputs = PromptInputs {
             environment,
@@ -433,17 +434,16 @@ impl Stage {
 
     /// Shows one turn; `act` may interrupt it.
     async fn follow(&self, opened: Opened, mut act: impl FnMut(&Event) -> Act) -> Outcome<()> {
-        let Opened {
-            session,
-            mut events,
-            task,
-            ..
-        } = opened;
+        let Opened { session, task, .. } = opened;
+        let mut events = session.follow(FollowFrom::Turn);
         let mut tasks = JoinSet::new();
         tasks.spawn(task);
         let mut renderer = Renderer::Live(Live::on_one_stream(self.style));
-        while let Some(event) = events.recv().await {
-            renderer.show(&event)?;
+        while let Some(followed) = events.next().await {
+            renderer.show(&followed)?;
+            let Some(event) = followed.into_event() else {
+                continue;
+            };
             if let Act::Interrupt = act(&event) {
                 session.interrupt().await;
             }

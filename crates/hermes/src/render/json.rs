@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hermes_agent::Safety;
 use hermes_core::hidden_keys::{BODY_BYTES_MAX, open_private_key};
-use hermes_core::{Event, HiddenKeys, SessionId};
+use hermes_core::{Event, Followed, HiddenKeys, NumberedEvent, SessionId};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -30,15 +30,19 @@ pub struct JsonLines {
 struct Held {
     text: String,
     is_reasoning: bool,
+    /// Of the last event that is in it.
+    number: u64,
 }
 
 impl Held {
-    fn event(&self, text: String) -> Event {
-        if self.is_reasoning {
+    fn event(&self, text: String) -> Followed {
+        let event = if self.is_reasoning {
             Event::Reasoning { text }
         } else {
             Event::Text { text }
-        }
+        };
+        let number = self.number;
+        Followed::Event(NumberedEvent { number, event })
     }
 }
 
@@ -56,25 +60,31 @@ impl JsonLines {
         println(&json!({"event": "session", "session": session}).to_string())
     }
 
-    pub(super) fn show(&mut self, event: &Event) -> Outcome<()> {
-        for line in self.lines(event)? {
+    pub(super) fn show(&mut self, followed: &Followed) -> Outcome<()> {
+        for line in self.lines(followed)? {
             println(&line)?;
         }
         Ok(())
     }
 
     /// Returns what an event is shown as: its line, after that of what was held back.
-    fn lines(&mut self, event: &Event) -> Outcome<Vec<String>> {
+    fn lines(&mut self, followed: &Followed) -> Outcome<Vec<String>> {
         let Some(keys) = self.keys.clone() else {
-            return Ok(vec![line(event, &|text| text)?]);
+            return Ok(vec![line(followed, &|text| text)?]);
         };
         let hide = |text: String| keys.hide(text);
-        let (text, is_reasoning) = match event {
-            Event::Text { text } => (text, false),
-            Event::Reasoning { text } => (text, true),
-            event => {
+        let (number, text, is_reasoning) = match followed {
+            Followed::Event(NumberedEvent {
+                number,
+                event: Event::Text { text },
+            }) => (*number, text, false),
+            Followed::Event(NumberedEvent {
+                number,
+                event: Event::Reasoning { text },
+            }) => (*number, text, true),
+            followed => {
                 let mut lines = self.flush(&hide)?;
-                lines.push(line(event, &hide)?);
+                lines.push(line(followed, &hide)?);
                 return Ok(lines);
             }
         };
@@ -84,6 +94,7 @@ impl JsonLines {
             self.flush(&hide)?
         };
         self.held.is_reasoning = is_reasoning;
+        self.held.number = number;
         self.held.text.push_str(text);
         let safe = safe_bytes(&self.held.text);
         if safe > 0 {
@@ -120,9 +131,9 @@ fn safe_bytes(text: &str) -> usize {
 }
 
 /// Writes an event as one line of JSON, on which no reader of lines and no terminal can disagree.
-fn line(event: &Event, hide: &dyn Fn(String) -> String) -> Outcome<String> {
+fn line(followed: &Followed, hide: &dyn Fn(String) -> String) -> Outcome<String> {
     let unwritten = |error| Failure::new(format!("cannot write an event as JSON: {error}"));
-    let mut value = serde_json::to_value(event).map_err(unwritten)?;
+    let mut value = serde_json::to_value(followed).map_err(unwritten)?;
     hide_in(&mut value, hide);
     Ok(escaped(&value.to_string()))
 }
@@ -168,7 +179,11 @@ mod tests {
             keys: Some(Arc::new(HiddenKeys::own([Secret::new(OWN)]))),
             held: Held::default(),
         };
-        let written = events.iter().flat_map(|event| lines.lines(event).unwrap());
+        let numbered = (1..).zip(events).map(|(number, event)| {
+            let event = event.clone();
+            Followed::Event(NumberedEvent { number, event })
+        });
+        let written = numbered.flat_map(|event| lines.lines(&event).unwrap());
         let parsed = written.map(|line| serde_json::from_str(&line).unwrap());
         parsed.collect()
     }
@@ -216,7 +231,7 @@ mod tests {
         };
         assert_eq!(
             lines_of(&[piece]),
-            [json!({"event": "text", "text": "one "})]
+            [json!({"number": 1, "event": "text", "text": "one "})]
         );
     }
 
@@ -236,12 +251,16 @@ mod tests {
     fn a_line_is_a_line_for_every_reader() {
         let text = "a\u{85}b\u{2028}c\u{2029}d\u{9b}e\u{7f}f\r\n\u{0}g\u{202e}h\u{1b}[2J\u{fffd}";
         let event = Event::Text { text: text.into() };
-        let line = line(&event, &|text| text).unwrap();
+        let numbered = NumberedEvent { number: 1, event };
+        let line = line(&Followed::Event(numbered.clone()), &|text| text).unwrap();
         assert!(
             line.chars()
                 .all(|c| c == '\u{fffd}' || (' '..='~').contains(&c)),
             "{line}"
         );
-        assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
+        assert_eq!(
+            serde_json::from_str::<NumberedEvent>(&line).unwrap(),
+            numbered
+        );
     }
 }

@@ -8,7 +8,7 @@ use hermes_agent::{Resumed, Session};
 use hermes_core::command::{Command, List, Verb};
 use hermes_core::history::last_exchanges;
 use hermes_core::skill::{self, SkillNames};
-use hermes_core::{Archive as _, Event, Notice, Op, Part, SessionId};
+use hermes_core::{Archive as _, Event, Followed, Notice, Op, Part, SessionId, wording};
 use hermes_runtime::commands::{Heard, Here, Shown, Then};
 use hermes_runtime::models::known::OfferedModel;
 use hermes_runtime::{Conversation, OpenedSession, Start};
@@ -165,9 +165,12 @@ impl<'a> Bridge<'a> {
             let setup = self.host.setup();
             let session = talk.session.id();
             tokio::select! {
-                event = events.recv() => match event {
+                followed = events.next() => match followed {
                     None => return Err(gone(&talk.session)),
-                    Some(event) => self.pass_on(event, &mut talk).await,
+                    Some(Followed::Event(numbered)) => self.pass_on(numbered.event, &mut talk).await,
+                    Some(Followed::Missed { events }) => {
+                        self.tell(FromHost::Warned(wording::missed(events))).await;
+                    }
                 },
                 request = self.requests.recv(), if talk.next.is_none() => {
                     self.serve_request(request.unwrap_or(ToHost::Leave), &mut talk).await;
@@ -194,7 +197,6 @@ impl<'a> Bridge<'a> {
                 around = watch.changed(setup, session) => self.tell(FromHost::Around(around)).await,
                 notice = setup.processes().notice(session), if !talk.is_busy => {
                     let notice = setup.ports.safety.hide_keys(notice);
-                    self.tell(FromHost::Reported(notice.clone())).await;
                     send(&mut talk, Op::Say(news(notice))).await;
                 }
             }

@@ -15,8 +15,8 @@ use hermes_agent::{
     SessionStart,
 };
 use hermes_core::{
-    CommandPlace, CommandPolicy, Consent, Event, Exposure, JudgedCommand, ModeSwitch, Prefix,
-    ResultStatus, Scripts, Terminal, Tool, ToolGroup,
+    CommandPlace, CommandPolicy, Consent, Event, Exposure, FollowFrom, JudgedCommand, ModeSwitch,
+    Prefix, ResultStatus, Scripts, Terminal, Tool, ToolGroup,
 };
 use hermes_exec::{Background, Local, ProcessFolder};
 use hermes_policy::CommandLists;
@@ -114,19 +114,16 @@ impl Stage {
     /// Makes a call, and interrupts it when `is_enough`.
     async fn call_until(&self, call: Step, is_enough: impl Fn(&Event) -> bool) -> Ended {
         let world = World::new([call, Step::text("done")]);
-        let Opened {
-            session,
-            mut events,
-            task,
-            ..
-        } = self.open(&world).await;
+        let Opened { session, task, .. } = self.open(&world).await;
+        let mut events = session.follow(FollowFrom::Turn);
         let mut tasks = JoinSet::new();
         tasks.spawn(task);
         session.say("go").await;
         let mut result = None;
         loop {
-            let event = tokio::time::timeout(2 * NEVER, events.recv()).await;
-            let event = event.expect("an event in time").expect("an event");
+            let followed = tokio::time::timeout(2 * NEVER, events.next()).await;
+            let followed = followed.expect("an event in time").expect("an event");
+            let event = followed.into_event().expect("nothing is missed");
             match &event {
                 Event::CallFinished { status, text, .. } => result = Some((*status, text.clone())),
                 Event::TurnEnded { .. } => break,

@@ -1,5 +1,5 @@
 //! Kills the real binary at random instants and checks a ledger: nothing acknowledged is lost, no effect happens twice,
-//! every turn ends.
+//! every turn ends, and words that waited for a turn are said once.
 //!
 //! `HERMES_TORTURE_KILLS` and `HERMES_TORTURE_SEED` choose how long and which; the seed is printed, so that a failing run
 //! can be repeated. `scripts/torture` runs 200 kills with each of three seeds.
@@ -20,6 +20,10 @@ use hermes_testkit::server::{Answer, Script, ScriptedServer};
 use serde_json::json;
 
 const KILLS_BY_DEFAULT: usize = 15;
+/// Words for one conversation.
+const WORDS_MAX: usize = 4;
+/// Longer than the program takes lines for one paste.
+const WORDS_GAP: Duration = Duration::from_millis(40);
 
 #[tokio::test]
 async fn nothing_is_lost_and_nothing_happens_twice_under_kill_9() {
@@ -29,7 +33,11 @@ async fn nothing_is_lost_and_nothing_happens_twice_under_kill_9() {
     println!("torture: {kills_wanted} kills, seed {seed}");
     let mut torture = Torture::begin(seed).await;
     while torture.kills < kills_wanted {
-        torture.one_job();
+        if torture.random.below(2) == 0 {
+            torture.one_job();
+        } else {
+            torture.one_talk();
+        }
     }
     torture.recover_everything();
     torture.check().await;
@@ -50,6 +58,8 @@ struct Torture {
     kills: usize,
     /// What the program acknowledged, by job.
     acknowledged: HashMap<usize, Acknowledged>,
+    /// Words that were sent while turns ran, each with whether the program said that it has them.
+    words: HashMap<String, bool>,
 }
 
 #[derive(Debug, Default)]
@@ -78,7 +88,11 @@ fn script() -> Script {
         ),
         Answer::text("the job is done, all of it").chunk_delay(Duration::from_millis(2)),
     ];
-    Script::default().when("job", turn).by_step()
+    let noted = Answer::text("noted, and gone on with").chunk_delay(Duration::from_millis(2));
+    Script::default()
+        .when("job", turn)
+        .when("more-", [noted])
+        .by_step()
 }
 
 impl Torture {
@@ -86,7 +100,7 @@ impl Torture {
         let server = ScriptedServer::start(script()).await;
         let hermes = Hermes::new(env!("CARGO_BIN_EXE_hermes")).deadline(Duration::from_secs(60));
         let config = format!(
-            "model:\n  provider: custom\n  default: test-model\n  base_url: {}\n  api_key: test\nagent:\n  api_max_retries: 3\n",
+            "model:\n  provider: custom\n  default: test-model\n  base_url: {}\n  api_key: test\nagent:\n  api_max_retries: 3\ndisplay:\n  busy_input_mode: queue\n",
             server.url()
         );
         std::fs::write(hermes.home().join("config.yaml"), config)
@@ -99,6 +113,7 @@ impl Torture {
             jobs: 0,
             kills: 0,
             acknowledged: HashMap::new(),
+            words: HashMap::new(),
         };
         torture.job_time = torture.one_job_in_peace();
         println!("torture: one job takes {:?}", torture.job_time);
@@ -123,6 +138,65 @@ impl Torture {
             self.run_and_kill(self.hermes.clone().args(["sessions", "recover"]), None);
         }
         self.recover_everything();
+    }
+
+    /// Starts a job in a conversation, sends more words while its turn runs, and kills it at a random instant.
+    fn one_talk(&mut self) {
+        let job = self.next_job();
+        let command = self.hermes.clone().current_folder(self.folder(job)).args([
+            "--json",
+            "--yolo",
+            &format!("job {job}, please"),
+        ]);
+        let span = self.job_time.as_millis() as u64 * 2;
+        let wait = Duration::from_millis(self.random.below(span.max(1)));
+        let started = Instant::now();
+        let terminal = command.spawn_in_terminal();
+        let mut sent = 0;
+        while started.elapsed() < wait {
+            // Lines that come closer together are one message.
+            let pause = WORDS_GAP + Duration::from_millis(self.random.below(60));
+            std::thread::sleep(pause.min(wait.saturating_sub(started.elapsed())));
+            if sent < WORDS_MAX && terminal.output().contains("\"turn_started\"") {
+                sent += 1;
+                let word = format!("more-{job}-{sent}.");
+                let manner = if self.random.below(3) == 0 {
+                    "/steer "
+                } else {
+                    ""
+                };
+                terminal.send(&format!("{manner}{word}\n"));
+                self.words.insert(word, false);
+            }
+        }
+        let output = terminal.output();
+        terminal.kill_9();
+        self.kills += 1;
+        self.note(job, &output);
+        self.note_words(&output);
+        while self.random.below(4) == 0 {
+            self.run_and_kill(self.hermes.clone().args(["sessions", "recover"]), None);
+        }
+        self.recover_everything();
+    }
+
+    /// Notes which words the program said that it has: they wait in the store, or a turn began with them.
+    fn note_words(&mut self, output: &str) {
+        for line in output.lines() {
+            let Some(start) = line.find('{') else {
+                continue;
+            };
+            let Ok(event) = serde_json::from_str::<serde_json::Value>(line[start..].trim()) else {
+                continue;
+            };
+            if event["event"] != "queued" && event["event"] != "turn_started" {
+                continue;
+            }
+            let text = event["text"].as_str().unwrap_or_default();
+            for (word, is_acknowledged) in &mut self.words {
+                *is_acknowledged |= text.contains(word.as_str());
+            }
+        }
     }
 
     fn run_and_kill(&mut self, command: Hermes, job: Option<usize>) {
@@ -189,6 +263,7 @@ impl Torture {
             .expect("readable");
         let mut jobs_stored = HashMap::new();
         let mut unknown = 0;
+        let mut said = String::new();
         for record in sessions {
             let messages = store
                 .load(&record.id)
@@ -196,6 +271,11 @@ impl Torture {
                 .expect("the session loads")
                 .messages;
             unknown += check_conversation(&messages);
+            for message in &messages {
+                said.push_str(&message.text());
+                let result = message.tool_result();
+                said.push_str(result.map_or("", |result| &result.text));
+            }
             let job = job_of(&messages);
             assert!(
                 jobs_stored.insert(job, record.id).is_none(),
@@ -208,6 +288,23 @@ impl Torture {
                 "job {job} was acknowledged and is gone"
             );
         }
+        for (word, is_acknowledged) in &self.words {
+            let times = said.matches(word.as_str()).count();
+            assert!(times <= 1, "`{word}` was said {times} times");
+            assert!(
+                times == 1 || !is_acknowledged,
+                "`{word}` was acknowledged and is gone"
+            );
+        }
+        let waited = self
+            .words
+            .values()
+            .filter(|is_acknowledged| **is_acknowledged);
+        println!(
+            "torture: {} words sent while turns ran, {} of them acknowledged before the kill",
+            self.words.len(),
+            waited.count()
+        );
         let ended = self
             .acknowledged
             .values()

@@ -8,10 +8,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_agent::prompt::PromptInputs;
-use hermes_agent::{SessionTools, ToolSource};
+use hermes_agent::{EventLog, SessionTools, ToolSource};
 use hermes_core::{BoxFuture, Clock, Event, Model, Notice};
 use hermes_mcp::{Mcp, ServerState, Unseen};
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::setup::prefix;
@@ -83,7 +82,7 @@ fn unseen(mcp: &Mcp, chosen: &Toolsets) -> Vec<Unseen> {
 }
 
 impl McpToolSource {
-    async fn wait(&self, mcp: &Mcp, events: &mpsc::Sender<Event>) {
+    async fn wait(&self, mcp: &Mcp, events: &EventLog) {
         if let Patience::OfAScript = self.patience {
             mcp.wait_for_fresh(FRESH_WAIT).await;
         }
@@ -108,11 +107,11 @@ impl McpToolSource {
                 Patience::OfAScript => "",
             };
             let text = format!("waiting for {names}, whose tools were never seen before{hint}");
-            tell(events, text).await;
+            tell(events, text);
             wait().await;
         }
         for server in unseen(mcp, chosen) {
-            tell(events, self.missing(&server)).await;
+            tell(events, self.missing(&server));
         }
     }
 
@@ -152,14 +151,13 @@ fn named(servers: &[Unseen]) -> String {
     }
 }
 
-async fn tell(events: &mpsc::Sender<Event>, text: String) {
+fn tell(events: &EventLog, text: String) {
     let notice = Notice::Tools { text };
-    // Nobody may be listening.
-    let _ = events.send(Event::Notice { notice }).await;
+    events.tell(Event::Notice { notice });
 }
 
 impl ToolSource for McpToolSource {
-    fn ready<'a>(&'a self, events: &'a mpsc::Sender<Event>) -> BoxFuture<'a, ()> {
+    fn ready<'a>(&'a self, events: &'a EventLog) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(mcp) = self.servers.get() {
                 self.wait(mcp, events).await;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use hermes_config::Environment;
-use hermes_core::{Audience, Event, Op, RunningSession, SessionOptions, TurnEnd, UserMessage};
+use hermes_core::{
+    Audience, Event, FollowFrom, Op, RunningSession, SessionOptions, TurnEnd, UserMessage,
+};
 use hermes_runtime::Runtime;
 use hermes_runtime::base::Base;
 use hermes_testkit::server::{Answer, Request, Script, ScriptedServer};
@@ -72,10 +74,11 @@ pub fn options(source: &str) -> SessionOptions {
 }
 
 /// Says something and waits for the end of the turn.
-pub async fn say(session: &mut RunningSession, words: &str) -> TurnEnd {
+pub async fn say(session: &RunningSession, words: &str) -> TurnEnd {
+    let mut events = session.handle.follow(FollowFrom::Now);
     assert!(session.handle.send(Op::Say(UserMessage::text(words))).await);
-    while let Some(event) = session.events.next().await {
-        if let Event::TurnEnded { end, .. } = event {
+    while let Some(followed) = events.next().await {
+        if let Some(Event::TurnEnded { end, .. }) = followed.into_event() {
             return end;
         }
     }

@@ -22,6 +22,7 @@ pub(super) const TABLES: &[Table] = &[
     table("requests", "reply"),
     table("tool_states", "session"),
     table("compactions", "session"),
+    table("queued", "number"),
     // Its key is a text, and what it holds is over soon: it is read from its beginning as far as it goes.
     table("approvals", NO_KEY),
 ];

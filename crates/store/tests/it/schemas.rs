@@ -22,6 +22,7 @@ const RELEASED: &[(u32, &str)] = &[
     (6, include_str!("schemas/6.sql")),
     (7, include_str!("schemas/7.sql")),
     (8, include_str!("schemas/8.sql")),
+    (9, include_str!("schemas/9.sql")),
 ];
 
 #[tokio::test]

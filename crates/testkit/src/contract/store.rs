@@ -9,6 +9,7 @@ mod approvals;
 mod archive;
 mod claims;
 mod log;
+mod queued;
 mod searching;
 mod talk;
 
@@ -29,6 +30,7 @@ pub async fn store_contract<S: Store + Archive>(open: impl AsyncFn(PathBuf) -> S
 pub async fn log_contract<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     log::check(open).await;
     approvals::check(open).await;
+    queued::check(open).await;
 }
 
 /// A folder and the stores opened in it.

@@ -73,24 +73,13 @@ impl App {
                 }
             })
         };
-        if !self.conversation.is_busy() {
-            self.conversation.say(words, self.now);
-            return vec![send(Op::Say(message))];
-        }
+        let is_busy = self.conversation.is_busy();
+        self.conversation.say(words, self.now);
         match busy_input {
-            BusyInput::Queue => {
-                self.conversation.say(words, self.now);
-                vec![send(Op::Say(message))]
-            }
-            BusyInput::Steer => {
-                self.conversation.steer(words, self.now);
-                vec![send(Op::Steer(message))]
-            }
-            BusyInput::Interrupt => {
-                self.conversation.interrupt();
-                self.conversation.say(words, self.now);
-                vec![send(Op::Interrupt), send(Op::Say(message))]
-            }
+            _ if !is_busy => vec![send(Op::Say(message))],
+            BusyInput::Queue => vec![send(Op::Say(message))],
+            BusyInput::Steer => vec![send(Op::Steer(message))],
+            BusyInput::Interrupt => vec![send(Op::Interrupt), send(Op::Say(message))],
         }
     }
 

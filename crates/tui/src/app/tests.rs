@@ -10,7 +10,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hermes_core::command::Verb;
 use hermes_core::{
     AnswerSource, ApprovalRequest, Cost, Elicitation, Event, Field, FieldKind, Message, ModelName,
-    Notice, Op, Response, ResultStatus, Settled, TurnEnd, Usage, UserMessage, Verdict, Wanted,
+    Notice, Op, Origin, Response, ResultStatus, Settled, TurnEnd, Usage, UserMessage, Verdict,
+    WaitsFor, Wanted,
 };
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
@@ -92,7 +93,18 @@ impl Scene {
     fn begin(&mut self, text: &str) {
         self.write(text);
         self.press(KeyCode::Enter, KeyModifiers::NONE);
-        self.event(Event::TurnStarted { turn: "t".into() });
+        self.event(started(text));
+    }
+
+    /// Words that wait, as the session tells it.
+    fn queued(&mut self, text: &str) {
+        self.event(Event::Queued {
+            queued: text.into(),
+            waits_for: WaitsFor::NextTurn,
+            origin: Origin::person(),
+            text: text.into(),
+            images: 0,
+        });
     }
 
     fn call(&mut self, id: &str, tool: &str, arguments: serde_json::Value) {
@@ -130,6 +142,17 @@ impl Scene {
             .draw(|frame| frame.render_widget(screen, frame.area()))
             .unwrap();
         terminal.backend().to_string()
+    }
+}
+
+/// A turn begins with words of a person.
+fn started(text: &str) -> Event {
+    Event::TurnStarted {
+        turn: "t".into(),
+        origin: Origin::person(),
+        text: text.into(),
+        images: 0,
+        queued: None,
     }
 }
 

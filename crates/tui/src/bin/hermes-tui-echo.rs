@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hermes_core::{Event, Op, Part, TurnEnd, TurnId, UserMessage};
+use hermes_core::{Event, Op, Origin, Part, TurnEnd, TurnId, UserMessage};
 use hermes_tui::{FromHost, Opened, Settings, ToHost};
 use tokio::sync::mpsc;
 
@@ -50,7 +50,13 @@ async fn say(to_interface: &mpsc::Sender<FromHost>, words: &str) {
     }
     let turn = TurnId::from("turn");
     let events = [
-        Event::TurnStarted { turn: turn.clone() },
+        Event::TurnStarted {
+            turn: turn.clone(),
+            origin: Origin::person(),
+            text: words.to_owned(),
+            images: 0,
+            queued: None,
+        },
         Event::Text {
             text: format!("you said: {words}"),
         },

@@ -1,5 +1,5 @@
 //! `hermes sessions recover`: saves what can be read of a damaged database, then finishes the turns that a crash or a kill
-//! cut short. Whatever it finds, it says something.
+//! cut short, and those of words that waited for them. Whatever it finds, it says something.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ async fn unfinished(base: &Base, name: Option<&str>) -> Outcome<Vec<SessionId>> 
     }
 }
 
-/// Ends the open turn of one session and tells how; returns whether it was finished.
+/// Ends the open turn of one session, and those of words that wait in it, and tells how; returns whether it was finished.
 async fn recover(base: &Arc<Base>, flags: &RunFlags, session: SessionId) -> Outcome<bool> {
     let runtime = Runtime::start(Arc::clone(base))?;
     let store = runtime.store();
@@ -140,7 +140,7 @@ async fn recover(base: &Arc<Base>, flags: &RunFlags, session: SessionId) -> Outc
         return skip(&session, error);
     }
     let loaded = store.load(&session).await?;
-    if loaded.open_turn.is_none() {
+    if loaded.open_turn.is_none() && loaded.queued.is_empty() {
         // A subagent, whose parent went on with it and came first.
         println(&format!("{session}  finished with the one that started it"))?;
         return Ok(true);

@@ -2,13 +2,30 @@
 
 use super::*;
 
-/// Ends the turn that runs, and begins the next.
-fn next_turn(scene: &mut Scene) {
+/// Ends the turn that runs, and begins the next with words that waited.
+fn next_turn(scene: &mut Scene, text: &str) {
     scene.event(Event::TurnEnded {
         turn: "t".into(),
         end: TurnEnd::Finished,
     });
-    scene.event(Event::TurnStarted { turn: "t2".into() });
+    scene.event(Event::TurnStarted {
+        turn: "t2".into(),
+        origin: Origin::person(),
+        text: text.into(),
+        images: 0,
+        queued: Some(text.into()),
+    });
+}
+
+/// A process in the background ended, and a turn begins with that.
+fn news() -> Event {
+    Event::TurnStarted {
+        turn: "t".into(),
+        origin: Origin::Notice,
+        text: "a process ended".into(),
+        images: 0,
+        queued: None,
+    }
 }
 
 #[test]
@@ -36,6 +53,8 @@ fn what_an_interrupt_forgets_comes_back_into_the_input() {
     scene.begin("one");
     scene.send("/queue two");
     scene.send("/queue three");
+    scene.queued("two");
+    scene.queued("three");
     scene.write("four");
     assert_eq!(ops(requests(scene.control('c'))), [Op::Interrupt]);
     let notice = Notice::Forgotten { messages: 2 };
@@ -49,10 +68,10 @@ fn what_an_interrupt_forgets_comes_back_into_the_input() {
 fn what_was_said_while_news_began_a_turn_comes_after_them() {
     let mut scene = Scene::new(80, 24);
     assert_eq!(ops(scene.send("mine")), [say("mine")]);
-    scene.host(FromHost::Reported("a process ended".into()));
-    scene.event(Event::TurnStarted { turn: "t".into() });
+    scene.event(news());
+    scene.queued("mine");
     assert!(scene.screen().contains("waits: mine"));
-    next_turn(&mut scene);
+    next_turn(&mut scene, "mine");
     let screen = scene.screen();
     assert!(
         screen.contains("› mine") && !screen.contains("waits"),
@@ -68,8 +87,8 @@ fn an_interrupt_of_news_gives_back_what_was_said_meanwhile() {
         if is_told_late {
             scene.control('c');
         }
-        scene.host(FromHost::Reported("a process ended".into()));
-        scene.event(Event::TurnStarted { turn: "t".into() });
+        scene.event(news());
+        scene.queued("mine");
         if !is_told_late {
             scene.control('c');
         }
@@ -83,18 +102,18 @@ fn an_interrupt_of_news_gives_back_what_was_said_meanwhile() {
 #[test]
 fn news_show_that_a_turn_begins_and_take_nothing_that_waits() {
     let mut scene = Scene::new(80, 24);
-    scene.host(FromHost::Reported("a process ended".into()));
+    scene.event(news());
     assert!(
         scene.screen().contains("Ctrl-C stops it"),
         "{}",
         scene.screen()
     );
     scene.send("/queue later");
-    scene.event(Event::TurnStarted { turn: "t".into() });
+    scene.queued("later");
+    let screen = scene.screen();
     assert!(
-        scene.screen().contains("waits: later"),
-        "{}",
-        scene.screen()
+        screen.contains("waits: later") && screen.contains("a process ended"),
+        "{screen}"
     );
 }
 
@@ -103,13 +122,51 @@ fn a_waiting_message_is_printed_when_its_turn_begins() {
     let mut scene = Scene::new(80, 24);
     scene.begin("one");
     scene.send("/queue two");
+    scene.queued("two");
     assert!(scene.screen().contains("waits: two"));
-    next_turn(&mut scene);
+    next_turn(&mut scene, "two");
     let screen = scene.screen();
     assert!(
         screen.contains("› two") && !screen.contains("waits"),
         "{screen}"
     );
+}
+
+#[test]
+fn what_another_surface_said_is_shown_when_its_turn_begins() {
+    let mut scene = Scene::new(80, 24);
+    scene.event(started("from the phone"));
+    let screen = scene.screen();
+    assert_eq!(screen.matches("› from the phone").count(), 1, "{screen}");
+}
+
+#[test]
+fn steering_is_shown_until_the_model_is_told_it() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("one");
+    scene.event(Event::Queued {
+        queued: "q".into(),
+        waits_for: WaitsFor::ToolResult,
+        origin: Origin::person(),
+        text: "use tabs".into(),
+        images: 0,
+    });
+    assert!(scene.screen().contains("told: use tabs"));
+    scene.event(Event::Steered { queued: "q".into() });
+    assert!(!scene.screen().contains("told: use tabs"));
+}
+
+#[test]
+fn words_that_could_not_wait_come_back() {
+    let mut scene = Scene::new(80, 24);
+    scene.begin("one");
+    scene.send("/queue two");
+    let notice = Notice::NotQueued {
+        reason: "the disk is full".into(),
+        text: "two".into(),
+    };
+    scene.event(Event::Notice { notice });
+    assert_eq!(scene.app.draft(), "two");
 }
 
 #[test]
@@ -135,7 +192,7 @@ fn an_undo_brings_the_message_back_and_a_retry_says_it_again() {
     assert_eq!(scene.app.draft(), "earlier words");
     scene.control('u');
     scene.event(rewound());
-    scene.event(Event::TurnStarted { turn: "t".into() });
+    scene.event(started("earlier words"));
     scene.event(Event::Idle);
     assert_eq!(scene.app.draft(), "");
     assert!(scene.screen().contains("› earlier words"));
