@@ -92,7 +92,7 @@ async fn a_thousand_conversations_share_nothing_that_either_could_change() {
         assert_eq!(listed.model.model, format!("model-{number}"));
     }
     let step = SESSIONS / TURNS_AT_ONCE;
-    let talking = sessions.iter_mut().enumerate().step_by(step);
+    let talking = sessions.iter().enumerate().step_by(step);
     let turns = talking
         .take(TURNS_AT_ONCE)
         .map(|(number, session)| async move {
@@ -110,9 +110,9 @@ async fn a_thousand_conversations_share_nothing_that_either_could_change() {
 #[tokio::test]
 async fn closing_idle_conversations_frees_them_and_they_can_go_on() {
     let process = Process::start().await;
-    let mut first = process.runtime.open(options("a")).await.unwrap();
+    let first = process.runtime.open(options("a")).await.unwrap();
     let second = process.runtime.open(options("b")).await.unwrap();
-    assert_eq!(say(&mut first, "remember me").await, TurnEnd::Finished);
+    assert_eq!(say(&first, "remember me").await, TurnEnd::Finished);
     while process
         .runtime
         .list_open()
@@ -129,8 +129,8 @@ async fn closing_idle_conversations_frees_them_and_they_can_go_on() {
     assert!(!first.handle.send(op()).await && !second.handle.send(op()).await);
     let id = first.handle.id().clone();
     assert_eq!(process.runtime.find(id.as_str()).await.unwrap(), id);
-    let mut again = process.runtime.resume(id, options("a")).await.unwrap();
-    assert_eq!(say(&mut again, "and now").await, TurnEnd::Finished);
+    let again = process.runtime.resume(id, options("a")).await.unwrap();
+    assert_eq!(say(&again, "and now").await, TurnEnd::Finished);
     assert_eq!(process.requests_with("remember me").len(), 2);
 }
 
