@@ -8,15 +8,16 @@ mod login;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions, Permissions, TryLockError},
+    fs::{self, Permissions},
     io,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     thread,
     time::Duration,
 };
 
 use hermes_core::{Secret, Timestamp};
+use hermes_os::{FileLock, lock::Sharing};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -225,7 +226,7 @@ impl AuthFile {
 #[derive(Debug)]
 pub struct LockedAuthFile {
     file: AuthFile,
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl LockedAuthFile {
@@ -283,23 +284,13 @@ fn lock(folder: &Path) -> Result<LockedAuthFile, AuthError> {
     })
 }
 
-fn try_lock(path: &Path) -> Result<Option<File>, AuthError> {
+fn try_lock(path: &Path) -> Result<Option<FileLock>, AuthError> {
     let unwritable = |source: io::Error| WriteError {
         path: path.to_path_buf(),
         source,
     };
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(PRIVATE_FILE_MODE)
-        .open(path)
-        .map_err(unwritable)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(source)) => Err(unwritable(source).into()),
-    }
+    let locked = hermes_os::lock::try_lock(path, Sharing::Alone);
+    Ok(locked.map_err(unwritable)?)
 }
 
 /// Returns the stored keys that a home uses, each with the folder it is kept in: its own and, for providers that a

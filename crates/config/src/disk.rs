@@ -1,18 +1,18 @@
 //! Reading and writing small text files so that neither a crash nor a full disk leaves half of one behind.
 
 use std::{
-    fs::{self, File, FileType, OpenOptions, Permissions},
-    io::{self, Read, Write},
-    os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt},
+    fs::{self, File, FileType},
+    io::{self, Read},
+    os::unix::fs::{FileTypeExt, PermissionsExt},
     path::{Path, PathBuf},
 };
+
+use hermes_os::{Access, Durability};
 
 /// Largest settings file we read; far above any real one, and small enough not to hurt.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Permissions of files that may hold secrets.
 pub(crate) const PRIVATE_FILE_MODE: u32 = 0o600;
-/// Names tried for a temporary file, in case a crash left some behind.
-const TEMPORARY_NAMES_MAX: u32 = 64;
 
 /// A settings file that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -134,38 +134,6 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         Ok(metadata) => metadata.permissions().mode() & 0o7777,
         Err(_) => PRIVATE_FILE_MODE,
     };
-    let directory = target.parent().unwrap_or(Path::new("."));
-    let (temporary, mut file) = create_temporary(&target)?;
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.set_permissions(Permissions::from_mode(mode)))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&temporary, &target));
-    if let Err(error) = written {
-        // The temporary file is ours and useless now; the first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-        return Err(error);
-    }
-    // The new file is in place; syncing the folder only makes that survive a power cut, and not all can.
-    let _ = File::open(directory).and_then(|directory| directory.sync_all());
-    Ok(())
-}
-
-fn create_temporary(target: &Path) -> io::Result<(PathBuf, File)> {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    for attempt in 0..TEMPORARY_NAMES_MAX {
-        let temporary =
-            target.with_file_name(format!(".{name}.{}-{attempt}.tmp", std::process::id()));
-        let created = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(PRIVATE_FILE_MODE)
-            .open(&temporary);
-        match created {
-            Ok(file) => return Ok((temporary, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
+    let access = Access::Mode(mode);
+    hermes_os::replace(&target, text.as_bytes(), access, Durability::Synced)
 }

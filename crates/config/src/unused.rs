@@ -86,7 +86,6 @@ pub const UNUSED: &[&str] = &[
     "display.friendly_tool_labels",
     "display.runtime_footer",
     "display.platforms",
-    "timezone",
     "sessions",
     "logging.max_size_mb",
     "logging.backup_count",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 /// Tells the time. The binary has the system's clock, tests have one they move.
@@ -28,8 +29,6 @@ pub struct TimeOfDay {
     pub second: u32,
 }
 
-const MILLIS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
-
 impl Timestamp {
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
@@ -41,13 +40,18 @@ impl Timestamp {
 
     /// Splits into date and time of day, UTC, proleptic Gregorian.
     pub fn civil(self) -> (Date, TimeOfDay) {
-        let second = self.0.rem_euclid(MILLIS_PER_DAY) / 1000;
-        let time = TimeOfDay {
-            hour: (second / 3600) as u32,
-            minute: (second / 60 % 60) as u32,
-            second: (second % 60) as u32,
+        let utc = TimeZone::UTC.to_datetime(self.instant());
+        let date = Date {
+            year: utc.year().into(),
+            month: utc.month().unsigned_abs().into(),
+            day: utc.day().unsigned_abs().into(),
         };
-        (date_from_days(self.0.div_euclid(MILLIS_PER_DAY)), time)
+        let time = TimeOfDay {
+            hour: utc.hour().unsigned_abs().into(),
+            minute: utc.minute().unsigned_abs().into(),
+            second: utc.second().unsigned_abs().into(),
+        };
+        (date, time)
     }
 
     /// `2026-11-15 21:04:05 UTC`.
@@ -75,35 +79,18 @@ impl Timestamp {
 
     /// Reads `2026-11-15T21:04:05Z`, also with a fraction of a second or with an offset such as `+01:00`.
     pub fn from_iso(text: &str) -> Option<Self> {
-        let number = |range: std::ops::Range<usize>| -> Option<i64> {
-            let digits = text.get(range)?;
-            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-            is_number.then(|| digits.parse().ok()).flatten()
+        let instant: jiff::Timestamp = text.parse().ok()?;
+        Some(Self(instant.as_millisecond()))
+    }
+
+    /// What is before or after all calendars is their first or last moment.
+    fn instant(self) -> jiff::Timestamp {
+        let edge = if self.0 < 0 {
+            jiff::Timestamp::MIN
+        } else {
+            jiff::Timestamp::MAX
         };
-        let has = |at: usize, marks: &[u8]| {
-            text.as_bytes()
-                .get(at)
-                .is_some_and(|byte| marks.contains(byte))
-        };
-        let has_shape =
-            has(4, b"-") && has(7, b"-") && has(10, b"T ") && has(13, b":") && has(16, b":");
-        let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-        let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
-        let is_possible = (1..=12).contains(&month)
-            && (1..=31).contains(&day)
-            && hour < 24
-            && minute < 60
-            && second < 61;
-        if !has_shape || !is_possible {
-            return None;
-        }
-        let rest = text.get(19..)?;
-        let zone = rest.trim_start_matches(|mark: char| mark == '.' || mark.is_ascii_digit());
-        let fraction = rest[..rest.len() - zone.len()].trim_start_matches('.');
-        let millis: i64 = format!("{fraction:0<3}").get(..3)?.parse().ok()?;
-        let seconds =
-            days_from_date(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-        Some(Self((seconds - offset_seconds(zone)?) * 1000 + millis))
+        jiff::Timestamp::from_millisecond(self.0).unwrap_or(edge)
     }
 
     /// Returns the time so much later.
@@ -119,56 +106,6 @@ impl Timestamp {
     }
 }
 
-/// Reads `Z`, `+01:00` or `-0530`.
-fn offset_seconds(zone: &str) -> Option<i64> {
-    let (sign, digits) = match zone.split_at_checked(1)? {
-        ("Z" | "z", "") => return Some(0),
-        ("+", digits) => (1, digits),
-        ("-", digits) => (-1, digits),
-        _ => return None,
-    };
-    let digits = digits.replace(':', "");
-    if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let (hours, minutes) = digits.split_at(2);
-    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
-    Some(sign * (hours * 3600 + minutes * 60))
-}
-
-/// The opposite of [`date_from_days`].
-fn days_from_date(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month_from_march) = match month {
-        1 | 2 => (year - 1, month + 9),
-        _ => (year, month - 3),
-    };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-/// Converts days since 1970-01-01 to a date, counting in 400-year eras that start on 1 March.
-fn date_from_days(days: i64) -> Date {
-    const DAYS_PER_ERA: i64 = 146_097;
-    let shifted = days + 719_468; // days since 0000-03-01
-    let era = shifted.div_euclid(DAYS_PER_ERA);
-    let day_of_era = shifted.rem_euclid(DAYS_PER_ERA);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u32;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    } as u32;
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    Date { year, month, day }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,6 +119,7 @@ mod tests {
         check(951_868_800_000, "2000-03-01 00:00:00 UTC");
         check(1_794_777_845_000, "2026-11-15 21:24:05 UTC");
         check(4_107_542_400_000, "2100-03-01 00:00:00 UTC");
+        check(i64::MAX, "9999-12-30 22:00:00 UTC");
     }
 
     #[test]
@@ -211,6 +149,8 @@ mod tests {
             "2026-11-15T21:24:05+1",
             "2026-11-15T21:24:0éZ",
             "+026-11-15T21:24:05Z",
+            "2026-02-29T00:00:00Z",
+            "2026-04-31T00:00:00Z",
         ] {
             assert_eq!(Timestamp::from_iso(text), None, "{text}");
         }

@@ -1,6 +1,7 @@
 //! The shared words of Hermes, the ports its parts meet at, and the pure rules several of them share.
 //!
-//! Nothing here does I/O. Start at [`session`] for what goes into the agent ([`Op`]) and what comes out
+//! Nothing here does I/O, and no crate of ours is known here: whoever implements a port is told by it, never the other way
+//! round. Start at [`session`] for what goes into the agent ([`Op`]) and what comes out
 //! ([`Event`]), then [`message`] for what a conversation is made of, then the ports: [`model`], [`tool`], [`store`],
 //! [`terminal`], [`checkpoint`], [`clock`].
 

@@ -29,6 +29,9 @@ pub trait Terminal: Send + Sync {
         None
     }
 
+    /// Forgets what is kept in memory for a session that is no longer open. Its shell stays, for when it is taken up again.
+    fn close_session(&self, _session: &SessionId) {}
+
     /// Returns what somebody should know about the place that no command printed. Each thing is told once.
     fn notices(&self) -> Vec<String> {
         Vec::new()

@@ -44,6 +44,9 @@ pub trait Tool: Send + Sync {
     fn stands_for(&self, _arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
         None
     }
+
+    /// Forgets what is kept in memory for a session that is no longer open. Nothing for most tools.
+    fn close_session(&self, _session: &SessionId) {}
 }
 
 impl dyn Tool {

@@ -242,13 +242,7 @@ impl Sandbox {
         if let Some(client) = self.http.get() {
             return Ok(client);
         }
-        // An error means that somebody installed one before, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
-            .timeout(ANSWER_TIME_MAX)
-            // A redirected request would carry the key to wherever it is sent.
-            .redirect(reqwest::redirect::Policy::none())
-            .build()?;
+        let client = hermes_os::http::client().timeout(ANSWER_TIME_MAX).build()?;
         Ok(self.http.get_or_init(|| client))
     }
 

@@ -1,4 +1,4 @@
-//! Where commands run. The only crate that starts child processes.
+//! Where commands run. Starts every child process but the programs of MCP servers.
 //!
 //! Start at [`Local`], which implements [`hermes_core::Terminal`] on this machine; [`Ssh`] does on another host, [`Docker`]
 //! and [`Apptainer`] do in a container, [`Daytona`] and [`Modal`] in a cloud, over `remote`, which is for every place that
@@ -8,6 +8,8 @@
 //! outright. `environment` decides what children see of ours. `program` runs single programs for the rest of Hermes: an
 //! editor, a browser, `git`. [`CheckpointStore`] keeps copies of projects, with git as its store.
 //!
+//! Knows nothing of what a line means or who agreed to it: it is given a line, a session's id and a pass.
+//!
 //! A local command can do what the user can, unless [`Fences`] were put around it; consent is asked for before it gets
 //! here.
 
@@ -15,6 +17,7 @@ mod fence;
 mod kin;
 mod leftovers;
 mod local;
+mod profile;
 mod shell;
 
 mod apptainer;

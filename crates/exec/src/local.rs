@@ -12,9 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Found, Random, SessionId, ShellCommand, Terminal,
-    TerminalError,
+    BoxFuture, Checkout, CommandExit, CommandOutput, Found, Pass, Progress, Random, SessionId,
+    ShellCommand, Terminal, TerminalError,
 };
+use hermes_os::{Access, Durability};
 use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,6 +30,7 @@ use crate::group::ProcessGroup;
 use crate::kin::end_fenced;
 use crate::leftovers::Leftovers;
 use crate::mark::{mark_of, signal_marked};
+use crate::profile::{ProfileKey, Profiles, Stamp};
 use crate::program::find;
 use crate::shell::{
     Invocation, Left, file_name, folder_left, found_by, invocation, missing_folder, with_pty,
@@ -99,7 +101,11 @@ pub struct Local {
     agent: Option<OsString>,
     /// Whether what commands left running outlives us.
     leftovers_run_on: bool,
+    /// Sessions of ours that left a shell, until they are closed.
     known: Mutex<HashSet<SessionId>>,
+    profiles: Profiles,
+    /// Held while a session gets its first shell.
+    beginning: Mutex<()>,
     random: Random,
     watchdog: Watchdog,
 }
@@ -116,6 +122,8 @@ impl Local {
             agent: None,
             leftovers_run_on: false,
             known: Mutex::default(),
+            profiles: Profiles::default(),
+            beginning: Mutex::default(),
             random: Random::from_system(),
             watchdog: Watchdog::default(),
         }
@@ -168,9 +176,11 @@ impl Local {
         }
         // What commands inside the fence left could have this one do what nobody agreed to: it gets a shell of its own.
         let apart = self.fence.as_ref().filter(|_| is_trusted);
+        let shells = apart.map_or(self.shells.clone(), |fence| fence.fences.apart());
+        let shell = LeftShell::of(&shells, &command, &self.random)?;
         let shell = match apart {
-            Some(fence) => LeftShell::of(&fence.fences.apart(), &command, &self.random)?.apart(),
-            None => LeftShell::of(&self.shells, &command, &self.random)?,
+            Some(_) => shell.apart(),
+            None => shell,
         };
         let left = if self.known().contains(&command.session) && !is_trusted {
             Left::Something
@@ -180,9 +190,21 @@ impl Local {
         let state = shell.file.to_string_lossy();
         let invocation = invocation(&command, &state, left, &shell.mark, &self.start_files)?;
         let round = self.begin(&command, fence.as_deref());
+        if left == Left::Nothing && !self.start_files.is_empty() && !shell.file.exists() {
+            let profile = tokio::select! {
+                profile = self.profile(&command, fence.as_deref(), &shells) => profile,
+                () = command.stop.cancelled() => {
+                    return Ok(finished(capture, CommandExit::Stopped, started));
+                }
+                () = sleep(command.timeout) => {
+                    return Ok(finished(capture, CommandExit::TimedOut, started));
+                }
+            };
+            self.begin_with(&shell, profile.as_deref());
+        }
         let watched = self.watchdog.watch(&shell.mark);
         let (mut child, mut output) = self.start(&command, &invocation, fence.as_deref())?;
-        let group = ProcessGroup::led_by(&child, Some(watched))
+        let mut group = ProcessGroup::led_by(&child, Some(watched))
             .ok_or_else(|| lost("the shell has no process id"))?
             .marked(&shell.mark);
 
@@ -233,6 +255,90 @@ impl Local {
                 shell: "bash".to_owned(),
                 detail: format!("the fence around it could not be put up: {error}"),
             })
+    }
+
+    /// Returns what the start files leave for a new shell of this command.
+    async fn profile(
+        &self,
+        command: &ShellCommand,
+        fence: Option<&Fence>,
+        shells: &Path,
+    ) -> Option<Arc<[u8]>> {
+        let key = ProfileKey {
+            folder: command.cwd.clone(),
+            pass: Pass {
+                // What git may check out is nothing to start files.
+                checkout: Checkout::Nothing,
+                ..command.pass.clone()
+            },
+            files: self
+                .start_files
+                .iter()
+                .map(|file| self.stamp(file))
+                .collect(),
+        };
+        let read = || self.read_start_files(command, fence, shells);
+        self.profiles.get(key, read).await
+    }
+
+    fn stamp(&self, start_file: &str) -> Option<Stamp> {
+        let home = self.environment.iter().find(|(name, _)| name == "HOME");
+        let home = home.map(|(_, home)| Path::new(home));
+        match (start_file.strip_prefix("~/"), home) {
+            (Some(inside), Some(home)) => Stamp::of(&home.join(inside)),
+            _ => Stamp::of(Path::new(start_file)),
+        }
+    }
+
+    /// Has a shell of its own read the start files, where the command would run.
+    async fn read_start_files(
+        &self,
+        command: &ShellCommand,
+        fence: Option<&Fence>,
+        shells: &Path,
+    ) -> Option<Vec<u8>> {
+        let reading = ShellCommand {
+            session: "profile".into(),
+            line: ":".to_owned(),
+            mark: None,
+            workdir: None,
+            stdin: Vec::new(),
+            pty: false,
+            progress: Progress::default(),
+            ..command.clone()
+        };
+        let shell = LeftShell::of(shells, &reading, &self.random).ok()?;
+        let shell = shell.apart();
+        let state = shell.file.to_string_lossy();
+        let files = &self.start_files;
+        let invocation = invocation(&reading, &state, Left::Nothing, &shell.mark, files).ok()?;
+        let watched = self.watchdog.watch(&shell.mark);
+        let (mut child, mut output) = self.start(&reading, &invocation, fence).ok()?;
+        let group = ProcessGroup::led_by(&child, Some(watched))?.marked(&shell.mark);
+        // What start files print is nobody's concern.
+        let mut unseen = Capture::new(reading.output_bytes_max, Progress::default());
+        let talk = exit_while_talking(&mut child, &invocation.stdin, &mut output, &mut unseen);
+        talk.await.ok()?;
+        // An agent that they started may go on.
+        group.release();
+        let left = read_own(&shell.file).ok()?;
+        left.ends_with(b"# complete\n")
+            .then(|| without_own_variables(&left))
+    }
+
+    /// Gives a shell what the start files left, unless a command was faster. Without it, the shell reads them itself.
+    fn begin_with(&self, shell: &LeftShell, profile: Option<&[u8]>) {
+        let _alone = self
+            .beginning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(profile) = profile
+            && !shell.file.exists()
+            && let Err(error) =
+                hermes_os::replace(&shell.file, profile, Access::Private, Durability::Unsynced)
+        {
+            tracing::warn!(%error, "a shell could not be given the user's profile");
+        }
     }
 
     /// Remembers what the command must not change.
@@ -372,6 +478,10 @@ impl Terminal for Local {
             left.filter(|folder| folder.is_dir())
                 .unwrap_or(cwd.to_owned()),
         )
+    }
+
+    fn close_session(&self, session: &SessionId) {
+        self.known().remove(session);
     }
 
     fn notices(&self) -> Vec<String> {

@@ -70,6 +70,7 @@ pub struct Remote<T> {
     /// Where shells begin instead of where the command says, which is a folder of this machine.
     folder: Option<PathBuf>,
     start_files: Vec<String>,
+    /// Sessions of ours that left a shell there, until they are closed.
     known: Mutex<HashSet<SessionId>>,
     random: Random,
     /// Lines of a script that set the variables which go along.
@@ -185,6 +186,10 @@ impl<T: Transport> Remote<T> {
 impl<T: Transport> Terminal for Remote<T> {
     fn run(&self, command: ShellCommand) -> BoxFuture<'_, Result<CommandOutput, TerminalError>> {
         Box::pin(self.run(command))
+    }
+
+    fn close_session(&self, session: &SessionId) {
+        self.known().remove(session);
     }
 
     fn notices(&self) -> Vec<String> {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use hermes_config::Home;
 use hermes_llm::WireMemory;
+use hermes_os::{Access, Durability};
 
 /// More servers than anybody asks; keeps the file small, which every start reads.
 const ADDRESSES_MAX: usize = 64;
@@ -51,11 +52,9 @@ impl WireMemory for KnownWires {
 
 /// Half a file is never seen: it gets its name when it is whole.
 fn write(home: &Home, addresses: &BTreeSet<String>) -> io::Result<()> {
-    let path = path(home);
-    let unfinished = path.with_extension(format!("new-{}", std::process::id()));
     fs::create_dir_all(home.cache())?;
-    fs::write(&unfinished, serde_json::to_vec_pretty(addresses)?)?;
-    fs::rename(unfinished, path)
+    let content = serde_json::to_vec_pretty(addresses)?;
+    hermes_os::replace(&path(home), &content, Access::Usual, Durability::Unsynced)
 }
 
 fn path(home: &Home) -> PathBuf {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use hermes_config::Home;
 use hermes_llm::discover::Offered;
 use hermes_llm::{PROVIDERS, StatedWindows};
+use hermes_os::{Access, Durability};
 
 /// More servers than anybody starts; keeps the file small, which every start reads.
 const ADDRESSES_MAX: usize = 32;
@@ -63,11 +64,9 @@ fn is_hosted(base_url: &str) -> bool {
 
 /// Half a file is never seen: it gets its name when it is whole.
 fn write(home: &Home, windows: &StatedWindows) -> io::Result<()> {
-    let path = path(home);
-    let unfinished = path.with_extension("new");
     fs::create_dir_all(home.cache())?;
-    fs::write(&unfinished, serde_json::to_vec_pretty(windows)?)?;
-    fs::rename(unfinished, path)
+    let content = serde_json::to_vec_pretty(windows)?;
+    hermes_os::replace(&path(home), &content, Access::Usual, Durability::Unsynced)
 }
 
 fn path(home: &Home) -> PathBuf {

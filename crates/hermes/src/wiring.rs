@@ -16,6 +16,7 @@ use hermes_llm::{
     DeadlineSettings, LoginError, Logins, ModelChoice, ModelSettings, ResolveError, Resolved, Route,
 };
 use hermes_mcp::Reloaded;
+use hermes_os::calendar::{UnknownZone, Zone};
 use hermes_store::SqliteStore;
 use hermes_tools::{CodePlace, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts};
 use tokio::task::JoinSet;
@@ -482,6 +483,9 @@ pub fn prompt_inputs(
     notes: Vec<String>,
     cwd: &Path,
 ) -> PromptInputs {
+    let zone = zone(base);
+    let unknown = zone.as_ref().err();
+    let unknown = unknown.map(|error| format!("timezone: {error}; the machine's is used"));
     let facts = EnvironmentFacts {
         os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         shell: base
@@ -491,9 +495,10 @@ pub fn prompt_inputs(
             .to_owned(),
         cwd: cwd.to_owned(),
         git_branch: git_branch(cwd),
+        zone: zone.unwrap_or_else(|_| Zone::of_system()),
     };
     let soul_file = base.home.soul_md();
-    PromptInputs::gather(
+    let mut inputs = PromptInputs::gather(
         &PromptSources {
             soul_file: &soul_file,
             cwd,
@@ -501,7 +506,17 @@ pub fn prompt_inputs(
         },
         facts,
         notes,
-    )
+    );
+    inputs.warnings.extend(unknown);
+    inputs
+}
+
+/// `timezone`: a name of the IANA database; empty for the machine's.
+fn zone(base: &Base) -> Result<Zone, UnknownZone> {
+    match base.settings.optional_string("timezone") {
+        Ok(Some(name)) if !name.trim().is_empty() => Zone::named(name.trim()),
+        _ => Ok(Zone::of_system()),
+    }
 }
 
 /// Reads the branch from the repository's own files: starting git would cost more than the answer is worth.

@@ -1,10 +1,8 @@
 //! HTTP clients, made when the first request needs them: loading the system's certificates takes milliseconds that a
 //! local server should not cost.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
-
-use rustls::crypto::ring;
 
 use crate::address::is_local;
 
@@ -12,8 +10,6 @@ use crate::address::is_local;
 const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Shorter than the minute after which many servers close an idle connection on their side.
 const POOL_IDLE: Duration = Duration::from_secs(50);
-
-const USER_AGENT: &str = concat!("hermes/", env!("CARGO_PKG_VERSION"));
 
 /// One client for servers nearby, one for all others.
 #[derive(Debug)]
@@ -55,28 +51,13 @@ impl Http {
 }
 
 fn build(connect: Duration, reach: Reach) -> Result<reqwest::Client, reqwest::Error> {
-    let builder = reqwest::Client::builder()
-        .user_agent(USER_AGENT)
+    let builder = hermes_os::http::client()
         .connect_timeout(connect)
         .tcp_keepalive(KEEPALIVE)
         .tcp_nodelay(true)
-        .pool_idle_timeout(POOL_IDLE)
-        // A redirected request would carry the key to wherever it is sent.
-        .redirect(reqwest::redirect::Policy::none());
+        .pool_idle_timeout(POOL_IDLE);
     match reach {
-        Reach::Far => {
-            // An error means that somebody installed one before, which is as good.
-            let _ = ring::default_provider().install_default();
-            builder.build()
-        }
-        Reach::Near => {
-            let provider = Arc::new(ring::default_provider());
-            let config = rustls::ClientConfig::builder_with_provider(provider)
-                .with_safe_default_protocol_versions()
-                .expect("ring speaks the default versions of TLS")
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth();
-            builder.no_proxy().tls_backend_preconfigured(config).build()
-        }
+        Reach::Far => builder.build(),
+        Reach::Near => hermes_os::http::without_tls(builder.no_proxy()).build(),
     }
 }

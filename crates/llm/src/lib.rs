@@ -4,6 +4,9 @@
 //! is the table of everybody we know, [`Mixture`] makes one model of several. Reading order: `client` (what happens when
 //! something fails), `attempt` (one request), `encode` (what is sent), `frames` and `decode` (what comes back).
 //!
+//! Knows nothing of sessions, tools or settings files: it is given plain values, and asks one model one thing. Where logins are
+//! kept is behind [`login::TokenStore`].
+//!
 //! The wires are our own: `docs/decisions/0002` says why. No type of the HTTP client leaves this crate but as the source
 //! of an error.
 

@@ -18,9 +18,9 @@ use crate::roster::{McpShared, Reloaded, Roster};
 use crate::server::Server;
 use crate::settings::ServerSettings;
 use crate::status::{ServerEvent, ServerState, ServerStatus};
+use crate::supervisor::wake::Wake;
 use crate::tool::tools_of;
 use crate::view::View;
-use crate::wake::Wake;
 
 /// After a network outage every server is lost at once; so many may be dialled at the same time.
 const CONNECTING_MAX: usize = 4;

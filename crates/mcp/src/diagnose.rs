@@ -18,10 +18,10 @@ use crate::auth::ServerToken;
 use crate::client::McpPorts;
 use crate::dial::{Connection, Dial as _, Dialer, Wires};
 use crate::failure::{Failure, HttpAnswer};
-use crate::probe::{ProbeKind, fetch_offer, probe};
 use crate::respond::Respondent;
 use crate::settings::{ServerSettings, TransportSettings};
 use crate::signal::Reporter;
+use crate::supervisor::probe::{ProbeKind, fetch_offer, probe};
 
 /// For one ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);

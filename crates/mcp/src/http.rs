@@ -9,7 +9,6 @@ mod drained;
 mod events;
 mod fetch;
 mod proxy;
-mod retry_after;
 mod sse;
 mod streamable;
 mod tls;

@@ -4,6 +4,8 @@
 //! sessions see tools behind the [`hermes_core::Tool`] port, which stay the same while a server is away. Start at
 //! [`Mcp::start`], then read `supervisor` for how a connection is kept and `server` for how a call survives its loss.
 //!
+//! Knows nothing of turns or screens: what a server asks of a person or a model goes through the ports of `hermes-core`.
+//!
 //! What servers ask of us is answered in `respond`; tokens are got and renewed in `auth`. The other direction, where
 //! other programs are the clients, is in `serve`, which shares nothing with the rest.
 
@@ -21,13 +23,8 @@ mod supervisor;
 mod classify;
 mod expected;
 mod failure;
-mod keepalive;
-mod pace;
-mod refresh;
-mod rest;
 mod signal;
 mod view;
-mod wake;
 
 mod dial;
 mod handler;
@@ -36,7 +33,6 @@ mod in_flight;
 mod listed;
 mod listen;
 mod message;
-mod probe;
 mod stdio;
 
 mod log;
@@ -57,7 +53,6 @@ pub use client::{Mcp, McpPorts, OfferedTool, UnknownServer, Unseen};
 pub use diagnose::{Fault, Phase, Step, diagnose};
 pub use known::Remembered;
 pub use respond::Models;
-pub use rest::RestSettings;
 pub use roster::Reloaded;
 pub use serve::{HttpServer, ServeError, Served, serve_streams};
 pub use settings::{
@@ -66,3 +61,4 @@ pub use settings::{
     TransportSettings, Verify,
 };
 pub use status::{BreakerStatus, ServerEvent, ServerState, ServerStatus};
+pub use supervisor::RestSettings;

@@ -19,9 +19,9 @@ use crate::server::{Branches, Server};
 use crate::settings::{ServerSettings, TransportSettings};
 use crate::signal::QUEUE_MAX;
 use crate::status::{ServerEvent, ServerState};
+use crate::supervisor::wake::Wake;
 use crate::supervisor::{Supervisor, SupervisorContext};
 use crate::view::View;
-use crate::wake::Wake;
 
 /// Calls on a server that is replaced or removed may take this long to finish.
 const DRAIN_WAIT: Duration = Duration::from_secs(10);

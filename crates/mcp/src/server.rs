@@ -25,8 +25,8 @@ use crate::media::MediaFolder;
 use crate::respond::Respondent;
 use crate::settings::{Retry, ServerSettings};
 use crate::signal::{Settled, Signal, Trouble};
+use crate::supervisor::wake::Wake;
 use crate::view::{Link, View};
-use crate::wake::Wake;
 
 pub(crate) use branches::Branches;
 pub(crate) use error::{AFFINITY_HINT, CallError, Fate};

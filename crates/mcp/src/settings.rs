@@ -17,8 +17,8 @@ use hermes_core::backoff::Backoff;
 use hermes_core::breaker::BreakerLimits;
 use serde_json::Value;
 
-use crate::keepalive::INTERVAL_MIN;
-use crate::rest::RestSettings;
+use crate::supervisor::RestSettings;
+use crate::supervisor::keepalive::INTERVAL_MIN;
 use section::Section;
 
 pub use answers::{ElicitationSettings, LogLevel, SamplingSettings};

@@ -3,9 +3,19 @@
 //! One task owns the connection and everything that is known about it. It never waits for anything but the next event:
 //! dialling, probing and listing are jobs beside it. Callers see what it publishes as a [`View`] and tell it what they
 //! meet as [`Signal`]s. Start at [`Supervisor::run`].
+//!
+//! `pace` says when to dial again, `keepalive` and `refresh` when to probe and to list again, `rest` when a server that
+//! nobody uses may sleep, `wake` that the machine was asleep; `probe` asks a server whether it is there.
 
 mod events;
 mod jobs;
+
+pub(crate) mod keepalive;
+mod pace;
+pub(crate) mod probe;
+mod refresh;
+mod rest;
+pub(crate) mod wake;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,19 +30,20 @@ use tokio_util::sync::DropGuard;
 use crate::classify::{Class, classify};
 use crate::dial::Dial;
 use crate::failure::Failure;
-use crate::keepalive::Keepalive;
-use crate::pace::Pace;
-use crate::probe::ProbeKind;
-use crate::refresh::Refresh;
-use crate::rest::Rest;
 use crate::server::AFFINITY_HINT;
 use crate::settings::ServerSettings;
 use crate::signal::Signal;
 use crate::status::{ServerEvent, ServerState};
 use crate::view::{Link, View};
-use crate::wake::Wake;
 
 use jobs::Done;
+use keepalive::Keepalive;
+use pace::Pace;
+use probe::ProbeKind;
+use refresh::Refresh;
+use rest::Rest;
+pub use rest::RestSettings;
+use wake::Wake;
 
 /// A probe takes at most this long, and never longer than the interval between probes.
 const PROBE_TIMEOUT_MAX: Duration = Duration::from_secs(10);

@@ -4,12 +4,14 @@
 //! The file holds the owner's process id for the message another process shows. It is removed when the claim is given
 //! back; after `kill -9` it stays behind, unlocked and harmless.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{SessionId, StoreError};
+use hermes_os::FileLock;
+use hermes_os::lock::Sharing;
 
 /// Attempts at a file that its last owner removes between our opening and locking it. Each means that somebody else
 /// made progress.
@@ -19,8 +21,7 @@ const ATTEMPTS_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct SessionLock {
     path: PathBuf,
-    /// Locked. The lock ends when the file is closed.
-    _file: File,
+    _lock: FileLock,
 }
 
 pub(crate) fn take(locks_dir: &Path, session: &SessionId) -> Result<SessionLock, StoreError> {
@@ -32,7 +33,7 @@ pub(crate) fn take(locks_dir: &Path, session: &SessionId) -> Result<SessionLock,
     }
     let path = locks_dir.join(format!("{session}.lock"));
     match try_lock(locks_dir, &path) {
-        Ok(Some(file)) => Ok(SessionLock { path, _file: file }),
+        Ok(Some(lock)) => Ok(SessionLock { path, _lock: lock }),
         Ok(None) => Err(StoreError::Busy {
             session: session.clone(),
             owner: owner(&path),
@@ -69,29 +70,21 @@ impl Drop for SessionLock {
     }
 }
 
-/// Returns the locked file, or `None` when another process has it.
-fn try_lock(locks_dir: &Path, path: &Path) -> io::Result<Option<File>> {
+/// Returns the lock, or `None` when another process has it.
+fn try_lock(locks_dir: &Path, path: &Path) -> io::Result<Option<FileLock>> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(locks_dir)?;
     for _ in 0..ATTEMPTS_MAX {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Ok(()) if is_current(&file, path)? => {
-                file.set_len(0)?;
-                write!(file, "{}", std::process::id())?;
-                return Ok(Some(file));
-            }
-            Ok(()) => {}
+        let Some(lock) = hermes_os::lock::try_lock(path, Sharing::Alone)? else {
+            return Ok(None);
+        };
+        let mut file = lock.file();
+        if is_current(file, path)? {
+            file.set_len(0)?;
+            write!(file, "{}", std::process::id())?;
+            return Ok(Some(lock));
         }
     }
     Err(io::Error::other(

@@ -6,6 +6,9 @@
 //! few connections of their own (`readers`). `claim` keeps two processes from writing into one session. `wal` notices a log
 //! that was cut before SQLite overlooks it, `salvage` saves what can be read of a damaged file.
 //!
+//! Knows nothing of models, tools or how a turn runs: it is told what happened, in the words of `hermes-core`, and refuses what
+//! cannot have.
+//!
 //! Deliberately absent: VACUUM (it would lock out everyone while serving), and changing a stored message (they are
 //! only added, and removed with their session).
 

@@ -3,12 +3,12 @@
 //! Each tool is one file with its schema, description, exposure, effect class, parallel safety, limits and code;
 //! [`BUILT_IN`] is the one list of them. `toolset` has the groups that their exposures name. [`tool_search`] lets a model
 //! find tools that would be too many to list. File tools share `files` (those of this machine, or those where commands
-//! run), `guard` (which files are out of bounds), `edits` and `diff`
-//! (who agrees to a change, and what they see), `ledger` (what a session has read, who writes), `target`, `folder` and
-//! `atomic` (how a file is reached and replaced), `syntax` and `neighbours`; `web` judges addresses, and fetches what they
-//! name.
+//! run), `guard` (which files are out of bounds), `edits` and `diff` (who agrees to a change, and what they see), `ledger`
+//! (what a session has read, who writes), `target` (what a write would change), `syntax` and `neighbours`; `web` judges
+//! addresses, and fetches what they name.
 //!
-//! Where commands run and what a command line would do it does not know: both are ports (`Terminal`, `CommandPolicy`).
+//! Knows neither where commands run nor what a command line would do: both are ports (`Terminal`, `CommandPolicy`). Who is
+//! asked for consent, and when a call runs, is the agent's.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,13 +32,11 @@ mod write_file;
 mod toolset;
 
 mod arguments;
-mod atomic;
 mod blocking;
 mod diff;
 mod documents;
 mod edits;
 mod files;
-mod folder;
 mod guard;
 mod ledger;
 mod lines;

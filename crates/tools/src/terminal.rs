@@ -175,6 +175,10 @@ impl Tool for TerminalTool {
             ..Plan::new(effect, parallel, call)
         }
     }
+
+    fn close_session(&self, session: &SessionId) {
+        self.terminal.close_session(session);
+    }
 }
 
 /// Where a command would run.

@@ -1,6 +1,6 @@
 //! The terminal interface: a pure client of [`hermes_core::Op`] and [`hermes_core::Event`].
 //!
-//! It draws and reads keys; it decides nothing about the conversation. The program around it opens sessions and answers
+//! It draws and reads keys; it decides nothing about the conversation, and knows no model, store or setting. The program around it opens sessions and answers
 //! commands, see [`FromHost`] and [`ToHost`]. Start reading at `app.rs`, the whole state, then `run.rs`, the rim that
 //! touches the terminal; `screen.rs` is how it is drawn without taking the terminal's scrollback away.
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use hermes_os::calendar::Zone;
+
 /// Plain facts, gathered by the caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EnvironmentFacts {
@@ -10,6 +12,8 @@ pub struct EnvironmentFacts {
     pub cwd: PathBuf,
     /// The branch, when the directory is in a git repository.
     pub git_branch: Option<String>,
+    /// Whose day it is.
+    pub zone: Zone,
 }
 
 impl EnvironmentFacts {

@@ -92,7 +92,7 @@ pub fn assemble(
     fragments.extend(inputs.context.as_ref().map(ContextFile::to_text));
     fragments.push(format!(
         "Today is {}. Model: {}. Provider: {}.",
-        today.date_text(),
+        inputs.environment.zone.date_text(today.as_millis()),
         model.model,
         model.provider
     ));

@@ -91,9 +91,23 @@ impl SessionTask {
                 continue;
             }
             let Some(input) = self.next_input(&mut ops).await else {
-                return self.background.close().await;
+                return self.close().await;
             };
             self.begin_turn(input, &mut ops).await;
+        }
+    }
+
+    /// Ends what runs beside the conversation, and lets tools forget what they keep for it.
+    async fn close(self) {
+        let Self {
+            ports,
+            recorder,
+            background,
+            ..
+        } = self;
+        background.close().await;
+        for tool in ports.tools.iter().chain(&ports.unlisted) {
+            tool.close_session(recorder.session());
         }
     }
 

@@ -299,7 +299,7 @@ fn what_is_shown_reads_back_as_the_settings() {
 #[test]
 fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
     let world = World::with_config(
-        "timezone: UTC\ncompression: {enabled: true, threshold: 0.9}\n\
+        "display: {resume_display: minimal}\ncompression: {enabled: true, threshold: 0.9}\n\
          memory: {memory_enabled: true, write_approval: false}\nworktree: null\nagent: {max_turns: 5}\n",
     );
     let settings = world.load().unwrap();
@@ -312,7 +312,7 @@ fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
     assert_eq!(
         told,
         [
-            "`timezone` has no effect in this version",
+            "`display.resume_display` has no effect in this version",
             "the settings of `compression` have no effect in this version",
         ]
     );

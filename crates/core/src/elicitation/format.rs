@@ -66,19 +66,9 @@ fn is_date(text: &str) -> bool {
     let [year, month, day] = parts.as_slice() else {
         return false;
     };
-    let (Some(year), Some(month), Some(day)) = (digits(year, 4), digits(month, 2), digits(day, 2))
-    else {
-        return false;
-    };
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return false,
-    };
-    (1..=days).contains(&day)
+    let has_shape =
+        digits(year, 4).is_some() && digits(month, 2).is_some() && digits(day, 2).is_some();
+    has_shape && text.parse::<jiff::civil::Date>().is_ok()
 }
 
 fn is_date_time(text: &str) -> bool {

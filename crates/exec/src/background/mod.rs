@@ -63,6 +63,9 @@ impl ProcessFolder {
     }
 }
 
+/// Sessions that are remembered before those without processes are forgotten.
+const SERVED_MAX: usize = 64;
+
 /// Background processes on a terminal.
 pub struct Background {
     terminal: Arc<dyn Terminal>,
@@ -125,7 +128,7 @@ impl Background {
         command: ShellCommand,
         notify_on: NotifyOn,
     ) -> Result<ProcessStatus, ProcessError> {
-        self.served().insert(command.session.clone());
+        self.serve(&command.session);
         self.make_room().await?;
         let id = format!("proc_{:012x}", self.random.next_u64() >> 16);
         let mark = new_mark(&self.random);
@@ -205,7 +208,7 @@ impl Background {
     }
 
     async fn list(&self, session: &SessionId) -> Result<Vec<ProcessStatus>, ProcessError> {
-        self.served().insert(session.clone());
+        self.serve(session);
         let mut processes = Vec::new();
         for record in self.records.all() {
             if record.session == *session {
@@ -308,12 +311,27 @@ impl Background {
         }
     }
 
+    /// Remembers a session, and forgets those that have no process: they are remembered again when they start one.
+    fn serve(&self, session: &SessionId) {
+        let mut served = self.served();
+        if served.len() >= SERVED_MAX && !served.contains(session) {
+            let with_processes: HashSet<SessionId> = self
+                .records
+                .all()
+                .into_iter()
+                .map(|record| record.session)
+                .collect();
+            served.retain(|session| with_processes.contains(session));
+        }
+        served.insert(session.clone());
+    }
+
     fn served(&self) -> MutexGuard<'_, HashSet<SessionId>> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn find(&self, process: ProcessName<'_>) -> Result<Record, ProcessError> {
-        self.served().insert(process.session.clone());
+        self.serve(process.session);
         self.records.find(process)
     }
 
@@ -424,7 +442,7 @@ impl Processes for Background {
 
     fn notice<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, String> {
         // Also when nobody waits for it after all: a conversation that goes on has its processes back.
-        self.served().insert(session.clone());
+        self.serve(session);
         Box::pin(self.next_notice(session))
     }
 

@@ -1,11 +1,10 @@
 //! Which processes there are: one small file each, so that a crash loses none.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Pass, ProcessError, ProcessName, SessionId};
+use hermes_os::{Access, Durability, make_private_folder};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,22 +48,9 @@ impl Records {
     }
 
     fn try_write(&self, record: &Record) -> std::io::Result<()> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.folder)?;
-        let (file, draft) = (
-            self.file(&record.id),
-            self.folder.join(format!("{}.new", record.id)),
-        );
-        let mut draft_file = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&draft)?;
-        draft_file.write_all(&serde_json::to_vec(record)?)?;
-        fs::rename(draft, file)
+        make_private_folder(&self.folder)?;
+        let (file, content) = (self.file(&record.id), serde_json::to_vec(record)?);
+        hermes_os::replace(&file, &content, Access::Private, Durability::Unsynced)
     }
 
     pub(super) fn remove(&self, id: &str) {

@@ -1,12 +1,11 @@
 //! Starts git on our store, and on nothing else.
 
 use std::ffi::OsString;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_core::{CheckpointError, TerminalError, Timestamp};
+use hermes_os::make_private_folder;
 
 use super::{CheckpointStore, failed};
 use crate::program::Program;
@@ -63,7 +62,7 @@ impl CheckpointStore {
             return Ok(());
         }
         let made = format!("cannot make `{}`", self.folder().display());
-        private_folder(&self.indexes()).map_err(failed(&made))?;
+        make_private_folder(&self.indexes()).map_err(failed(&made))?;
         let draft = self
             .folder()
             .join(format!("new.{:016x}", self.random.next_u64()));
@@ -73,7 +72,7 @@ impl CheckpointStore {
         git.run(&["init", "--quiet", "--bare", "--template=", &text], &[])
             .await?;
         let fill = || {
-            private_folder(&draft.join("info"))?;
+            make_private_folder(&draft.join("info"))?;
             std::fs::write(draft.join("info/attributes"), ATTRIBUTES)
         };
         fill().map_err(failed(&made))?;
@@ -173,11 +172,4 @@ impl Git {
         let output = self.run(args, stdin).await?;
         Ok(String::from_utf8_lossy(&output).trim().to_owned())
     }
-}
-
-pub(super) fn private_folder(path: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
 }

@@ -91,15 +91,11 @@ pub(super) struct Channel {
 impl Channel {
     /// Connections are made when they are needed.
     pub(super) fn new(address: &str) -> Result<Self, GrpcError> {
-        // An error means that somebody installed one before, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = Client::builder()
+        let http = hermes_os::http::client()
             .http2_prior_knowledge()
             .http2_keep_alive_interval(PING_INTERVAL)
             .http2_keep_alive_timeout(CONNECT_TIME_MAX)
             .connect_timeout(CONNECT_TIME_MAX)
-            // A redirected request would carry the token to wherever it is sent.
-            .redirect(reqwest::redirect::Policy::none())
             .build()?;
         Ok(Self::over(http, address))
     }

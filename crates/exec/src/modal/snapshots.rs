@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hermes_os::{Access, Durability};
 use serde_json::{Map, Value};
 
 /// Sandboxes that are made with a token of one's own, and by whom: all conversations share one.
@@ -34,12 +35,13 @@ impl Snapshots {
     fn change<T>(&self, change: impl FnOnce(&mut Map<String, Value>) -> T) -> io::Result<()> {
         let mut records = read(&self.file);
         change(&mut records);
-        // Each process has its own: two may leave at once.
-        let draft = self
-            .file
-            .with_extension(format!("{}.new", std::process::id()));
-        fs::write(&draft, Value::from(records).to_string())?;
-        fs::rename(draft, &self.file)
+        let content = Value::from(records).to_string();
+        hermes_os::replace(
+            &self.file,
+            content.as_bytes(),
+            Access::Usual,
+            Durability::Unsynced,
+        )
     }
 }
 

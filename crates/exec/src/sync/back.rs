@@ -1,12 +1,13 @@
 //! Puts files that came back into their places below the home.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use hermes_os::lock::Sharing;
+use hermes_os::{Access, Durability, FileLock};
 
 use super::name::{COPY, Name};
 use super::pack::{Arrived, hash};
@@ -14,8 +15,6 @@ use super::plan::{Landing, Ledger, landing};
 
 /// Another Hermes takes seconds at most to put files into their places.
 const LOCK_TIME_MAX: Duration = Duration::from_secs(10);
-
-const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Copies of one file that are kept beside it.
 const COPIES_MAX: u32 = 99;
@@ -31,26 +30,15 @@ pub(super) struct Landed {
 }
 
 /// Lets one Hermes at a time change the skills of a home. Given back when dropped, also by a process that is killed.
-pub(super) async fn lock(home: &Path) -> io::Result<File> {
+pub(super) async fn lock(home: &Path) -> io::Result<FileLock> {
     let folder = home.join("locks");
     fs::create_dir_all(&folder)?;
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(folder.join("files-there"))?;
-    let deadline = Instant::now() + LOCK_TIME_MAX;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if Instant::now() > deadline => {
-                return Err(io::Error::other("another Hermes changes the skills"));
-            }
-            Err(TryLockError::WouldBlock) => sleep(LOCK_INTERVAL).await,
-        }
-    }
+    let path = folder.join("files-there");
+    let locked = hermes_os::lock::lock(&path, Sharing::Alone, LOCK_TIME_MAX).await;
+    locked.map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => io::Error::other("another Hermes changes the skills"),
+        _ => error,
+    })
 }
 
 /// Writes files below the home, each one whole or not at all.
@@ -89,7 +77,7 @@ fn land_one(home: &Path, file: &Arrived, ledger: &Ledger) -> io::Result<Option<P
         Landing::Beside => free_copy(&path)?,
     };
     fs::create_dir_all(&folder)?;
-    write(&folder, &path, file)?;
+    write(&path, file)?;
     Ok(Some(path))
 }
 
@@ -125,32 +113,15 @@ fn free_copy(path: &Path) -> io::Result<PathBuf> {
     free.ok_or_else(|| io::Error::other(format!("there are {COPIES_MAX} copies of it already")))
 }
 
-fn write(folder: &Path, path: &Path, file: &Arrived) -> io::Result<()> {
+fn write(path: &Path, file: &Arrived) -> io::Result<()> {
     let mode = match (fs::metadata(path), file.executable) {
         (Ok(found), true) => found.permissions().mode() | 0o100,
         (Ok(found), false) => found.permissions().mode(),
         (Err(_), true) => 0o755,
         (Err(_), false) => 0o644,
     };
-    let name = format!(".{}.arriving", hash(path.as_os_str().as_encoded_bytes()));
-    let arriving = folder.join(name);
-    // What an interrupted arrival left is not in the way.
-    let _ = fs::remove_file(&arriving);
-    let written = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&arriving)
-        .and_then(|mut out| {
-            out.write_all(&file.content)?;
-            out.set_permissions(fs::Permissions::from_mode(mode & 0o777))?;
-            out.sync_all()
-        })
-        .and_then(|()| fs::rename(&arriving, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&arriving);
-    }
-    written
+    let access = Access::Mode(mode & 0o777);
+    hermes_os::replace(path, &file.content, access, Durability::Synced)
 }
 
 #[cfg(test)]
@@ -248,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let first = lock(folder.path()).await.unwrap();
         let mut second = Box::pin(lock(folder.path()));
-        let waits = tokio::time::timeout(LOCK_INTERVAL * 2, &mut second).await;
+        let waits = tokio::time::timeout(Duration::from_millis(40), &mut second).await;
         assert!(waits.is_err());
         drop(first);
         assert!(second.await.is_ok());

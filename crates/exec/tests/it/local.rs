@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use hermes_core::{
     CommandExit, CommandOutput, Progress, ShellCommand, Terminal, TerminalError, call_channel,
 };
+use hermes_exec::Local;
 use tokio::task::JoinSet;
 
 use crate::{Machine, command, environment, is_alive, is_written, pid_in, wait_until};
@@ -370,4 +371,108 @@ async fn a_flood_of_output_needs_little_memory() {
         peak_kb < 64 * 1024,
         "{peak_kb} kB, with every other test beside it"
     );
+}
+
+/// A home whose start file counts how often it is read.
+struct Home {
+    folder: tempfile::TempDir,
+    local: Local,
+}
+
+impl Home {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_owned();
+        let mut variables = environment();
+        variables.push(("HOME".into(), home.clone().into()));
+        let local = Local::new(variables, home.join("shells"));
+        let home = Self {
+            folder,
+            local: local.reading(vec!["~/.profile".to_owned()]),
+        };
+        home.profile("one");
+        for name in ["a", "b"] {
+            std::fs::create_dir(home.folder.path().join(name)).unwrap();
+        }
+        home
+    }
+
+    fn profile(&self, word: &str) {
+        let text = format!(
+            "echo read >> ~/reads; sleep 0.1; export WORD={word}; greet() {{ echo \"$WORD in ${{PWD##*/}}\"; }}\n"
+        );
+        std::fs::write(self.folder.path().join(".profile"), text).unwrap();
+    }
+
+    fn reads(&self) -> usize {
+        let reads = std::fs::read_to_string(self.folder.path().join("reads")).unwrap();
+        reads.lines().count()
+    }
+
+    async fn run(&self, session: &str, folder: &str, line: &str) -> String {
+        let command = ShellCommand {
+            session: session.into(),
+            cwd: self.folder.path().join(folder),
+            ..command(line)
+        };
+        Terminal::run(&self.local, command).await.unwrap().text
+    }
+}
+
+#[tokio::test]
+async fn the_profile_is_read_once_per_folder_whoever_comes_first() {
+    let home = Home::new();
+    let run = |session: &'static str| home.run(session, "a", "greet; x=$WORD");
+    let (one, two, three) = tokio::join!(run("one"), run("two"), run("three"));
+    assert_eq!([one, two, three], ["one in a\n"; 3]);
+    assert_eq!(home.reads(), 1);
+    assert_eq!(home.run("one", "a", "echo $x").await, "one\n");
+    assert_eq!(
+        home.run("four", "a", "greet; echo \"[$x]\"").await,
+        "one in a\n[]\n"
+    );
+    assert_eq!(home.reads(), 1);
+    assert_eq!(home.run("five", "b", "greet").await, "one in b\n");
+    assert_eq!(home.reads(), 2);
+}
+
+#[tokio::test]
+async fn a_profile_that_has_changed_is_read_again() {
+    let home = Home::new();
+    assert_eq!(home.run("one", "a", "greet").await, "one in a\n");
+    home.profile("another");
+    assert_eq!(home.run("two", "a", "greet").await, "another in a\n");
+    assert_eq!(home.run("one", "a", "greet").await, "one in a\n");
+    assert_eq!(home.reads(), 2);
+}
+
+#[tokio::test]
+async fn a_command_is_stopped_while_the_profile_is_read_and_the_next_one_reads_it() {
+    let home = Home::new();
+    let file = home.folder.path().join(".profile");
+    std::fs::write(&file, "echo read >> ~/reads; sleep 100").unwrap();
+    let first = ShellCommand {
+        timeout: Duration::from_millis(300),
+        cwd: home.folder.path().join("a"),
+        ..command("echo ran")
+    };
+    let output = Terminal::run(&home.local, first).await.unwrap();
+    assert_eq!(
+        (output.exit, output.text.as_str()),
+        (CommandExit::TimedOut, "")
+    );
+    home.profile("one");
+    assert_eq!(home.run("session", "a", "greet").await, "one in a\n");
+}
+
+#[tokio::test]
+async fn a_session_that_was_closed_is_not_remembered() {
+    let home = Home::new();
+    let lose = || std::fs::remove_file(home.folder.path().join("shells/one")).unwrap();
+    home.run("one", "a", "x=1").await;
+    lose();
+    assert!(home.run("one", "a", "echo $x").await.contains("was lost"));
+    lose();
+    home.local.close_session(&"one".into());
+    assert_eq!(home.run("one", "a", "echo \"[$x]\"").await, "[]\n");
 }

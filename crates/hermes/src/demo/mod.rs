@@ -422,6 +422,7 @@ impl Stage {
             shell: "bash".into(),
             cwd: self.home.clone(),
             git_branch: None,
+            ..EnvironmentFacts::default()
         };
         let inputs = PromptInputs {
             environment,

@@ -2,6 +2,7 @@
 //! else on anything else, only the binary wires.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -43,6 +44,40 @@ fn the_crates_form_a_star_around_the_core() {
         }
     }
     assert!(wrong.is_empty(), "arrows that break the star: {wrong:?}");
+}
+
+/// Printing is for the binary; a test that skips itself may be heard.
+#[test]
+fn no_library_prints() {
+    let crates = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    for entry in crates.read_dir().expect("crates") {
+        let folder = entry.expect("a crate").path();
+        if folder.ends_with("hermes") || folder.ends_with("testkit") {
+            continue;
+        }
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let name = folder.display();
+        assert!(
+            manifest.contains("[lints]\nworkspace = true"),
+            "{name} is not under the lints of the workspace"
+        );
+        let mut folders = vec![folder.join("src")];
+        while let Some(folder) = folders.pop() {
+            for entry in folder.read_dir().expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|ending| ending == "rs") {
+                    let text = std::fs::read_to_string(&path).expect("a source");
+                    assert!(
+                        !text.contains("clippy::print_std"),
+                        "{} switches the lint off that keeps libraries from printing",
+                        path.display()
+                    );
+                }
+            }
+        }
+    }
 }
 
 /// What must not enter the tree, not even as an option that nobody takes: TLS is rustls with ring, so that a build needs

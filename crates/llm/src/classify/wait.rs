@@ -16,22 +16,11 @@ pub(super) fn retry_after(refusal: Refusal<'_>) -> Option<Duration> {
         .and_then(|text| text.trim().parse::<f64>().ok());
     let wait = match (millis, refusal.retry_after) {
         (Some(millis), _) => seconds(millis / 1000.0),
-        (None, Some(text)) => match spelt_seconds(text) {
-            Some(secs) => seconds(secs),
-            None => {
-                let now = refusal.date.and_then(http_date).or(refusal.now);
-                Some(http_date(text)?.saturating_sub(now?))
-            }
-        },
+        (None, Some(text)) => hermes_os::retry_after(text, refusal.date, refusal.now),
         // Gemini says it only in the body, others only in their words.
         (None, None) => gemini_retry_delay(refusal.body).or_else(|| in_sentence(refusal.body)),
     };
     wait.map(|wait| wait.min(RETRY_AFTER_MAX))
-}
-
-/// Reads `7`, `7.5` and `7s`.
-fn spelt_seconds(text: &str) -> Option<f64> {
-    text.trim().trim_end_matches('s').parse().ok()
 }
 
 /// Reads the wait of "please try again in 1m2.5s", as OpenAI and Groq write it.
@@ -89,79 +78,13 @@ fn gemini_retry_delay(body: &str) -> Option<Duration> {
     seconds(delay.strip_suffix('s')?.parse().ok()?)
 }
 
-/// Reads a date in any of the three forms of HTTP as the time since 1970: `Sun, 15 Nov 2026 21:24:05 GMT`,
-/// `Sunday, 15-Nov-26 21:24:05 GMT` and `Sun Nov 15 21:24:05 2026`.
-fn http_date(text: &str) -> Option<Duration> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let words: Vec<&str> = text
-        .split([' ', '-'])
-        .filter(|word| !word.is_empty())
-        .collect();
-    let [_, first, second, third, fourth, ..] = words[..] else {
-        return None;
-    };
-    let is_old_form = first.parse::<u64>().is_err();
-    let (day, month, year, clock) = if is_old_form {
-        (second, first, fourth, third)
-    } else {
-        (first, second, third, fourth)
-    };
-    let day: u64 = day.parse().ok()?;
-    let month = MONTHS.iter().position(|name| *name == month)? as u64;
-    let year: u64 = match year.parse().ok()? {
-        // Two digits: nobody asks us to wait until the last century.
-        short @ 0..100 => 2000 + short,
-        year => year,
-    };
-    let mut clock = clock.split(':').map(|part| part.parse::<u64>().ok());
-    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let days = days_before(year, month) + day - 1;
-    Some(Duration::from_secs(
-        days * 86_400 + hour * 3600 + minute * 60 + second,
-    ))
-}
-
-/// Counts the days from 1970-01-01 to the first of a month; `month` counts from 0.
-fn days_before(year: u64, month: u64) -> u64 {
-    const BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-    let leaps = |year: u64| year / 4 - year / 100 + year / 400;
-    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let leap_day = u64::from(is_leap && month >= 2);
-    (year - 1970) * 365 + leaps(year - 1) - leaps(1969) + BEFORE[month as usize] + leap_day
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn http_dates_agree_with_the_calendar() {
-        let check = |text, secs| assert_eq!(http_date(text), Some(Duration::from_secs(secs)));
-        check("Thu, 01 Jan 1970 00:00:00 GMT", 0);
-        check("Tue, 29 Feb 2000 00:00:00 GMT", 951_782_400);
-        check("Wed, 01 Mar 2000 00:00:00 GMT", 951_868_800);
-        check("Sun, 15 Nov 2026 21:24:05 GMT", 1_794_777_845);
-        check("Sunday, 15-Nov-26 21:24:05 GMT", 1_794_777_845);
-        check("Sun Nov 15 21:24:05 2026", 1_794_777_845);
-        check("Sun Nov  1 00:00:00 2026", 1_793_491_200);
-        for nonsense in [
-            "",
-            "Sun, 99 Nov 2026 00:00:00 GMT",
-            "Sun, 15 Foo 2026 00:00:00 GMT",
-            "1",
-        ] {
-            assert_eq!(http_date(nonsense), None);
-        }
-    }
-
-    #[test]
     fn a_wait_is_read_in_every_form() {
-        let now = http_date("Sun, 15 Nov 2026 21:24:05 GMT");
+        let now = hermes_os::http_date("Sun, 15 Nov 2026 21:24:05 GMT");
         let check = |retry_after, date, secs: f64| {
             let refusal = Refusal {
                 retry_after,

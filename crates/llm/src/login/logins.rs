@@ -1,14 +1,15 @@
 //! Gives the tokens of logins to requests, and renews them once for all who need them.
 //!
-//! A refresh token is good for one use. Whoever renews holds the store's lock, reads the tokens again, because somebody
-//! else may have been faster, and saves the new ones before the lock is free. A renewal runs in a task of its own: a
-//! caller who gives up must not stop it after the provider has voided the old refresh token.
+//! A refresh token is good for one use. That it is used once, among the tasks of this process and among all processes, is
+//! the work of [`Renewals`]; here is what is asked of a provider, and what is saved.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{Clock, LoginTokens, Secret};
+use hermes_os::renewal::{Renewable, Renewals};
 use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 
@@ -56,7 +57,8 @@ pub struct TokenStoreError {
 pub struct Logins {
     store: Arc<dyn TokenStore>,
     clock: Arc<dyn Clock>,
-    renewals: TaskTracker,
+    tasks: TaskTracker,
+    renewals: Arc<Mutex<HashMap<&'static str, Renewals>>>,
 }
 
 impl fmt::Debug for Logins {
@@ -72,7 +74,8 @@ impl Logins {
         Self {
             store,
             clock,
-            renewals: TaskTracker::new(),
+            tasks: TaskTracker::new(),
+            renewals: Arc::default(),
         }
     }
 
@@ -98,31 +101,60 @@ impl Logins {
         server: &LoginServer,
         refused: &Secret,
     ) -> Result<Secret, LoginError> {
-        let (logins, server, refused) = (self.clone(), server.clone(), refused.clone());
-        let provider = server.provider;
-        let renewal = async move { logins.renew_once(&server, &refused).await };
-        let renewal = self.renewals.spawn(renewal);
-        renewal.await.unwrap_or(Err(LoginError::Busy { provider }))
+        let login = Login {
+            logins: self.clone(),
+            server: server.clone(),
+        };
+        let renewals = self.renewals_of(server.provider);
+        renewals.renewed(Arc::new(login), refused.clone()).await
     }
 
-    async fn renew_once(
-        &self,
-        server: &LoginServer,
-        refused: &Secret,
-    ) -> Result<Secret, LoginError> {
-        let provider = server.provider;
-        let mut locked = self.lock(provider).await?;
-        let tokens = locked.read()?;
-        if tokens.access != *refused {
-            return Ok(tokens.access);
+    /// One provider does not wait for another.
+    fn renewals_of(&self, provider: &'static str) -> Renewals {
+        let mut renewals = self.renewals.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Renewals::new(self.tasks.clone());
+        renewals.entry(provider).or_insert_with(new).clone()
+    }
+}
+
+/// The login of one provider.
+struct Login {
+    logins: Logins,
+    server: LoginServer,
+}
+
+impl Renewable for Login {
+    type Token = Secret;
+    type Error = LoginError;
+    type Lock = Box<dyn LockedTokens>;
+
+    async fn newer_than(&self, refused: &Secret) -> Result<Option<Secret>, LoginError> {
+        let tokens = self.logins.store.read(self.server.provider)?;
+        Ok((tokens.access != *refused).then_some(tokens.access))
+    }
+
+    async fn lock(&self) -> Result<Self::Lock, LoginError> {
+        let provider = self.server.provider;
+        let deadline = Instant::now() + LOCK_WAIT;
+        loop {
+            match self.logins.store.try_lock(provider)? {
+                Some(locked) => return Ok(locked),
+                None if Instant::now() > deadline => return Err(LoginError::Busy { provider }),
+                None => sleep(LOCK_PAUSE).await,
+            }
         }
+    }
+
+    async fn renew(&self, locked: &mut Self::Lock) -> Result<Secret, LoginError> {
+        let (server, provider) = (&self.server, self.server.provider);
+        let tokens = locked.read()?;
         let Some(refresh) = &tokens.refresh else {
             let reason = "it has expired, and cannot be renewed".to_owned();
             return Err(LoginError::Ended { provider, reason });
         };
         match renew(server, refresh).await? {
             TokenResponse::Good(grant) => {
-                let renewed = grant.into_tokens(Some(&tokens), self.clock.now());
+                let renewed = grant.into_tokens(Some(&tokens), self.logins.clock.now());
                 locked.save(&renewed)?;
                 Ok(renewed.access)
             }
@@ -137,14 +169,9 @@ impl Logins {
         }
     }
 
-    async fn lock(&self, provider: &'static str) -> Result<Box<dyn LockedTokens>, LoginError> {
-        let deadline = Instant::now() + LOCK_WAIT;
-        loop {
-            match self.store.try_lock(provider)? {
-                Some(locked) => return Ok(locked),
-                None if Instant::now() > deadline => return Err(LoginError::Busy { provider }),
-                None => sleep(LOCK_PAUSE).await,
-            }
+    fn broken_off(&self, _reason: String) -> LoginError {
+        LoginError::Busy {
+            provider: self.server.provider,
         }
     }
 }

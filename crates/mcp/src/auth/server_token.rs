@@ -1,14 +1,14 @@
 //! Keeps the token of one server: gives it to requests, renews it once for all who need it.
 //!
-//! Two locks make a renewal happen once: one between the tasks of this process, one between processes. Under both, the
-//! file is read again, because somebody else may have been faster. A renewal runs in a task of its own: a caller who
-//! gives up must not stop it after the server has already voided the old refresh token.
+//! That it happens once, among the tasks of this process and among all processes, is the work of [`Renewals`]. What is
+//! added here: the file is looked at only when it has changed, and a failure is remembered for those who come just after.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{Clock, Secret};
-use tokio::sync::Mutex;
+use hermes_os::FileLock;
+use hermes_os::renewal::{Renewable, Renewals};
 use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 
@@ -39,8 +39,7 @@ pub(crate) struct ServerToken {
     web: Web,
     store: Store,
     clock: Arc<dyn Clock>,
-    renewals: TaskTracker,
-    renewing: Mutex<()>,
+    renewals: Renewals,
     state: std::sync::Mutex<State>,
 }
 
@@ -76,8 +75,7 @@ impl ServerToken {
             web: resource.web,
             store: Store::new(&ports.token_folder, &server.name),
             clock: Arc::clone(&ports.clock),
-            renewals: renewals.clone(),
-            renewing: Mutex::default(),
+            renewals: Renewals::new(renewals.clone()),
             state: std::sync::Mutex::default(),
         })
     }
@@ -100,15 +98,7 @@ impl ServerToken {
 
     /// Returns a token that is not `refused`, from whoever was first to renew it.
     pub(crate) async fn another(self: &Arc<Self>, refused: Secret) -> Result<Secret, Failure> {
-        let server_token = Arc::clone(self);
-        let renewal = self
-            .renewals
-            .spawn(async move { server_token.renewed(&refused).await });
-        renewal.await.unwrap_or_else(|error| {
-            Err(Failure::Unreachable {
-                cause: format!("renewing the token was broken off: {error}"),
-            })
-        })
+        self.renewals.renewed(Arc::clone(self), refused).await
     }
 
     /// Returns whether a refusal that says nothing about the token is not to be blamed on it.
@@ -186,49 +176,6 @@ impl ServerToken {
         token.ok_or_else(|| needs_login("nobody has logged in yet"))
     }
 
-    /// Renews the token, alone; or returns the one that somebody else got in the meantime.
-    async fn renewed(&self, refused: &Secret) -> Result<Secret, Failure> {
-        let _alone_here = self.renewing.lock().await;
-        if let Some(token) = self.newer_than(refused).await? {
-            return Ok(token.access);
-        }
-        let _alone_everywhere = self.store.lock().await?;
-        if let Some(token) = self.newer_than(refused).await? {
-            return Ok(token.access);
-        }
-        let token = self.look(Duration::ZERO).await?;
-        let Some(refresh) = &token.refresh else {
-            return Err(needs_login("its token has expired, and cannot be renewed"));
-        };
-        self.known_trouble(refresh)?;
-        match self.renew(refresh).await {
-            Ok(renewed) => {
-                let renewed = Token {
-                    scope: renewed.scope.clone().or(token.scope),
-                    ..renewed
-                };
-                self.keep(renewed.clone()).await;
-                Ok(renewed.access)
-            }
-            Err(failure) => match self.newer_than(refused).await? {
-                // A program that takes no lock was faster, and its renewal made ours fail.
-                Some(token) => Ok(token.access),
-                None => {
-                    let trouble = (refresh.clone(), Instant::now(), failure.clone());
-                    self.state().trouble = Some(trouble);
-                    Err(failure)
-                }
-            },
-        }
-    }
-
-    /// Reads the file again, and returns its token if that is good and not the refused one.
-    async fn newer_than(&self, refused: &Secret) -> Result<Option<Token>, Failure> {
-        let token = self.look(Duration::ZERO).await?;
-        let is_good = token.access != *refused && !token.is_expired(self.clock.now());
-        Ok(is_good.then_some(token))
-    }
-
     /// Fails if this refresh token was rejected for good, or could not be used a moment ago.
     fn known_trouble(&self, refresh: &Secret) -> Result<(), Failure> {
         match &self.state().trouble {
@@ -244,7 +191,7 @@ impl ServerToken {
         }
     }
 
-    async fn renew(&self, refresh: &Secret) -> Result<Token, Failure> {
+    async fn ask_for_another(&self, refresh: &Secret) -> Result<Token, Failure> {
         let (metadata, client) = self.counterpart().await?;
         let resource = metadata.resource.as_deref().unwrap_or(&self.url);
         let clock = self.clock.as_ref();
@@ -316,6 +263,51 @@ impl ServerToken {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Renewable for ServerToken {
+    type Token = Secret;
+    type Error = Failure;
+    type Lock = FileLock;
+
+    async fn newer_than(&self, refused: &Secret) -> Result<Option<Secret>, Failure> {
+        let token = self.look(Duration::ZERO).await?;
+        let is_good = token.access != *refused && !token.is_expired(self.clock.now());
+        Ok(is_good.then_some(token.access))
+    }
+
+    async fn lock(&self) -> Result<FileLock, Failure> {
+        self.store.lock().await
+    }
+
+    async fn renew(&self, _lock: &mut FileLock) -> Result<Secret, Failure> {
+        let token = self.look(Duration::ZERO).await?;
+        let Some(refresh) = &token.refresh else {
+            return Err(needs_login("its token has expired, and cannot be renewed"));
+        };
+        self.known_trouble(refresh)?;
+        match self.ask_for_another(refresh).await {
+            Ok(renewed) => {
+                let renewed = Token {
+                    scope: renewed.scope.clone().or(token.scope),
+                    ..renewed
+                };
+                self.keep(renewed.clone()).await;
+                Ok(renewed.access)
+            }
+            Err(failure) => {
+                let trouble = (refresh.clone(), Instant::now(), failure.clone());
+                self.state().trouble = Some(trouble);
+                Err(failure)
+            }
+        }
+    }
+
+    fn broken_off(&self, reason: String) -> Failure {
+        Failure::Unreachable {
+            cause: format!("renewing the token was broken off: {reason}"),
+        }
     }
 }
 

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hermes_core::Timestamp;
+use hermes_os::FileLock;
 use reqwest::Url;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::client::{Client, ClientFile, Metadata};
-use super::disk::{self, FileLock, Stamp};
+use super::disk::{self, Stamp};
 use super::token::{Token, TokenFile};
 use crate::failure::Failure;
 

@@ -1,6 +1,9 @@
 //! Reads answers: bounded, and always about the request they answer.
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, DATE, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::Response;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
@@ -8,11 +11,13 @@ use rmcp::model::{
 use rmcp::transport::streamable_http_client::StreamableHttpPostResponse;
 
 use super::HttpFailure;
-use super::retry_after::retry_after;
 use crate::failure::{Credentials, Failure, HttpAnswer};
 use crate::listed::mended;
 
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// Whoever wants a longer wait gets this much: the next answer will say so again.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
 /// A larger answer would fill the memory, not the model's context.
 pub(super) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -46,6 +51,13 @@ pub(super) fn is_stream(response: &Response) -> bool {
     response.status().is_success() && content_type(response).starts_with(EVENT_STREAM)
 }
 
+/// Reads how long the server wants us to wait. A date is measured against its own clock, not ours.
+fn wanted_wait(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let wait = hermes_os::retry_after(text(RETRY_AFTER)?, text(DATE), None)?;
+    Some(wait.min(RETRY_AFTER_MAX))
+}
+
 /// Reads an answer that is not a success.
 pub(super) async fn refusal(mut response: Response, session_sent: bool) -> HttpAnswer {
     let header = |name| {
@@ -54,7 +66,7 @@ pub(super) async fn refusal(mut response: Response, session_sent: bool) -> HttpA
     };
     let status = response.status().as_u16();
     let challenge = header(WWW_AUTHENTICATE);
-    let retry_after = retry_after(response.headers());
+    let retry_after = wanted_wait(response.headers());
     let redirect = header(LOCATION).filter(|_| (300..400).contains(&status));
     let mut body = Vec::new();
     // An error in the middle of a refusal leaves what was read: the status says enough.

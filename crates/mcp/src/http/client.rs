@@ -8,7 +8,6 @@ use std::time::Duration;
 use hermes_core::Secret;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
-use rustls::crypto::ring;
 
 use super::proxy::with_proxy;
 use super::tls::{self, with_certificates};
@@ -32,8 +31,6 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// close on its way is lost, and nobody can tell whether it ran.
 const POOL_IDLE: Duration = Duration::from_secs(3);
 const REDIRECTS_MAX: usize = 5;
-
-const USER_AGENT: &str = concat!("hermes/", env!("CARGO_PKG_VERSION"));
 
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -111,8 +108,7 @@ pub(crate) async fn client_builder(
     let misconfigured = |cause: String| Failure::Misconfigured { cause };
     let url = reqwest::Url::parse(address.url)
         .map_err(|error| misconfigured(format!("its `url` is not an address: {error}")))?;
-    let builder = reqwest::Client::builder()
-        .user_agent(USER_AGENT)
+    let builder = hermes_os::http::client()
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_keepalive(TCP_KEEPALIVE)
         .tcp_keepalive_interval(TCP_KEEPALIVE_INTERVAL)
@@ -125,10 +121,8 @@ pub(crate) async fn client_builder(
     let (builder, has_proxy) = with_proxy(builder, &url, address.environment)?;
     match url.scheme() {
         // No TLS will be spoken, so the system's certificates need not be loaded.
-        "http" if !has_proxy => Ok(builder.tls_backend_preconfigured(without_roots())),
+        "http" if !has_proxy => Ok(hermes_os::http::without_tls(builder)),
         "http" | "https" => {
-            // An error means that somebody installed one before, which is as good.
-            let _ = ring::default_provider().install_default();
             let home = address.environment.iter().find(|(name, _)| name == "HOME");
             let home = home.map(|(_, home)| home.as_str());
             with_certificates(builder, address.tls, home).await
@@ -138,14 +132,6 @@ pub(crate) async fn client_builder(
             Err(misconfigured(cause))
         }
     }
-}
-
-fn without_roots() -> rustls::ClientConfig {
-    rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("ring speaks the default versions of TLS")
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth()
 }
 
 /// Follows redirects that keep method, body and origin. Another origin must not see our headers.

@@ -1,6 +1,6 @@
 //! What a call is answered with.
 
-use hermes_core::{StoreError, Timestamp};
+use hermes_core::StoreError;
 use rmcp::model::{CallToolResult, ContentBlock};
 
 /// The answer to a call, or why there is none. Both reach the client as a result, so that a model can read them.
@@ -31,22 +31,9 @@ impl From<Refused> for CallToolResult {
     }
 }
 
-/// `2026-11-15T21:04:05Z`.
-pub(super) fn time(at: Timestamp) -> String {
-    let (_, time) = at.civil();
-    let (hour, minute, second) = (time.hour, time.minute, time.second);
-    format!("{}T{hour:02}:{minute:02}:{second:02}Z", at.date_text())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_written_as_programs_read_them() {
-        let at = Timestamp::from_millis(1_794_777_845_123);
-        assert_eq!(time(at), "2026-11-15T21:24:05Z");
-    }
 
     #[test]
     fn a_missing_conversation_is_told_in_the_words_of_our_tools() {

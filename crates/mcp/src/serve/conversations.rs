@@ -10,7 +10,7 @@ use hermes_core::{
 use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
-use super::answer::{CallOutcome, Refused, time};
+use super::answer::{CallOutcome, Refused};
 use super::arguments::Arguments;
 use super::catalogue::{CONTENT_CHARS_MAX, ITEMS_MAX};
 
@@ -97,8 +97,8 @@ fn brief(record: &SessionRecord) -> Value {
         "title": record.title,
         "preview": shorten(&record.preview, PREVIEW_CHARS_MAX),
         "model": record.model.to_string(),
-        "created_at": time(record.created),
-        "updated_at": time(record.updated),
+        "created_at": record.created.to_iso(),
+        "updated_at": record.updated.to_iso(),
         "messages": record.messages,
         "has_open_turn": record.has_open_turn,
     })
@@ -121,7 +121,7 @@ pub(super) fn message(spoken: &Spoken) -> Value {
             Role::Assistant => "assistant",
             Role::Tool => "tool",
         },
-        "timestamp": time(spoken.at),
+        "timestamp": spoken.at.to_iso(),
         "content": shorten(&text, CONTENT_CHARS_MAX),
         "is_cut": text.chars().count() > CONTENT_CHARS_MAX,
         "attachments": attachments,

@@ -10,7 +10,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Value, json};
 
 use super::Served;
-use super::answer::{CallOutcome, Refused, time};
+use super::answer::{CallOutcome, Refused};
 use super::arguments::Arguments;
 use super::catalogue::DECISIONS;
 
@@ -118,8 +118,8 @@ fn described(approval: &Approval, may_answer: bool) -> Value {
         "reason": approval.reason,
         "patterns": approval.patterns,
         "decisions": decisions,
-        "created_at": time(approval.created),
-        "expires_at": time(approval.expires),
+        "created_at": approval.created.to_iso(),
+        "expires_at": approval.expires.to_iso(),
     });
     if let Some(preview) = &approval.preview {
         described["diff"] = shorten(&exact(&redact(&preview.diff)), DIFF_CHARS_MAX).into();

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{Request, Server};
 use crate::classify::{Class, SessionUse, classify, classify_beside_session};
 use crate::failure::Failure;
-use crate::probe::{ProbeKind, probe};
+use crate::supervisor::probe::{ProbeKind, probe};
 use crate::view::Link;
 
 /// A session that does not answer for so long is not there.

@@ -6,9 +6,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use hermes_core::Secret;
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use hermes_os::ProcessGroup;
+use rustix::process::Signal;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::time::{Instant, sleep};
 
 use super::family::{Effort, Family, MARK};
 use super::watchdog::Watchdog;
@@ -16,8 +16,6 @@ use crate::failure::Failure;
 
 /// After this long without effect, a request to end becomes an order.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often we look whether a group that was asked to end is gone.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How often we look for what a family has started while it was killed.
 const FAMILY_LOOKS_MAX: usize = 5;
@@ -35,10 +33,8 @@ pub(crate) struct Program {
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    group: Pid,
+    group: ProcessGroup,
     family: Family,
-    /// Seen gone: the id may belong to somebody else by now.
-    is_gone: bool,
     _watchdog: Option<Watchdog>,
 }
 
@@ -61,19 +57,18 @@ impl Process {
                 _ => Failure::Unreachable { cause },
             }
         })?;
-        let group = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        let group = ProcessGroup::led_by(&child);
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(group), (Some(stdin), Some(stdout), Some(stderr))) = (group, pipes) else {
             return Err(Failure::Unreachable {
                 cause: format!("`{}` ended as it was started", program.command),
             });
         };
-        let family = Family::new(group, &name);
+        let family = Family::new(group.id(), &name);
         let process = Self {
             child,
+            _watchdog: Watchdog::over(group.id(), family.mark()),
             group,
-            is_gone: false,
-            _watchdog: Watchdog::over(group, family.mark()),
             family,
         };
         let pipes = Pipes {
@@ -92,7 +87,7 @@ impl Process {
 
     /// Returns what tells whether it works.
     pub(crate) fn effort(&self) -> Effort {
-        Effort::of_group(self.group)
+        Effort::of_group(self.group.id())
     }
 
     /// Remembers what it has started so far: once it has ended, its children may be hard to find.
@@ -108,31 +103,17 @@ impl Process {
             return;
         }
         self.family.look();
-        self.signal(Signal::TERM);
+        self.group.signal(Signal::TERM);
         self.family.signal(Signal::TERM);
-        let deadline = Instant::now() + GRACE;
-        while Instant::now() < deadline {
-            // A dead leader counts as a member until it was waited for.
-            let _ = self.child.try_wait();
-            self.is_gone |= test_kill_process_group(self.group).is_err();
-            if self.is_gone && self.family.is_empty() {
-                return;
-            }
-            sleep(POLL_INTERVAL).await;
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        // The only failure is a group that is gone, which is what we want.
-        let _ = kill_process_group(self.group, signal);
+        let family = &mut self.family;
+        let (group, child) = (&mut self.group, &mut self.child);
+        group.gone_within(child, GRACE, || family.is_empty()).await;
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if !self.is_gone {
-            self.signal(Signal::KILL);
-        }
+        self.group.signal(Signal::KILL);
         // A member may start another while we look.
         for _ in 0..FAMILY_LOOKS_MAX {
             self.family.look();

@@ -10,11 +10,11 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use super::jobs::Done;
+use super::probe::{ProbeKind, Probed};
 use super::{DIAL_STRIKES_APART, Live, REPLACED_WITHIN, Supervisor};
 use crate::classify::{Class, Health, SessionUse, classify, health};
 use crate::dial::Connection;
 use crate::failure::Failure;
-use crate::probe::{ProbeKind, Probed};
 use crate::settings::ServerSettings;
 use crate::signal::{Signal, Trouble};
 use crate::status::{ServerEvent, ServerState};

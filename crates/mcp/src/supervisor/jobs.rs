@@ -10,10 +10,10 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Supervisor;
+use super::probe::{Probed, fetch_offer, probe};
 use crate::dial::{Connection, Dial, Wires};
 use crate::failure::Failure;
 use crate::listen::{Patience, follow, wants_to_be_asked};
-use crate::probe::{Probed, fetch_offer, probe};
 use crate::signal::Reporter;
 use crate::view::Offer;
 

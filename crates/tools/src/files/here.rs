@@ -6,11 +6,11 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use hermes_core::{CancellationToken, FenceArea};
+use hermes_os::folder::Folder;
 use hermes_os::paths::{self, Followed};
+use hermes_os::replace::{Access, Attributes, Durability, StagedFile, stage};
 
 use super::{Bytes, Entry, Files, JudgedWrite, Kind, Meta, Opened, SAMPLE_BYTES, Source, Staged};
-use crate::atomic::{self, StagedFile};
-use crate::folder::Folder;
 use crate::guard::{Guard, PinnedGuard};
 use crate::lines::{Page, PageText, read_page};
 
@@ -122,7 +122,15 @@ impl Files for Here {
         model: Option<&Meta>,
     ) -> io::Result<(Box<dyn Staged>, Vec<PathBuf>)> {
         let (folder, made) = Folder::open_or_create(folder_of(target))?;
-        match atomic::stage(folder, content, model) {
+        let like = |model: &Meta| {
+            Access::Like(Attributes {
+                mode: model.mode,
+                user: model.user,
+                group: model.group,
+            })
+        };
+        let access = model.map_or(Access::Usual, like);
+        match stage(folder, content, access, Durability::Synced) {
             Ok(file) => {
                 let name = name_of(target).to_owned();
                 Ok((Box::new(StagedHere { file, name }), made))

@@ -12,7 +12,6 @@ use flate2::read::MultiGzDecoder;
 use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, LOCATION,
 };
-use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 
 use super::WebSettings;
@@ -166,13 +165,10 @@ impl Fetcher {
 
 /// Makes a client that connects only to addresses that were judged. Reads the system's certificates, which takes a while.
 fn client(names: JudgedNames) -> Result<Client, reqwest::Error> {
-    // An error means that somebody installed one before, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
+    hermes_os::http::client()
         .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_TIME_MAX)
         .no_proxy()
-        .redirect(Policy::none())
         .referer(false)
         // Each request resolves its host, and has it judged.
         .pool_max_idle_per_host(0)

@@ -1,15 +1,12 @@
 //! Pages that are too long for a conversation: their ends go to the model, the whole to a file.
 
-use std::ffi::OsStr;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use hermes_os::{Access, Durability, replace};
 use sha2::{Digest, Sha256};
-
-use crate::atomic;
-use crate::folder::Folder;
 
 /// More of a page is not kept.
 pub(super) const KEPT_CHARS_MAX: usize = 2_000_000;
@@ -73,9 +70,9 @@ fn keep(text: &str, host: &str, folder: &Path) -> io::Result<PathBuf> {
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
-    let place = Folder::open(&folder.canonicalize()?)?;
-    atomic::stage(place, text.as_bytes(), None)?.put(OsStr::new(&name))?;
-    Ok(folder.join(name))
+    let file = folder.join(name);
+    replace(&file, text.as_bytes(), Access::Usual, Durability::Synced)?;
+    Ok(file)
 }
 
 fn file_name(host: &str, text: &str) -> String {

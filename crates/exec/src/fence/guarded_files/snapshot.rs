@@ -1,11 +1,13 @@
 //! The guarded files of a folder as they are at one moment, and how they are put back.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use hermes_os::{Access, Durability};
 
 use super::survey::Survey;
 use super::{Root, git_config, is_harmless, is_scratch};
@@ -326,25 +328,17 @@ fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(format!(".hermes-put-back-{}", std::process::id()));
-    let draft = PathBuf::from(draft);
-    remove(&draft)?;
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&draft)?;
-    file.write_all(content)?;
-    file.set_permissions(Permissions::from_mode(mode))?;
     if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
         remove(path)?;
     }
-    fs::rename(&draft, path)
+    hermes_os::replace(path, content, Access::Mode(mode), Durability::Unsynced)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     struct Place(tempfile::TempDir);

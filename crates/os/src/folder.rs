@@ -21,13 +21,13 @@ const LOOK: OFlags = OFlags::PATH;
 const LOOK: OFlags = OFlags::NONBLOCK;
 
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     fd: OwnedFd,
 }
 
 impl Folder {
     /// Opens a folder by an absolute path that has no links in it.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<Self> {
         let mut fd = open_at(CWD, OsStr::new("/"))?;
         for name in names(path) {
             fd = open_at(fd.as_fd(), name)?;
@@ -36,7 +36,7 @@ impl Folder {
     }
 
     /// Opens a folder, and creates what is missing of it. Returns also what was created, outermost first.
-    pub(crate) fn open_or_create(path: &Path) -> io::Result<(Self, Vec<PathBuf>)> {
+    pub fn open_or_create(path: &Path) -> io::Result<(Self, Vec<PathBuf>)> {
         let mut fd = open_at(CWD, OsStr::new("/"))?;
         let mut walked = PathBuf::from("/");
         let mut created = Vec::new();
@@ -59,19 +59,19 @@ impl Folder {
     }
 
     /// Opens a file of the folder for reading; not a link, and without waiting should it be a pipe.
-    pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<File> {
+    pub fn open_file(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.fd, name, flags, Mode::empty())?.into())
     }
 
     /// Creates a file for writing that must not exist yet.
-    pub(crate) fn create_file(&self, name: &OsStr, mode: Mode) -> io::Result<File> {
+    pub fn create_file(&self, name: &OsStr, mode: Mode) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.fd, name, flags, mode)?.into())
     }
 
     /// Returns what is known of an entry, or `None` if there is none. Does not follow a link.
-    pub(crate) fn look(&self, name: &OsStr) -> io::Result<Option<Metadata>> {
+    pub fn look(&self, name: &OsStr) -> io::Result<Option<Metadata>> {
         let flags = LOOK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd).metadata().map(Some),
@@ -81,20 +81,20 @@ impl Folder {
     }
 
     /// Returns whether the permissions of an entry let this user write it.
-    pub(crate) fn may_write(&self, name: &OsStr) -> bool {
+    pub fn may_write(&self, name: &OsStr) -> bool {
         rustix::fs::accessat(&self.fd, name, Access::WRITE_OK, AtFlags::empty()).is_ok()
     }
 
-    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.fd, from, &self.fd, to)?)
     }
 
-    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
     }
 
     /// Makes what happened to names in the folder survive a power cut.
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, ".", flags, Mode::empty())?;
         Ok(rustix::fs::fsync(fd)?)
