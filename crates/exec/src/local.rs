@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    BoxFuture, CommandExit, CommandOutput, Found, Progress, Random, SessionId, ShellCommand,
-    Terminal, TerminalError,
+    BoxFuture, Checkout, CommandExit, CommandOutput, Found, Pass, Progress, Random, SessionId,
+    ShellCommand, Terminal, TerminalError,
 };
 use hermes_os::{Access, Durability};
 use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
@@ -266,7 +266,11 @@ impl Local {
     ) -> Option<Arc<[u8]>> {
         let key = ProfileKey {
             folder: command.cwd.clone(),
-            pass: command.pass.clone(),
+            pass: Pass {
+                // What git may check out is nothing to start files.
+                checkout: Checkout::Nothing,
+                ..command.pass.clone()
+            },
             files: self
                 .start_files
                 .iter()
@@ -317,7 +321,7 @@ impl Local {
         talk.await.ok()?;
         // An agent that they started may go on.
         group.release();
-        let left = std::fs::read(&shell.file).ok()?;
+        let left = read_own(&shell.file).ok()?;
         left.ends_with(b"# complete\n")
             .then(|| without_own_variables(&left))
     }

@@ -51,7 +51,12 @@ pub async fn run(
     let mut report = Report::of(conversation, &opened);
     follow(conversation, opened, renderer, &mut report).await?;
     if report.is_incomplete {
-        let loaded = conversation.setup().ports.store.load(&report.session).await?;
+        let loaded = conversation
+            .setup()
+            .ports
+            .store
+            .load(&report.session)
+            .await?;
         let mut said = loaded.messages.iter().rev();
         let answer = said.find(|message| message.role == Role::Assistant);
         report.text = answer.map(Message::text).unwrap_or_default();

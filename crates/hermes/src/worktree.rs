@@ -110,10 +110,7 @@ impl Worktree {
             Err(failure) => Err(failure),
         };
         if let Err(failure) = removed {
-            note(&format!(
-                "the worktree `{path}` is kept: {}",
-                failure.to_string()
-            ));
+            note(&format!("the worktree `{path}` is kept: {failure}"));
         }
     }
 

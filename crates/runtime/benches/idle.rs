@@ -2,8 +2,14 @@
 //! them.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it found")]
-#![expect(clippy::unwrap_used, reason = "a benchmark that cannot run says so by ending")]
-#![expect(unreachable_pub, reason = "the part it shares with tests is a module there")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run says so by ending"
+)]
+#![expect(
+    unreachable_pub,
+    reason = "the part it shares with tests is a module there"
+)]
 
 #[path = "../tests/it/support.rs"]
 #[expect(dead_code, reason = "tests use the rest")]

@@ -13,8 +13,6 @@ use hermes_core::{
 };
 use hermes_os::calendar::{UnknownZone, Zone};
 
-use hermes_os::calendar::{UnknownZone, Zone};
-
 use crate::base::Base;
 use crate::delegation;
 use crate::error::Result;
