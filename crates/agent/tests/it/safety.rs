@@ -229,28 +229,30 @@ async fn always_is_kept_and_not_asked_again() {
 }
 
 #[tokio::test]
-async fn what_is_listed_runs_with_its_pass_and_only_in_its_folder() {
-    let need = Need {
+async fn what_is_listed_runs_with_its_pass_and_nothing_else_does() {
+    let need = |is_allowed| Need {
         pass: Pass::outside(),
+        is_allowed,
         ..Need::because("leaves the fence")
     };
-    let tool = tool(Consent::Needed(need)).does(Behaviour::TellAgreement);
-    let call = |id: &str, workdir: &str| {
+    let tool = |name: &str, is_allowed| {
+        let consent = Consent::Needed(need(is_allowed));
+        let tool = TestTool::new(name).consent(consent);
+        tool.does(Behaviour::TellAgreement)
+    };
+    let call = |id: &str, tool: &str, workdir: &str| {
         let arguments = json!({"text": "x", "command": "make", "workdir": workdir});
-        Step::call(id, "danger", &arguments)
+        Step::call(id, tool, &arguments)
     };
     let steps = [
-        call("c1", "/srv/a"),
-        call("c2", "/srv/b"),
+        call("c1", "listed", "/srv/a"),
+        call("c2", "danger", "/srv/b"),
         Step::text("done"),
     ];
-    let world = World::new(steps).tool(tool);
-    let kept = Kept(Mutex::new(vec![rule(Path::new("/srv/a"), "make")]));
-    let safety = Safety {
-        allow_list: Some(Arc::new(kept)),
-        ..Safety::default()
-    };
-    let mut running = running(&world, ASK, safety).await;
+    let world = World::new(steps)
+        .tool(tool("listed", true))
+        .tool(tool("danger", false));
+    let mut running = running(&world, ASK, Safety::default()).await;
     let asked = question(&mut running).await;
     assert_eq!(asked.folder.as_deref(), Some(Path::new("/srv/b")));
     running.session.answer(asked.approval, Verdict::Once).await;
