@@ -43,8 +43,8 @@ pub(super) struct Subagent {
 )]
 enum Begun {
     /// It came to rest before: in this process, or in one that died.
-    Ended(LoadedSession),
-    Running(Opened),
+    Ended(Box<LoadedSession>),
+    Running(Box<Opened>),
 }
 
 /// Why a subagent was stopped.
@@ -91,9 +91,9 @@ impl Subagent {
 
     async fn try_work(&mut self, stop: &CancellationToken) -> Result<SubagentReport, StoreError> {
         let (ended, cut) = match self.begin().await? {
-            Begun::Ended(loaded) => (loaded, None),
+            Begun::Ended(loaded) => (*loaded, None),
             Begun::Running(opened) => {
-                let cut = self.follow(opened, stop).await;
+                let cut = self.follow(*opened, stop).await;
                 (self.ports.store.load(&self.id).await?, cut)
             }
         };
@@ -107,7 +107,7 @@ impl Subagent {
     /// Opens the session where it stands: not there yet, cut short by a crash, or at its end.
     async fn begin(&self) -> Result<Begun, StoreError> {
         let known = match self.ports.store.load(&self.id).await {
-            Ok(loaded) if loaded.open_turn.is_none() => return Ok(Begun::Ended(loaded)),
+            Ok(loaded) if loaded.open_turn.is_none() => return Ok(Begun::Ended(loaded.into())),
             Ok(loaded) => Ok(loaded),
             Err(error) => Err(error),
         };
@@ -115,7 +115,8 @@ impl Subagent {
             (Ok(loaded), _) => {
                 let tools = self.tools(|tool| is_offered(&loaded.prefix.tools, &tool.spec().name));
                 let resume = SessionStart::Resume(self.id.clone());
-                Ok(Begun::Running(self.open(tools, resume).await?))
+                let opened = self.open(tools, resume).await?;
+                Ok(Begun::Running(opened.into()))
             }
             (Err(StoreError::NotFound { .. }), Some(task)) => {
                 let tools = self.tools(|tool| self.may_have(tool.exposure(), task.role));
@@ -131,7 +132,7 @@ impl Subagent {
                 let opened = self.open(tools, start).await?;
                 opened.session.say(told(task)).await;
                 self.watch.show(&format!("started: {}", task.goal));
-                Ok(Begun::Running(opened))
+                Ok(Begun::Running(opened.into()))
             }
             (Err(error), _) => Err(error),
         }
