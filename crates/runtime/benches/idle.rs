@@ -6,10 +6,6 @@
     clippy::unwrap_used,
     reason = "a benchmark that cannot run says so by ending"
 )]
-#![expect(
-    unreachable_pub,
-    reason = "the part it shares with tests is a module there"
-)]
 
 #[path = "../tests/it/support.rs"]
 #[expect(dead_code, reason = "tests use the rest")]

@@ -37,10 +37,6 @@ pub(super) struct Subagent {
 }
 
 /// What is there when a subagent begins.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one for each subagent, looked at once"
-)]
 enum Begun {
     /// It came to rest before: in this process, or in one that died.
     Ended(Box<LoadedSession>),

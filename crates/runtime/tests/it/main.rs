@@ -1,5 +1,7 @@
 //! Many conversations in one process, against a scripted model server.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod many;
 mod one_of_many;
 mod support;

@@ -6,20 +6,22 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use hermes_config::Environment;
-use hermes_core::{Audience, Event, Op, RunningSession, SessionOptions, TurnEnd, UserMessage};
+use hermes_core::{
+    Audience, Event, FollowFrom, Op, RunningSession, SessionOptions, TurnEnd, UserMessage,
+};
 use hermes_runtime::Runtime;
 use hermes_runtime::base::Base;
 use hermes_testkit::server::{Answer, Request, Script, ScriptedServer};
 use tempfile::TempDir;
 
-pub struct Process {
-    pub runtime: Arc<Runtime>,
-    pub server: ScriptedServer,
-    pub folder: TempDir,
+pub(crate) struct Process {
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) server: ScriptedServer,
+    pub(crate) folder: TempDir,
 }
 
 impl Process {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let server = ScriptedServer::start(Script::always(Answer::text("understood"))).await;
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
@@ -49,21 +51,21 @@ impl Process {
     }
 
     /// A folder of its own.
-    pub fn folder(&self, name: &str) -> PathBuf {
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
         let folder = self.folder.path().join(name);
         fs::create_dir_all(&folder).unwrap();
         folder
     }
 
     /// The requests that carry these words.
-    pub fn requests_with(&self, words: &str) -> Vec<Request> {
+    pub(crate) fn requests_with(&self, words: &str) -> Vec<Request> {
         let mut requests = self.server.requests();
         requests.retain(|request| String::from_utf8_lossy(&request.body).contains(words));
         requests
     }
 }
 
-pub fn options(source: &str) -> SessionOptions {
+pub(crate) fn options(source: &str) -> SessionOptions {
     SessionOptions {
         audience: Audience::Nobody,
         source: source.to_owned(),
@@ -72,9 +74,10 @@ pub fn options(source: &str) -> SessionOptions {
 }
 
 /// Says something and waits for the end of the turn.
-pub async fn say(session: &mut RunningSession, words: &str) -> TurnEnd {
+pub(crate) async fn say(session: &RunningSession, words: &str) -> TurnEnd {
+    let mut events = session.handle.follow(FollowFrom::Now);
     assert!(session.handle.send(Op::Say(UserMessage::text(words))).await);
-    while let Some(followed) = session.events.next().await {
+    while let Some(followed) = events.next().await {
         if let Some(Event::TurnEnded { end, .. }) = followed.into_event() {
             return end;
         }
