@@ -18,14 +18,16 @@ __hermes_ring() {
 __hermes_run() {
     set +eu
     command sleep 2147483647 >"$1/in" &
-    echo $! >"$1/holder"
+    __hermes_holder=$!
+    echo "$__hermes_holder" >"$1/holder"
     case $2 in
         pty) SHELL=/bin/sh command script -qefc "stty rows 30 cols 120; $3" /dev/null <"$1/in" ;;
         *) (eval "$3") <"$1/in" ;;
     esac
     echo $? >"$1/exit.new"
     command mv "$1/exit.new" "$1/exit"
-    command kill "$(command cat "$1/holder")" 2>/dev/null
+    # Also when somebody has removed the folder meanwhile.
+    command kill "$__hermes_holder" 2>/dev/null
 }
 
 __hermes_background() {

@@ -472,6 +472,28 @@ async fn a_process_whose_start_was_not_heard_of_is_ended_by_the_next_hermes() {
     assert!(wait_until(|| !lives()).await, "the process has ended");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_whose_folder_was_removed_leaves_nothing_running() {
+    if !has_landlock() {
+        return;
+    }
+    let home = Home::new();
+    let background = home.background(LANDLOCK);
+    let line = "until [ -e stop ]; do sleep 0.05; done";
+    let started = background.start(home.command(line), NotifyOn::default());
+    let id = started.await.unwrap().id;
+    let project = home.path("project");
+    let at_work = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let folders = processes.map(|entry| std::fs::read_link(entry.path().join("cwd")));
+        folders.flatten().filter(|cwd| *cwd == project).count()
+    };
+    assert!(at_work() > 0);
+    std::fs::remove_dir_all(home.path(".hermes/processes").join(&id)).unwrap();
+    std::fs::write(project.join("stop"), "").unwrap();
+    assert!(wait_until(|| at_work() == 0).await);
+}
+
 #[test]
 fn work_that_is_no_command_is_held_too() {
     if !has_landlock() {
