@@ -50,10 +50,11 @@ const NAMED_ELSEWHERE: &[(&str, &[&str], &str)] = &[
         &["terminal"],
         "a row of the doctor",
     ),
+    ("runtime/src/git.rs", &["process"], "a setting of git"),
     (
-        "hermes/src/worktree/git.rs",
-        &["process"],
-        "a setting of git",
+        "runtime/src/toolkit.rs",
+        &["patch", "terminal", "write_file"],
+        "a section of the settings, and the two tools that go by the mode of their conversation",
     ),
     (
         "tui/src/markdown/highlight.rs",
