@@ -17,6 +17,7 @@ pub mod elicitation;
 pub mod follow;
 pub mod id;
 pub mod interview;
+pub mod learning;
 pub mod login;
 pub mod message;
 pub mod mode;
@@ -77,6 +78,9 @@ pub use fence::{Checkout, FenceArea, Fencing, Pass};
 pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
 pub use id::{ApprovalId, CallId, ElicitationId, QueuedId, SessionId, TurnId};
+pub use learning::{
+    Author, ChangeFilter, ChangeId, LearnedChange, LearningLog, NewLearnedChange, Subject,
+};
 pub use login::LoginTokens;
 pub use message::{
     Arguments, Media, MediaSource, Message, Origin, Part, Reasoning, ResultStatus, Role, ToolCall,
