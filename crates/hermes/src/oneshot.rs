@@ -13,13 +13,14 @@ use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::image;
 use crate::output::{note, println};
-use crate::piped::{self, Piped, Shown};
+use crate::piped;
 use crate::prepare::Prepared;
 use crate::render::{JsonLines, Live, Renderer};
 use crate::style::Style;
 use crate::turn::{self, Report};
 use crate::usage_file;
 use hermes_core::Audience;
+use hermes_runtime::piped::{Piped, Shown};
 
 /// Where sessions with a single question come from, unless the caller says otherwise.
 pub const ONE_SHOT_SOURCE: &str = "oneshot";

@@ -6,7 +6,6 @@
 //! ancestors could write to is given [`FROM_ANCESTORS`]; one that another program of the pipeline holds may be silent for
 //! `agent.stdin_silence` seconds. What came until then is the input, and its reader hears that it may go on.
 
-mod shown;
 mod writer;
 
 use std::io::{IsTerminal as _, Seek as _};
@@ -20,8 +19,7 @@ use tokio::time::{Instant, timeout};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
-
-pub use shown::Shown;
+use hermes_runtime::piped::{End, Piped};
 
 /// How long a pipe that nobody but our ancestors holds may take to give anything. Who starts us with something to read
 /// writes it at once; who left the pipe open by accident should not wait long for an answer.
@@ -31,24 +29,6 @@ const TOTAL: Duration = Duration::from_secs(3600);
 /// Bytes read at most. Only the beginning and the end of so much are shown; `yes` would fill any memory.
 const READ_BYTES_MAX: usize = 64 << 20;
 const CHUNK_BYTES: usize = 64 << 10;
-
-/// What came, and whether that was all.
-#[derive(Debug, Default)]
-pub struct Piped {
-    pub bytes: Vec<u8>,
-    pub end: End,
-}
-
-/// How reading came to its end.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    #[default]
-    Complete,
-    /// It stayed open, and nothing came for this long.
-    Silent(Duration),
-    /// There is more than anybody reads, or it takes too long.
-    TooMuch,
-}
 
 /// Reads what is piped into this process; nothing when nothing is.
 pub async fn read(base: &Base) -> Outcome<Option<Piped>> {

@@ -11,7 +11,8 @@ use std::time::Duration;
 use hermes_config::Settings;
 use hermes_core::{KnownOffers, Model, Random};
 use hermes_mcp::{
-    Mcp, McpPorts, Reloaded, Remembered, ServerSettings, ServerStatus, UnknownServer,
+    BreakerStatus, Mcp, McpPorts, Reloaded, Remembered, ServerSettings, ServerState, ServerStatus,
+    UnknownServer,
 };
 use serde_json::Value;
 
@@ -239,6 +240,23 @@ pub fn invalid_sections(base: &Base) -> Vec<(String, String)> {
         Some((name.clone(), error.to_string()))
     };
     sections.iter().filter_map(reason).collect()
+}
+
+/// The servers whose sections cannot be used, as what they are.
+pub fn unusable(base: &Base) -> Vec<ServerStatus> {
+    let server = |(name, reason): (String, String)| ServerStatus {
+        name,
+        state: ServerState::Misconfigured { reason },
+        last_success: None,
+        round_trip: None,
+        reconnects: 0,
+        breaker: BreakerStatus::Closed,
+        next_attempt: None,
+        tools: 0,
+        last_error: None,
+        notes: Vec::new(),
+    };
+    invalid_sections(base).into_iter().map(server).collect()
 }
 
 /// What is odd about the servers of some settings, one line each.

@@ -16,6 +16,7 @@ use crate::clipboard::Clipboard;
 use crate::copy;
 use crate::failure::Failure;
 use crate::image;
+use crate::output::columns;
 use crate::output::{note, print};
 use crate::render::Renderer;
 use crate::shown;
@@ -68,7 +69,7 @@ impl Chat<'_> {
                 return None;
             }
         };
-        if let Some(text) = shown::text(&done.shown) {
+        if let Some(text) = shown::text(&done.shown, columns()) {
             note(&printable(&text));
         }
         match done.then {

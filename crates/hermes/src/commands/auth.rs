@@ -5,7 +5,6 @@ mod add;
 mod list;
 mod login;
 mod reset;
-mod standing;
 mod status;
 
 use hermes_config::{AuthFile, StoredKey, used_keys, used_logins};
@@ -20,8 +19,8 @@ use hermes_runtime::SystemClock;
 use hermes_runtime::models::choice::known;
 use hermes_runtime::models::settings::model_settings;
 
+use hermes_runtime::models::standing::Standing;
 pub(super) use login::{OpenBrowser, log_in};
-pub(super) use standing::Standing;
 
 /// Of a key this long, its end tells it from others and gives nothing away.
 const SHOWN_KEY_CHARS_MIN: usize = 20;

@@ -7,24 +7,20 @@ use crate::output::println;
 use crate::style::Style;
 
 pub(crate) use hermes_runtime::layout::{
-    Table, age, count, one_line, printable, size, tokens_in, tokens_out,
+    Table, age, count, duration, one_line, printable, seconds_between, size, tokens_in, tokens_out,
 };
 
 /// A table on a terminal.
 pub(crate) trait OnTerminal {
-    fn styled(&self, style: Style) -> String;
+    fn print(&self, style: Style) -> Outcome<()>;
+}
 
+impl<const COLUMNS: usize> OnTerminal for Table<COLUMNS> {
     fn print(&self, style: Style) -> Outcome<()> {
         match self.styled(style).as_str() {
             "" => Ok(()),
             text => println(text),
         }
-    }
-}
-
-impl<const COLUMNS: usize> OnTerminal for Table<COLUMNS> {
-    fn styled(&self, style: Style) -> String {
-        self.text_with(|heading| style.bold(heading))
     }
 }
 

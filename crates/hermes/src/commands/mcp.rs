@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use hermes_config::Key;
 use hermes_core::text;
-use hermes_mcp::{ServerSettings, ServerStatus, TransportSettings};
+use hermes_mcp::{ServerSettings, TransportSettings};
 use serde_json::json;
 
 use super::already_told;
@@ -95,11 +95,6 @@ fn nowhere(name: &str) -> Failure {
         "`hermes mcp add {name} --url URL` for one that answers over HTTP, or \
          `hermes mcp add {name} -- PROGRAM ARGUMENTS` for one that is started here"
     ))
-}
-
-/// The servers as `/mcp` shows them in a chat.
-pub(crate) fn status_table(servers: &[ServerStatus]) -> String {
-    status::table(servers, Style::PLAIN)
 }
 
 impl WaitFlag {

@@ -23,13 +23,13 @@ use super::{lists, settings};
 use crate::base::Base;
 use crate::chat::{follow_settings, gone};
 use crate::clipboard::Clipboard;
-use crate::commands::sessions;
 use crate::copy;
 use crate::editor;
 use crate::failure::{Failure, Outcome};
 
 use crate::image;
 use crate::logging;
+use crate::output::columns;
 use crate::pager;
 use crate::shown;
 use crate::turn::news;
@@ -333,8 +333,8 @@ impl<'a> Bridge<'a> {
     /// Opens the whole conversation in the person's pager; the terminal is theirs meanwhile.
     async fn page(&mut self, session: &SessionId) {
         let text = match self.host.transcript(session).await {
-            Ok(Shown::Transcript { record, lines }) => sessions::whole(&record, &lines),
-            Ok(other) => shown::text(&[other]).unwrap_or_default(),
+            Ok(Shown::Transcript { record, lines }) => shown::transcript::whole(&record, &lines),
+            Ok(other) => shown::text(&[other], columns()).unwrap_or_default(),
             Err(error) => {
                 let failure = Failure::from(error).to_string();
                 return self.tell(FromHost::Paged(Err(failure))).await;
@@ -462,7 +462,7 @@ impl<'a> Bridge<'a> {
         if let [Shown::Diff(diff)] = shown.as_slice() {
             return self.tell(FromHost::Diff(diff.clone())).await;
         }
-        if let Some(text) = shown::text(&shown) {
+        if let Some(text) = shown::text(&shown, columns()) {
             self.tell(FromHost::Told(text)).await;
         }
     }

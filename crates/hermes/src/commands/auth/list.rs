@@ -11,12 +11,14 @@ use serde_json::{Value, json};
 
 use super::{Standing, masked, provider_of};
 use crate::base::Base;
-use crate::commands::chosen_model::key_variables;
-use crate::commands::layout::{OnTerminal as _, Table, one_line, print_json};
+use crate::commands::layout::{
+    OnTerminal as _, Table, duration, one_line, print_json, seconds_between,
+};
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
 use hermes_runtime::SystemClock;
+use hermes_runtime::models::chosen::key_variables;
 use hermes_runtime::models::settings::model_settings;
 
 /// One key.
@@ -248,32 +250,5 @@ impl State {
             Self::Login(standing) => standing.text(now),
             Self::Unused(why) => format!("not used: {why}"),
         }
-    }
-}
-
-pub(super) fn seconds_between(now: Timestamp, then: Timestamp) -> i64 {
-    let millis = then.as_millis().saturating_sub(now.as_millis());
-    millis.max(0).saturating_add(999) / 1000
-}
-
-/// In the largest unit that fits, rounded up.
-pub(super) fn duration(seconds: i64) -> String {
-    let up = |unit: i64| (seconds + unit - 1) / unit;
-    match seconds {
-        ..=60 => format!("{seconds} s"),
-        61..=3600 => format!("{} min", up(60)),
-        3601..=172_800 => format!("{} h", up(3600)),
-        _ => format!("{} d", up(86_400)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rest_is_told_in_the_largest_unit_that_fits() {
-        let told = [30, 61, 3600, 3601, 500_000].map(duration);
-        assert_eq!(told, ["30 s", "2 min", "60 min", "2 h", "6 d"]);
     }
 }

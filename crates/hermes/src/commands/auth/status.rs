@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use super::list::kept_in;
 use super::provider_of;
-use super::standing::Standing;
 use crate::base::Base;
 use crate::commands::already_told;
-use crate::commands::chosen_model::key_variables;
 use crate::commands::layout::{OnTerminal as _, Table, count, one_line, print_json};
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
 use hermes_runtime::SystemClock;
+use hermes_runtime::models::chosen::key_variables;
 use hermes_runtime::models::settings::model_settings;
+use hermes_runtime::models::standing::Standing;
 
 /// One way in at a provider.
 struct Way {

@@ -5,16 +5,16 @@ use hermes_core::Secret;
 use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
 use hermes_llm::resolve;
 
-use super::find::{self, Found};
 use super::{Ready, Then, after_failure};
 use crate::base::Base;
 use crate::commands::auth::{OpenBrowser, log_in};
 use crate::commands::interview::{Choice, Interview};
 use crate::commands::layout::one_line;
-use crate::commands::try_out::{Candidate, Unlisted, listed, try_out};
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
+use hermes_runtime::models::found::{self as find, Found};
 use hermes_runtime::models::settings::model_settings;
+use hermes_runtime::models::try_out::{Candidate, Unlisted, listed, try_out};
 
 /// Where the key of a server is kept that is known by its address only.
 const KEY_OF_ADDRESS: &str = "model.api_key";
@@ -81,7 +81,7 @@ pub(super) async fn choose_by_itself(base: &Base) -> Outcome<()> {
                 } = candidate;
                 return println(&format!("{provider}:{model} answers, and is now the model"));
             }
-            Err(failure) => failures.push(format!("{}: {}", found.text(), failure.message)),
+            Err(error) => failures.push(format!("{}: {error}", found.text())),
         }
     }
     failures.iter().for_each(|failure| note(failure));
@@ -325,7 +325,7 @@ async fn settle(base: &Base, interview: &mut Interview, candidate: &Candidate) -
             provider, model, ..
         } = candidate;
         note(&interview.style.dim(format!("asking {provider}:{model} …")));
-        match try_out(base, candidate).await {
+        match try_out(base, candidate).await.map_err(Failure::from) {
             Ok(elapsed) => {
                 save(base, candidate)?;
                 interview.good(&format!(

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::models::choice::ANY_MODEL;
 use futures_util::StreamExt as _;
 use hermes_core::{
     Delta, Message, Model as _, ModelError, ModelErrorKind, ModelRequest, Secret, SessionId, TurnId,
@@ -10,27 +11,26 @@ use hermes_core::{
 use hermes_llm::discover::{DiscoverError, list_models};
 use hermes_llm::settings::{ModelChoice, ModelSettings};
 use hermes_llm::{Client, resolve};
-use hermes_runtime::models::choice::ANY_MODEL;
 
 use crate::base::Base;
-use crate::failure::{Failure, Outcome};
-use crate::stated_windows;
-use hermes_runtime::models::logins;
-use hermes_runtime::models::settings::model_settings;
+use crate::error::{Error, Result};
+use crate::models::logins;
+use crate::models::settings::model_settings;
+use crate::models::stated_windows;
 
 /// Who is to be asked.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Candidate {
-    pub(super) provider: String,
-    pub(super) model: String,
-    pub(super) base_url: Option<String>,
-    pub(super) api_mode: Option<String>,
+pub struct Candidate {
+    pub provider: String,
+    pub model: String,
+    pub base_url: Option<String>,
+    pub api_mode: Option<String>,
     /// A key that is not saved yet.
-    pub(super) key: Option<Secret>,
+    pub key: Option<Secret>,
 }
 
 /// Returns how long the first word took.
-pub(super) async fn try_out(base: &Base, candidate: &Candidate) -> Outcome<Duration> {
+pub async fn try_out(base: &Base, candidate: &Candidate) -> Result<Duration> {
     let resolved = resolve(&settings_of(base, candidate)?, &|name| base.variable(name))?;
     let client = Client::new(resolved).with_logins(logins(base));
     let started = Instant::now();
@@ -42,15 +42,15 @@ pub(super) async fn try_out(base: &Base, candidate: &Candidate) -> Outcome<Durat
 
 /// Why a server's models are not known.
 #[derive(Debug)]
-pub(super) enum Unlisted {
+pub enum Unlisted {
     /// Nobody is there to be asked.
-    Unaskable(Failure),
+    Unaskable(Error),
     Discover(DiscoverError),
 }
 
 impl Unlisted {
     /// Whether a server is there, whatever it said.
-    pub(super) fn is_an_answer(&self) -> bool {
+    pub fn is_an_answer(&self) -> bool {
         let Self::Discover(error) = self else {
             return false;
         };
@@ -64,14 +64,14 @@ impl Unlisted {
 impl fmt::Display for Unlisted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unaskable(failure) => f.write_str(&failure.message),
+            Self::Unaskable(error) => write!(f, "{error}"),
             Self::Discover(error) => write!(f, "{error}"),
         }
     }
 }
 
 /// The models that the candidate's server lists.
-pub(super) async fn listed(base: &Base, candidate: &Candidate) -> Result<Vec<String>, Unlisted> {
+pub async fn listed(base: &Base, candidate: &Candidate) -> Result<Vec<String>, Unlisted> {
     let any = Candidate {
         model: ANY_MODEL.to_owned(),
         ..candidate.clone()
@@ -85,7 +85,7 @@ pub(super) async fn listed(base: &Base, candidate: &Candidate) -> Result<Vec<Str
     Ok(offered.into_iter().map(|offered| offered.model).collect())
 }
 
-fn settings_of(base: &Base, candidate: &Candidate) -> Outcome<ModelSettings> {
+fn settings_of(base: &Base, candidate: &Candidate) -> Result<ModelSettings> {
     Ok(ModelSettings {
         choice: ModelChoice {
             provider: Some(candidate.provider.clone()),
@@ -121,7 +121,7 @@ async fn first_word(client: &Client) -> Result<(), ModelError> {
     Ok(())
 }
 
-fn explained(candidate: &Candidate, error: &ModelError) -> Failure {
+fn explained(candidate: &Candidate, error: &ModelError) -> Error {
     let hint = match error.kind {
         ModelErrorKind::Auth if candidate.key.is_some() => {
             "check that the whole key was copied, and that it is still valid".to_owned()
@@ -130,5 +130,5 @@ fn explained(candidate: &Candidate, error: &ModelError) -> Failure {
         ModelErrorKind::Network => "check the network, the proxy and the address".to_owned(),
         _ => error.hint.clone(),
     };
-    Failure::new(error.to_string()).hint(hint)
+    Error::failed(error.to_string()).with_hint(hint)
 }

@@ -91,7 +91,7 @@ impl tracing_subscriber::fmt::time::FormatTime for UtcTime {
         writer: &mut tracing_subscriber::fmt::format::Writer<'_>,
     ) -> std::fmt::Result {
         use hermes_core::Clock as _;
-        let now = hermes_runtime::SystemClock.now();
+        let now = crate::SystemClock.now();
         let (_, time) = now.civil();
         let millis = now.as_millis().rem_euclid(1000);
         write!(

@@ -1,11 +1,12 @@
-//! What a model is shown of piped input: text as it is, the beginning and the end of long text, a picture as a picture,
+//! What a model is shown of input that was piped into its question: text as it is, the beginning and the end of long text, a picture as a picture,
 //! and of other bytes only what they are.
+
+use std::time::Duration;
 
 use hermes_core::picture::PictureFormat;
 use hermes_core::text;
 use hermes_core::{Media, Part};
 
-use super::{End, Piped};
 use crate::image;
 
 /// Bytes of piped text in a question: some 50,000 tokens, which leaves room in the usual window of 128,000 and more.
@@ -18,6 +19,24 @@ const HEAD_SHARE: usize = 4;
 const UNREADABLE_ONE_IN: usize = 10;
 /// What shows the kind of a file to who knows kinds.
 const HEX_BYTES: usize = 48;
+
+/// What came, and whether that was all.
+#[derive(Debug, Default)]
+pub struct Piped {
+    pub bytes: Vec<u8>,
+    pub end: End,
+}
+
+/// How reading came to its end.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    #[default]
+    Complete,
+    /// It stayed open, and nothing came for this long.
+    Silent(Duration),
+    /// There is more than anybody reads, or it takes too long.
+    TooMuch,
+}
 
 /// What goes into the question, and what its reader should know about it.
 #[derive(Debug)]

@@ -4,12 +4,11 @@ use hermes_config::StoredLogin;
 use hermes_core::Timestamp;
 use hermes_llm::providers;
 
-use super::list::{duration, seconds_between};
-use crate::commands::layout::one_line;
+use crate::layout::{duration, one_line, seconds_between};
 
 /// Whether a login can be asked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub enum Standing {
     /// Its token is renewed when it ends, if that is known.
     Renewed { until: Option<Timestamp> },
     /// It ends then, and somebody has to log in again.
@@ -21,7 +20,7 @@ pub(crate) enum Standing {
 }
 
 impl Standing {
-    pub(crate) fn of(provider: &str, login: &StoredLogin, now: Timestamp) -> Self {
+    pub fn of(provider: &str, login: &StoredLogin, now: Timestamp) -> Self {
         let known = providers::PROVIDERS
             .iter()
             .find(|known| known.id == provider);
@@ -46,12 +45,12 @@ impl Standing {
         }
     }
 
-    pub(crate) fn is_good(&self) -> bool {
+    pub fn is_good(&self) -> bool {
         matches!(self, Self::Renewed { .. } | Self::Passing { .. })
     }
 
     /// One word for programs.
-    pub(super) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Renewed { .. } | Self::Passing { .. } => "logged_in",
             Self::Over { .. } => "ended",
@@ -60,14 +59,14 @@ impl Standing {
     }
 
     /// When the token ends, if that is known.
-    pub(super) fn until(&self) -> Option<Timestamp> {
+    pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Renewed { until } | Self::Passing { until } => *until,
             Self::Over { .. } | Self::Foreign => None,
         }
     }
 
-    pub(crate) fn text(&self, now: Timestamp) -> String {
+    pub fn text(&self, now: Timestamp) -> String {
         let left = |until: &Timestamp| seconds_between(now, *until);
         match self {
             Self::Renewed { until } => match until.as_ref().map(left) {

@@ -6,15 +6,15 @@ use hermes_exec::{FenceKind, FenceSupport, Network};
 
 use super::Check;
 use crate::base::Base;
-use crate::commands::layout::one_line;
-use crate::failure::Outcome;
+use crate::error::Result;
+use crate::layout::one_line;
 use crate::terminals::{FenceState, Sandbox, fence_state, local_environment, sandbox};
 
 const NAME: &str = "sandbox";
 const WITHOUT: &str = "`hermes config set terminal.sandbox off` does without";
 
 /// Compares what the settings ask for with what this machine has. That it works is for `commands` to say.
-pub(super) fn check(base: &Base) -> Outcome<Check> {
+pub(super) fn check(base: &Base) -> Result<Check> {
     let wanted = sandbox(base)?;
     let backend = base.settings.string("terminal.backend")?;
     let check = match backend.as_str() {

@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::Random;
 
-use hermes_runtime::git::Git;
-
 use crate::base::Base;
-use crate::failure::{Failure, Outcome};
-use crate::output::note;
+use crate::error::{Error, Result};
+use crate::git::Git;
 
 /// Where worktrees of a repository are kept, inside it.
 const FOLDER: &str = ".worktrees";
@@ -24,26 +22,26 @@ pub struct Worktree {
 
 impl Worktree {
     /// Makes a worktree at the current commit, on a branch of its own.
-    pub async fn create(base: &Base) -> Outcome<Self> {
+    pub async fn create(base: &Base) -> Result<Self> {
         let git = Git::new(base);
         let repository = git
             .line(&base.cwd, &["rev-parse", "--show-toplevel"])
             .await
             .map_err(|failure| {
-                Failure::usage(format!(
+                Error::asked(format!(
                     "`{}` is not in a git repository",
                     base.cwd.display()
                 ))
                 .at(failure.to_string())
-                .hint("--worktree needs one; run `git init` first, or leave the flag out")
+                .with_hint("--worktree needs one; run `git init` first, or leave the flag out")
             })?;
         let repository = PathBuf::from(repository);
         let origin = git
             .line(&repository, &["rev-parse", "--verify", "HEAD"])
             .await
             .map_err(|_| {
-                Failure::usage("the repository has no commit yet")
-                    .hint("a worktree begins at a commit; make one first")
+                Error::asked("the repository has no commit yet")
+                    .with_hint("a worktree begins at a commit; make one first")
             })?;
         exclude(&git, &repository).await?;
         let name = format!("hermes-{:08x}", Random::from_system().next_u64() as u32);
@@ -84,19 +82,18 @@ impl Worktree {
         )
     }
 
-    /// Removes the worktree when it holds nothing of its own; otherwise says where it is.
-    pub async fn leave(self, base: &Base) {
+    /// Removes the worktree when it holds nothing of its own; otherwise returns where it is, for the user.
+    pub async fn leave(self, base: &Base) -> Option<String> {
         let git = Git::new(base);
         let path = self.path.to_string_lossy().into_owned();
         let _ = git
             .line(&self.repository, &["worktree", "unlock", &path])
             .await;
         if self.has_work(&git).await {
-            note(&format!(
+            return Some(format!(
                 "the worktree `{path}` (branch {}) holds work and is kept",
                 self.branch
             ));
-            return;
         }
         // Without --force: git itself refuses when something came in between.
         let removed = git
@@ -109,9 +106,8 @@ impl Worktree {
             }
             Err(failure) => Err(failure),
         };
-        if let Err(failure) = removed {
-            note(&format!("the worktree `{path}` is kept: {failure}"));
-        }
+        let error = removed.err()?;
+        Some(format!("the worktree `{path}` is kept: {error}"))
     }
 
     /// Whether there are changes, or commits that are neither in the beginning nor on any remote. In doubt, yes.
@@ -147,7 +143,7 @@ impl Worktree {
 }
 
 /// Keeps worktrees out of `git status` without touching a file that is the user's.
-async fn exclude(git: &Git, repository: &Path) -> Outcome<()> {
+async fn exclude(git: &Git, repository: &Path) -> Result<()> {
     let file = git
         .line(repository, &["rev-parse", "--git-path", "info/exclude"])
         .await?;
@@ -157,8 +153,9 @@ async fn exclude(git: &Git, repository: &Path) -> Outcome<()> {
     if present.lines().any(|existing| existing == line) {
         return Ok(());
     }
-    let fail =
-        |error: std::io::Error| Failure::new(format!("cannot write `{}`: {error}", file.display()));
+    let fail = |error: std::io::Error| {
+        Error::failed(format!("cannot write `{}`: {error}", file.display()))
+    };
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(fail)?;
     }

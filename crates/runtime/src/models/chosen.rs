@@ -7,28 +7,28 @@ use hermes_llm::settings::ModelSettings;
 use hermes_llm::{MOA, Route, providers};
 
 use crate::base::Base;
-use crate::failure::Outcome;
-use crate::mixture;
-use hermes_runtime::models::settings::model_settings;
+use crate::error::Result;
+use crate::models::mixture;
+use crate::models::settings::model_settings;
 
-pub(crate) struct ChosenModel {
-    pub(crate) route: Route,
-    pub(crate) key: KeySource,
+pub struct ChosenModel {
+    pub route: Route,
+    pub key: KeySource,
     /// Where the model is named; `None` when it is the provider's own default.
-    pub(crate) origin: Option<Origin>,
+    pub origin: Option<Origin>,
     /// The mixture whose aggregator the route leads to.
-    pub(crate) mixture: Option<Advised>,
+    pub mixture: Option<Advised>,
 }
 
 /// A mixture, and who advises in it.
-pub(crate) struct Advised {
-    pub(crate) name: String,
-    pub(crate) references: Vec<Route>,
+pub struct Advised {
+    pub name: String,
+    pub references: Vec<Route>,
 }
 
 /// Where a key was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum KeySource {
+pub enum KeySource {
     Variables(Vec<&'static str>),
     /// In the settings, at this place.
     Settings(String),
@@ -41,18 +41,14 @@ pub(crate) enum KeySource {
 }
 
 impl ChosenModel {
-    pub(crate) fn of(base: &Base) -> Outcome<Self> {
-        let route = |settings: &ModelSettings| -> Outcome<Route> {
+    pub fn of(base: &Base) -> Result<Self> {
+        let route = |settings: &ModelSettings| -> Result<Route> {
             Ok(hermes_llm::resolve(settings, &|name| base.variable(name))?.primary)
         };
         let (settings, mixture) = match mixture::chosen(base)? {
             None => (model_settings(base)?, None),
             Some(recipe) => {
-                let references = recipe
-                    .references
-                    .iter()
-                    .map(route)
-                    .collect::<Outcome<_>>()?;
+                let references = recipe.references.iter().map(route).collect::<Result<_>>()?;
                 let name = format!("{MOA}:{}", recipe.name);
                 (recipe.aggregator, Some(Advised { name, references }))
             }
@@ -95,7 +91,7 @@ fn key_source(base: &Base, settings: &ModelSettings, route: &Route) -> KeySource
 }
 
 /// The variables of a provider that hold a key.
-pub(crate) fn key_variables(base: &Base, provider: &str) -> Vec<&'static str> {
+pub fn key_variables(base: &Base, provider: &str) -> Vec<&'static str> {
     let known = providers::find(provider).map_or(&[][..], |provider| provider.key_envs);
     let is_set = |name: &&str| base.variable(name).is_some();
     known.iter().copied().filter(is_set).collect()

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use hermes_core::Used;
 
-use super::summary::{Summary, WEEKDAYS, money, thousands};
+use super::{Summary, WEEKDAYS, money, thousands};
 
 const STYLE: &str = "\
 :root { color-scheme: light dark; --bar: #2a7ab0; --line: #8884; }
@@ -19,7 +19,7 @@ td.bar div { background: var(--bar); height: 1rem; border-radius: 2px; min-width
 .week { display: grid; grid-template-columns: 3rem repeat(24, 1fr); gap: 2px; font-size: .75rem; }
 .week i { aspect-ratio: 1; border-radius: 2px; background: var(--bar); outline: 1px solid var(--line); }";
 
-pub(super) fn html(summary: &Summary) -> String {
+pub fn html(summary: &Summary) -> String {
     let insights = &summary.insights;
     let days = summary.by_day();
     let mut page = format!(

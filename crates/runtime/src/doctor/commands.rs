@@ -7,10 +7,10 @@ use hermes_config::Source;
 use super::files::is_writable;
 use super::{Check, find_program};
 use crate::base::Base;
-use crate::commands::layout::one_line;
-use crate::commands::try_terminal::{ask, try_terminal};
-use crate::failure::{Failure, code};
+use crate::error::{Error, ErrorKind};
+use crate::layout::one_line;
 use crate::terminals::Terminals;
+use crate::terminals::try_out::{ask, try_terminal};
 
 const FIX: &str = "`hermes setup terminal` asks what is needed and tries it";
 const LOCAL: &str = "local";
@@ -35,7 +35,7 @@ pub(super) async fn checks(base: &Base, offline: bool) -> Vec<Check> {
                 NAME,
                 format!("run over {backend}; not tried, as asked"),
             )],
-            Err(failure) => vec![broken(base, NAME, failure.into())],
+            Err(error) => vec![broken(base, NAME, error)],
         };
     }
     // Shells keep what they are left with in the home, which is not ours to make.
@@ -59,25 +59,28 @@ pub(super) async fn checks(base: &Base, offline: bool) -> Vec<Check> {
             let ran = Check::good(NAME, format!("run {place}, {ms} ms"));
             vec![ran, python(base, &backend).await]
         }
-        Err(failure) => {
+        Err(error) => {
             // A place that cannot even be named is told by its setting.
             let message = match backend.as_str() {
-                LOCAL => failure.message,
-                _ if failure.code == code::USAGE => failure.message,
-                backend => format!("over {backend}: {}", failure.message),
+                LOCAL => error.to_string(),
+                _ if error.kind() == ErrorKind::Asked => error.to_string(),
+                backend => format!("over {backend}: {error}"),
             };
-            vec![broken(base, NAME, Failure { message, ..failure })]
+            vec![Check {
+                text: message,
+                ..broken(base, NAME, error)
+            }]
         }
     }
 }
 
-fn broken(base: &Base, name: &'static str, failure: Failure) -> Check {
+fn broken(base: &Base, name: &'static str, error: Error) -> Check {
     // What the files say does not count as long as a variable says otherwise.
-    let variable = variable(base).filter(|_| failure.code == code::USAGE);
+    let variable = variable(base).filter(|_| error.kind() == ErrorKind::Asked);
     let unset = variable.map(|name| format!("`unset {name}`, or give it another value"));
-    let ways = [unset, failure.hint, Some(FIX.to_owned())];
+    let ways = [unset, error.hint(), Some(FIX.to_owned())];
     let fix = ways.into_iter().flatten().collect::<Vec<_>>().join("; or ");
-    Check::broken(name, failure.message, fix)
+    Check::broken(name, error.to_string(), fix)
 }
 
 /// The variable that says where commands run, if one does.
@@ -95,7 +98,7 @@ async fn python(base: &Base, backend: &str) -> Check {
                            `hermes tools disable code_execution`";
     let terminals = match Terminals::to_try(base) {
         Ok(terminals) => terminals,
-        Err(failure) => return broken(base, NAME, failure.into()),
+        Err(error) => return broken(base, NAME, error),
     };
     let asked = ask(
         base,

@@ -7,9 +7,9 @@ use hermes_core::{
     TerminalError,
 };
 
-use super::layout::one_line;
 use crate::base::Base;
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Result};
+use crate::layout::one_line;
 use crate::terminals::Terminals;
 
 /// Says what answers. That a small system cannot say so is no failure.
@@ -18,24 +18,24 @@ const WHO: &str = "uname -sm || true";
 const OUTPUT_BYTES_MAX: usize = 4_000;
 
 /// A place that answered.
-pub(super) struct Answered {
-    pub(super) elapsed: Duration,
+pub struct Answered {
+    pub elapsed: Duration,
     /// What it calls itself; may be empty.
-    pub(super) system: String,
+    pub system: String,
 }
 
 /// Tries the terminal of the settings. A failure comes with what to do about it.
-pub(super) async fn try_terminal(base: &Base, deadline: Duration) -> Outcome<Answered> {
+pub async fn try_terminal(base: &Base, deadline: Duration) -> Result<Answered> {
     let backend = base.settings.string("terminal.backend")?;
     let terminals = Terminals::to_try(base)?;
     let (elapsed, system) = ask(base, terminals.terminal.as_ref(), WHO, deadline)
         .await
-        .map_err(|problem| Failure::new(problem).hint(advice(base, &backend)))?;
+        .map_err(|problem| Error::failed(problem).with_hint(advice(base, &backend)))?;
     Ok(Answered { elapsed, system })
 }
 
 /// Runs a line, leaves, and returns what it printed. The error is in words for people.
-pub(super) async fn ask(
+pub async fn ask(
     base: &Base,
     terminal: &dyn Terminal,
     line: &str,

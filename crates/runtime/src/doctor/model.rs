@@ -1,6 +1,5 @@
 //! Whether there is a model that would answer.
 
-use std::error::Error;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -10,14 +9,14 @@ use hermes_llm::discover::{DiscoverError, Offered, list_models};
 use hermes_llm::settings::Route;
 
 use super::Check;
+use crate::SystemClock;
 use crate::base::Base;
-use crate::commands::auth::Standing;
-use crate::commands::chosen_model::{ChosenModel, KeySource};
-use crate::commands::layout::one_line;
-use crate::stated_windows;
-use hermes_runtime::SystemClock;
-use hermes_runtime::models::settings::model_settings;
-use hermes_runtime::models::with_token;
+use crate::layout::one_line;
+use crate::models::chosen::{ChosenModel, KeySource};
+use crate::models::settings::model_settings;
+use crate::models::standing::Standing;
+use crate::models::stated_windows;
+use crate::models::with_token;
 
 /// A provider that needs longer to list its models is no fun to talk to.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
@@ -25,14 +24,14 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 pub(super) async fn checks(base: &Base, is_offline: bool) -> Vec<Check> {
     let chosen = match ChosenModel::of(base) {
         Ok(chosen) => chosen,
-        Err(failure) => {
+        Err(error) => {
             const ASK: &str = "`hermes setup model` asks for what is needed and tries it";
-            let fix = match failure.hint {
+            let fix = match error.hint() {
                 Some(hint) if hint.contains("hermes setup") => hint,
                 Some(hint) => format!("{ASK}; or {hint}"),
                 None => ASK.to_owned(),
             };
-            return vec![Check::broken("model", failure.message, fix)];
+            return vec![Check::broken("model", error.to_string(), fix)];
         }
     };
     let mut checks = vec![
@@ -143,7 +142,7 @@ fn listed(route: &Route, models: &[Offered]) -> Check {
 }
 
 /// The error and what is at its bottom, which is what can be mended: a name, a port, a certificate.
-fn with_cause(error: &dyn Error) -> String {
+fn with_cause(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
     match causes.last() {
         Some(cause) => format!("{error}: {}", one_line(&cause.to_string())),

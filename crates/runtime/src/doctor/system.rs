@@ -7,7 +7,7 @@ use hermes_config::Environment;
 use hermes_core::{Clock as _, Timestamp};
 
 use super::Check;
-use hermes_runtime::SystemClock;
+use crate::SystemClock;
 
 /// This program is not older.
 const YEAR_MIN: i64 = 2026;

@@ -3,8 +3,8 @@
 use super::{Check, find_program};
 use crate::base::Base;
 use crate::checkpoints::store;
-use crate::commands::layout::{count, size};
-use crate::failure::Outcome;
+use crate::error::Result;
+use crate::layout::{count, size};
 
 const NAME: &str = "checkpoints";
 const MEGABYTE: u64 = 1024 * 1024;
@@ -12,15 +12,15 @@ const MEGABYTE: u64 = 1024 * 1024;
 pub(super) async fn check(base: &Base) -> Check {
     match look(base).await {
         Ok(check) => check,
-        Err(failure) => {
-            let fix = failure.hint;
+        Err(error) => {
+            let fix = error.hint();
             let fix = fix.unwrap_or_else(|| "`hermes config explain checkpoints`".to_owned());
-            Check::broken(NAME, failure.message, fix)
+            Check::broken(NAME, error.to_string(), fix)
         }
     }
 }
 
-async fn look(base: &Base) -> Outcome<Check> {
+async fn look(base: &Base) -> Result<Check> {
     let is_on = base.settings.bool("checkpoints.enabled")?;
     if find_program(&base.environment, "git").is_none() {
         return Ok(if is_on {

@@ -1,24 +1,42 @@
-//! The figures behind the charts.
+//! What was used, as charts for a terminal or as a page.
+
+mod chart;
+mod page;
 
 use std::collections::BTreeMap;
 
 use hermes_core::{Insights, Used};
 
-/// What was used in the last days.
-#[derive(Default)]
-pub(super) struct Summary {
-    pub(super) days: u32,
-    pub(super) insights: Insights,
+use crate::style::Style;
+use chart::Canvas;
+pub use page::html;
+
+const NOTHING_YET: &str = "nothing was asked in this time; `hermes` starts a conversation";
+
+/// The charts, as wide as this many columns allow.
+pub fn text(summary: &Summary, style: Style, columns: usize) -> String {
+    if summary.is_empty() {
+        NOTHING_YET.to_owned()
+    } else {
+        chart::text(summary, Canvas { style, columns })
+    }
 }
 
-pub(super) const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+/// What was used in the last days.
+#[derive(Default)]
+pub struct Summary {
+    pub days: u32,
+    pub insights: Insights,
+}
+
+const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 impl Summary {
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.insights.hours.is_empty() && self.insights.longest.is_empty()
     }
 
-    pub(super) fn total(&self) -> Used {
+    fn total(&self) -> Used {
         let mut total = Used::default();
         self.insights
             .hours
@@ -28,7 +46,7 @@ impl Summary {
     }
 
     /// What was used on each day on which something was, in order.
-    pub(super) fn by_day(&self) -> Vec<(&str, Used)> {
+    fn by_day(&self) -> Vec<(&str, Used)> {
         let mut days: BTreeMap<&str, Used> = BTreeMap::new();
         for hour in &self.insights.hours {
             *days.entry(&hour.day).or_default() += hour.used;
@@ -37,7 +55,7 @@ impl Summary {
     }
 
     /// Requests by weekday, from Sunday, and hour.
-    pub(super) fn by_weekday_and_hour(&self) -> [[u64; 24]; 7] {
+    fn by_weekday_and_hour(&self) -> [[u64; 24]; 7] {
         let mut requests = [[0; 24]; 7];
         for hour in &self.insights.hours {
             if let Some(cell) = requests
@@ -51,7 +69,7 @@ impl Summary {
     }
 
     /// The figures that stand above the charts, with their names.
-    pub(super) fn headline(&self) -> Vec<(&'static str, String)> {
+    fn headline(&self) -> Vec<(&'static str, String)> {
         let total = self.total();
         let sessions: u64 = self
             .insights
@@ -71,7 +89,7 @@ impl Summary {
 }
 
 /// `1,234,567`
-pub(super) fn thousands(number: u64) -> String {
+fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -84,7 +102,7 @@ pub(super) fn thousands(number: u64) -> String {
 }
 
 /// Dollars, and how many requests they leave out.
-pub(super) fn money(used: Used) -> String {
+fn money(used: Used) -> String {
     let dollars = format!("${:.2}", used.cost_micro_usd as f64 / 1e6);
     match used.requests_without_price {
         0 => dollars,

@@ -2,8 +2,8 @@
 
 use hermes_core::text::shorten;
 
-use super::summary::{Summary, WEEKDAYS, money, thousands};
-use crate::commands::layout::{Table, one_line};
+use super::{Summary, WEEKDAYS, money, thousands};
+use crate::layout::{Table, one_line};
 use crate::style::Style;
 
 /// Widest bar. With its name and its number it fits 80 columns.

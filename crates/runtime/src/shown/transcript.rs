@@ -6,19 +6,19 @@ use hermes_core::{
     TranscriptLine, wording,
 };
 
-use crate::commands::layout::{count, one_line, printable};
+use crate::layout::{count, one_line, printable};
 use crate::style::Style;
 
 /// Enough of a result to see what came of a call.
 const RESULT_CHARS_MAX: usize = 120;
 
 /// The conversation for a person at a terminal: every call and every result in one line.
-pub(super) fn readable(record: &SessionRecord, lines: &[TranscriptLine], style: Style) -> String {
+pub fn readable(record: &SessionRecord, lines: &[TranscriptLine], style: Style) -> String {
     told(record, lines, style, |part| part_text(part, style))
 }
 
 /// The same with every result in full, for a pager.
-pub(super) fn whole(record: &SessionRecord, lines: &[TranscriptLine]) -> String {
+pub fn whole(record: &SessionRecord, lines: &[TranscriptLine]) -> String {
     told(record, lines, Style::PLAIN, |part| match part {
         Part::ToolResult(result) => {
             let text = printable(result.text.trim_end());
@@ -61,7 +61,7 @@ fn told(
 }
 
 /// The conversation as a Markdown document: results in full.
-pub(super) fn markdown(record: &SessionRecord, lines: &[TranscriptLine]) -> String {
+pub fn markdown(record: &SessionRecord, lines: &[TranscriptLine]) -> String {
     let mut text = format!("# {}\n\n{}\n", name(record), facts(record));
     for line in lines {
         if line.message.role != Role::Tool {

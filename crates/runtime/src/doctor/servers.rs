@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::Check;
 use crate::base::Base;
-use crate::commands::layout::{count, one_line};
+use crate::layout::{count, one_line};
 use crate::mcp;
 
 const NAME: &str = "MCP server";

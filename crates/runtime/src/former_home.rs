@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hermes_config::Home;
 
-use crate::commands::layout::size;
+use crate::layout::size;
 
 /// Something that is there and not used.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@ use hermes_llm::providers::{PROVIDERS, Provider};
 use hermes_llm::{ResolveError, resolve};
 
 use crate::base::Base;
-use crate::commands::chosen_model::key_variables;
-use crate::failure::Outcome;
-use crate::stated_windows;
-use hermes_runtime::models::settings::model_settings;
+use crate::error::Result;
+use crate::models::chosen::key_variables;
+use crate::models::settings::model_settings;
+use crate::models::stated_windows;
 
 /// Something that could answer without any further question.
-pub(super) enum Found {
+pub enum Found {
     Key {
         provider: &'static Provider,
         variable: &'static str,
@@ -21,14 +21,14 @@ pub(super) enum Found {
 }
 
 impl Found {
-    pub(super) fn provider(&self) -> &'static Provider {
+    pub fn provider(&self) -> &'static Provider {
         match self {
             Self::Key { provider, .. } | Self::Login(provider) => provider,
             Self::Server(server) => server.provider,
         }
     }
 
-    pub(super) fn model(&self) -> String {
+    pub fn model(&self) -> String {
         match self {
             Self::Key { provider, .. } | Self::Login(provider) => provider.default_model.to_owned(),
             Self::Server(server) => server
@@ -39,7 +39,7 @@ impl Found {
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Self::Key { provider, variable } => {
                 format!("{}, with the key in {variable}", provider.label)
@@ -63,7 +63,7 @@ impl Found {
 }
 
 /// Looks everywhere; servers come first, since they cost nothing.
-pub(super) async fn all(base: &Base) -> Vec<Found> {
+pub async fn all(base: &Base) -> Vec<Found> {
     let servers = local_servers().await;
     for server in &servers {
         stated_windows::remember(&base.home, server.provider.base_url, &server.models);
@@ -88,7 +88,7 @@ pub(super) async fn all(base: &Base) -> Vec<Found> {
 }
 
 /// Whether nothing at all could answer: no settings, no key, no server.
-pub(super) async fn is_model_missing(base: &Base) -> Outcome<bool> {
+pub async fn is_model_missing(base: &Base) -> Result<bool> {
     let settings = model_settings(base)?;
     let resolved = resolve(&settings, &|name| base.variable(name));
     let is_unset = matches!(resolved, Err(ResolveError::NoProvider));

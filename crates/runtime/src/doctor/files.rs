@@ -10,8 +10,8 @@ use hermes_store::{Health, SqliteStore};
 use rustix::fs::{Access, StatVfsMountFlags};
 
 use super::{Check, Repair};
-use crate::commands::layout::{count, size};
 use crate::former_home;
+use crate::layout::{count, size};
 
 /// Below this a long session may fill the disk.
 const FREE_BYTES_MIN: u64 = 200_000_000;
