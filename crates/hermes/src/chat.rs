@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{Follower, Session};
+use hermes_core::json_lines::JsonLines;
 use hermes_core::quick::QuickCommands;
 use hermes_core::text::{self, printable};
 use hermes_core::{Event, Followed, Message, Op, Role, skill};
@@ -27,7 +28,7 @@ use crate::logging;
 use crate::output::{note, print};
 use crate::prepare::Prepared;
 use crate::quick;
-use crate::render::{JsonLines, Live, Renderer};
+use crate::render::{Live, Renderer};
 use crate::signals::Signals;
 use crate::style::Style;
 use crate::turn::{give_up, news};
@@ -118,7 +119,9 @@ impl<'a> Chat<'a> {
         let err = Style::of(&std::io::stderr(), &base.environment);
         let show_reasoning = base.settings.bool("display.show_reasoning")?;
         let renderer = if flags.json {
-            Renderer::Json(JsonLines::hiding(&host.setup().ports.safety))
+            Renderer::Json(JsonLines::hiding(
+                host.setup().ports.safety.hidden_keys.clone(),
+            ))
         } else {
             Renderer::Live(Live::new(err, show_reasoning))
         };

@@ -8,7 +8,6 @@
 mod args;
 mod chat;
 mod choose_session;
-mod clipboard;
 mod commands;
 mod copy;
 mod countdown;
@@ -39,7 +38,7 @@ use hermes_core::Audience;
 use hermes_os::{ancestry, seclusion};
 use hermes_runtime::base::{self, Base};
 use hermes_runtime::{
-    checkpoints, former_home, image, logging, mcp, quick, shown, style, terminals,
+    checkpoints, clipboard, former_home, image, logging, mcp, quick, shown, style, terminals,
 };
 
 use args::{ChatArgs, Cli, Command, DemoArgs, RunFlags};

@@ -6,12 +6,11 @@
 //! ancestors could write to is given [`FROM_ANCESTORS`]; one that another program of the pipeline holds may be silent for
 //! `agent.stdin_silence` seconds. What came until then is the input, and its reader hears that it may go on.
 
-mod writer;
-
 use std::io::{IsTerminal as _, Seek as _};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
+use hermes_os::pipeline;
 use rustix::fs::{FileType, fstat};
 use tokio::io::{AsyncReadExt as _, Stdin};
 use tokio::time::{Instant, timeout};
@@ -119,7 +118,9 @@ impl Reader {
             match timeout(left.min(FROM_ANCESTORS), self.stdin.read(chunk)).await {
                 Ok(read) => return Ok(Ok(read.map_err(unreadable)?)),
                 Err(_) if left <= FROM_ANCESTORS => return Ok(Err(self.silence)),
-                Err(_) if is_first && !writer::is_in_pipeline() => return Ok(Err(FROM_ANCESTORS)),
+                Err(_) if is_first && !pipeline::is_in_pipeline() => {
+                    return Ok(Err(FROM_ANCESTORS));
+                }
                 Err(_) => self.tell(),
             }
         }

@@ -3,7 +3,7 @@
 //! Owns where a path leads ([`paths`]), files that are replaced all at once ([`mod@replace`], through a [`folder`] held open),
 //! locks between processes ([`lock`]), what is renewed under such a lock ([`renewal`]), groups of processes ([`group`]), the
 //! set-up of HTTP clients ([`http`], [`mod@retry_after`]), calendar time ([`calendar`]), who started this process
-//! ([`ancestry`]) and who may look into it ([`seclusion`]).
+//! ([`ancestry`]), who writes to it ([`pipeline`]) and who may look into it ([`seclusion`]).
 //!
 //! Knows nothing of agents: no session, model, tool or setting is named here, and no other crate of ours is used. A thing
 //! that one crate alone needs stays there.
@@ -15,6 +15,7 @@ pub mod group;
 pub mod http;
 pub mod lock;
 pub mod paths;
+pub mod pipeline;
 pub mod renewal;
 pub mod replace;
 pub mod retry_after;

@@ -15,6 +15,7 @@ mod clock;
 mod error;
 
 pub mod checkpoints;
+pub mod clipboard;
 pub mod delegation;
 pub mod doctor;
 pub mod export;

@@ -1,5 +1,7 @@
 //! The log file: what happened, for `hermes logs` and for bug reports. Where it goes is decided here, once.
 
+pub mod reader;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -16,8 +16,7 @@ use crate::clipboard::Clipboard;
 use crate::copy;
 use crate::failure::Failure;
 use crate::image;
-use crate::output::columns;
-use crate::output::{note, print};
+use crate::output::{columns, note, print};
 use crate::render::Renderer;
 use crate::shown;
 use hermes_runtime::commands::{Here, Then, WhenBusy};
@@ -82,8 +81,8 @@ impl Chat<'_> {
                 let clipboard = Clipboard::of(self.host.runtime().base());
                 match clipboard.keep_image().await {
                     Ok(image) => self.with_image(&image, &words, here.is_busy),
-                    Err(failure) => {
-                        note(&printable(&failure.to_string()));
+                    Err(error) => {
+                        note(&printable(&Failure::from(error).to_string()));
                         None
                     }
                 }

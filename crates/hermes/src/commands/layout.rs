@@ -7,7 +7,7 @@ use crate::output::println;
 use crate::style::Style;
 
 pub(crate) use hermes_runtime::layout::{
-    Table, age, count, duration, one_line, printable, seconds_between, size, tokens_in, tokens_out,
+    Table, age, count, duration, one_line, seconds_between, size, tokens_in, tokens_out,
 };
 
 /// A table on a terminal.

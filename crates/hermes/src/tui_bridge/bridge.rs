@@ -15,7 +15,7 @@ use hermes_runtime::{Conversation, OpenedSession, Start};
 use hermes_store::SqliteStore;
 use hermes_tui::{FromHost, ToHost};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::around::Watch;
 use super::earlier::{self, Which};
@@ -53,7 +53,7 @@ pub(super) struct Bridge<'a> {
     /// What is said first, before the person types anything.
     question: Option<String>,
     /// The clipboard, while it is read.
-    pasting: JoinSet<Outcome<PathBuf>>,
+    pasting: JoinSet<hermes_runtime::Result<PathBuf>>,
     /// The skills, while they are looked for.
     looking: JoinSet<SkillNames>,
     /// The providers, while they are asked for their models.
@@ -387,9 +387,9 @@ impl<'a> Bridge<'a> {
         op
     }
 
-    async fn pasted(&self, pasted: Result<Outcome<PathBuf>, tokio::task::JoinError>) {
+    async fn pasted(&self, pasted: Result<hermes_runtime::Result<PathBuf>, JoinError>) {
         let image = match pasted {
-            Ok(pasted) => pasted.map_err(|failure| failure.to_string()),
+            Ok(pasted) => pasted.map_err(|error| Failure::from(error).to_string()),
             Err(error) => Err(error.to_string()),
         };
         self.tell(FromHost::Image(image)).await;
@@ -485,7 +485,7 @@ impl<'a> Bridge<'a> {
             .spawn_blocking(move || editor::edit(&environment, &folder, &text));
     }
 
-    async fn edited(&mut self, edited: Result<Outcome<String>, tokio::task::JoinError>) {
+    async fn edited(&mut self, edited: Result<Outcome<String>, JoinError>) {
         let edited = match edited {
             Ok(edited) => edited.map_err(|failure| failure.to_string()),
             Err(error) => Err(error.to_string()),

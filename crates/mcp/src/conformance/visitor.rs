@@ -3,12 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use hermes_mcp::{Callback, Login, McpPorts, ServerSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::failure::{Failure, Outcome};
+use crate::auth::{Callback, Login};
+use crate::client::McpPorts;
+use crate::settings::ServerSettings;
 
 /// The servers are on this machine and wait for nobody.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,8 +22,8 @@ pub(super) async fn log_in(
     server: &ServerSettings,
     ports: &McpPorts,
     scopes: &[String],
-) -> Outcome<()> {
-    let failed = |error: String| Failure::new(format!("cannot log in: {error}"));
+) -> Result<(), String> {
+    let failed = |error: String| format!("cannot log in: {error}");
     let callback = Callback::open(server, ports).await;
     let callback = callback.map_err(|error| failed(error.to_string()))?;
     let login = Login::begin(server, ports, callback.redirect_uri(), scopes).await;

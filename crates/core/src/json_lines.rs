@@ -1,4 +1,4 @@
-//! `--json`: one event a line, for programs. Keys are hidden in it as in what models are shown: such lines are logged,
+//! Events as lines of JSON, for programs. Keys are hidden in it as in what models are shown: such lines are logged,
 //! piped on and kept.
 //!
 //! An answer comes in pieces, and a key may be cut anywhere. So the last word of what came is held back until the next
@@ -7,13 +7,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use hermes_agent::Safety;
-use hermes_core::hidden_keys::{BODY_BYTES_MAX, open_private_key};
-use hermes_core::{Event, Followed, HiddenKeys, NumberedEvent, SessionId};
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Outcome};
-use crate::output::println;
+use crate::follow::{Followed, NumberedEvent};
+use crate::hidden_keys::{BODY_BYTES_MAX, HiddenKeys, open_private_key};
+use crate::id::SessionId;
+use crate::session::Event;
 
 /// A longer word is no key.
 const WORD_BYTES_MAX: usize = 4096;
@@ -47,28 +46,21 @@ impl Held {
 }
 
 impl JsonLines {
-    /// Hides what is hidden from models.
-    pub fn hiding(safety: &Safety) -> Self {
+    /// Hides these keys: those that are hidden from models.
+    pub fn hiding(keys: Option<Arc<HiddenKeys>>) -> Self {
         Self {
-            keys: safety.hidden_keys.clone(),
+            keys,
             held: Held::default(),
         }
     }
 
     /// Says which session it is, before anything else.
-    pub(super) fn begin(&self, session: &SessionId) -> Outcome<()> {
-        println(&json!({"event": "session", "session": session}).to_string())
-    }
-
-    pub(super) fn show(&mut self, followed: &Followed) -> Outcome<()> {
-        for line in self.lines(followed)? {
-            println(&line)?;
-        }
-        Ok(())
+    pub fn beginning(session: &SessionId) -> String {
+        json!({"event": "session", "session": session}).to_string()
     }
 
     /// Returns what an event is shown as: its line, after that of what was held back.
-    fn lines(&mut self, followed: &Followed) -> Outcome<Vec<String>> {
+    pub fn lines(&mut self, followed: &Followed) -> serde_json::Result<Vec<String>> {
         let Some(keys) = self.keys.clone() else {
             return Ok(vec![line(followed, &|text| text)?]);
         };
@@ -104,7 +96,7 @@ impl JsonLines {
         Ok(lines)
     }
 
-    fn flush(&mut self, hide: &dyn Fn(String) -> String) -> Outcome<Vec<String>> {
+    fn flush(&mut self, hide: &dyn Fn(String) -> String) -> serde_json::Result<Vec<String>> {
         match std::mem::take(&mut self.held.text) {
             text if text.is_empty() => Ok(Vec::new()),
             text => Ok(vec![line(&self.held.event(text), hide)?]),
@@ -131,9 +123,8 @@ fn safe_bytes(text: &str) -> usize {
 }
 
 /// Writes an event as one line of JSON, on which no reader of lines and no terminal can disagree.
-fn line(followed: &Followed, hide: &dyn Fn(String) -> String) -> Outcome<String> {
-    let unwritten = |error| Failure::new(format!("cannot write an event as JSON: {error}"));
-    let mut value = serde_json::to_value(followed).map_err(unwritten)?;
+fn line(followed: &Followed, hide: &dyn Fn(String) -> String) -> serde_json::Result<String> {
+    let mut value = serde_json::to_value(followed)?;
     hide_in(&mut value, hide);
     Ok(escaped(&value.to_string()))
 }
@@ -169,8 +160,8 @@ fn escaped(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hermes_core::Secret;
-    use hermes_core::hidden_keys::LABEL;
+    use crate::hidden_keys::LABEL;
+    use crate::secret::Secret;
 
     const OWN: &str = "weirdshape+9f/and=more";
 

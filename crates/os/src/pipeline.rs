@@ -3,7 +3,7 @@
 /// Returns whether another program than our own ancestors holds the other end, as in `grep … | hermes`. What a parent
 /// holds may be left open by accident; what a neighbour holds was put there by somebody who wrote a pipeline.
 #[cfg(target_os = "linux")]
-pub(super) fn is_in_pipeline() -> bool {
+pub fn is_in_pipeline() -> bool {
     let Ok(pipe) = std::fs::read_link("/proc/self/fd/0") else {
         return false;
     };
@@ -16,7 +16,7 @@ pub(super) fn is_in_pipeline() -> bool {
 
 /// Without a `/proc` nobody can tell; a pipeline is the likelier.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn is_in_pipeline() -> bool {
+pub fn is_in_pipeline() -> bool {
     true
 }
 

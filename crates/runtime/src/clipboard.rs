@@ -10,7 +10,7 @@ use std::time::Duration;
 use hermes_exec::child_environment;
 
 use crate::base::Base;
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Result};
 use crate::terminals::variables;
 
 /// Programs that print the image in the clipboard as a PNG, and how they are asked: Wayland, X11, macOS twice, and
@@ -63,9 +63,9 @@ impl Clipboard {
     }
 
     /// Keeps the image that is in the clipboard in a file that only its owner reads. Returns the file.
-    pub async fn keep_image(self) -> Outcome<PathBuf> {
+    pub async fn keep_image(self) -> Result<PathBuf> {
         let path = self.create_file().map_err(|error| {
-            Failure::new(format!(
+            Error::failed(format!(
                 "cannot keep the image in `{}`: {error}",
                 self.folder.display()
             ))
@@ -78,7 +78,7 @@ impl Clipboard {
     }
 
     /// Asks one program after the other until one has an image.
-    async fn read_into(&self, path: &Path) -> Outcome<()> {
+    async fn read_into(&self, path: &Path) -> Result<()> {
         let mut is_readable = false;
         for (program, line) in READERS {
             is_readable |= self.ask(program, line, path).await?;
@@ -87,19 +87,19 @@ impl Clipboard {
             }
         }
         Err(if is_readable {
-            Failure::new("there is no image in the clipboard")
-                .hint(
+            Error::failed("there is no image in the clipboard")
+                .with_hint(
                     "copy one first, or paste the path of an image file; over ssh only the clipboard there can be read",
                 )
         } else {
-            Failure::new("there is no program here that reads images from the clipboard").hint(
+            Error::failed("there is no program here that reads images from the clipboard").with_hint(
                 "install wl-clipboard (Wayland), xclip (X11) or pngpaste (macOS), or paste the path of an image file",
             )
         })
     }
 
     /// Has a program write the image into the file. Returns whether there is such a program.
-    async fn ask(&self, program: &str, line: &str, path: &Path) -> Outcome<bool> {
+    async fn ask(&self, program: &str, line: &str, path: &Path) -> Result<bool> {
         let script = format!("command -v {program} >/dev/null || exit {NOT_FOUND}; {line} >\"$1\"");
         let words = [
             "-c".as_ref(),
@@ -110,7 +110,7 @@ impl Clipboard {
         let asked = hermes_exec::output("sh", words, &self.environment, &self.folder, TIMEOUT);
         match asked.await {
             Ok(output) => Ok(output.status.code() != Some(NOT_FOUND)),
-            Err(error) => Err(Failure::new(format!(
+            Err(error) => Err(Error::failed(format!(
                 "cannot read the clipboard with `{program}`: {error}"
             ))),
         }
