@@ -11,7 +11,9 @@ pub mod sessions;
 
 pub mod approval;
 pub mod approval_code;
+pub mod around;
 pub mod call_channel;
+pub mod choice;
 pub mod delegation;
 pub mod elicitation;
 pub mod follow;
@@ -105,8 +107,8 @@ pub use session::{
     ApprovalRequest, Event, Notice, Op, QueuedMessage, TurnEnd, UserMessage, WaitsFor,
 };
 pub use sessions::{
-    Audience, ConsentOption, LeavesOut, OpenError, OpenSession, RunningSession, SessionHandle,
-    SessionOptions, Sessions,
+    Audience, ConsentOption, Events, LeavesOut, OpenError, OpenSession, Resumed, RunningSession,
+    SessionHandle, SessionOptions, Sessions,
 };
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,

@@ -4,11 +4,10 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hermes_agent::Safety;
 use hermes_core::json_lines::JsonLines;
 use hermes_core::report::Report;
 use hermes_core::text::printable;
-use hermes_core::{Part, UserMessage};
+use hermes_core::{HiddenKeys, Part, UserMessage};
 
 use crate::args::RunFlags;
 use crate::base::Base;
@@ -24,8 +23,7 @@ use crate::usage_file;
 use hermes_core::Audience;
 use hermes_runtime::piped::{Piped, Shown};
 
-/// Where sessions with a single question come from, unless the caller says otherwise.
-pub const ONE_SHOT_SOURCE: &str = "oneshot";
+pub use hermes_runtime::commands::ONE_SHOT_SOURCE;
 
 /// What is asked, and how the answer is shown.
 pub struct OneShot {
@@ -85,8 +83,8 @@ async fn answer(base: &Arc<Base>, flags: &RunFlags, one_shot: &OneShot) -> Outco
     let asked = OneShotPrompt::read(base, one_shot).await?;
     let prepared = Prepared::new(base, flags, one_shot.audience, &one_shot.source).await?;
     let setup = prepared.conversation.setup();
-    let safety = &setup.ports.safety;
-    let mut renderer = renderer(base, flags, one_shot.manner, safety);
+    let keys = setup.ports.safety.hidden_keys.clone();
+    let mut renderer = renderer(base, flags, one_shot.manner, keys);
     let warnings = match one_shot.manner {
         Manner::Live => &setup.warnings,
         // Somebody wants only the answer; that a server is missing is part of what it is worth.
@@ -142,9 +140,14 @@ fn unread(failure: Failure, report: &Report) -> Failure {
     ))
 }
 
-fn renderer(base: &Base, flags: &RunFlags, manner: Manner, safety: &Safety) -> Renderer {
+fn renderer(
+    base: &Base,
+    flags: &RunFlags,
+    manner: Manner,
+    keys: Option<Arc<HiddenKeys>>,
+) -> Renderer {
     match manner {
-        _ if flags.json => Renderer::Json(JsonLines::hiding(safety.hidden_keys.clone())),
+        _ if flags.json => Renderer::Json(JsonLines::hiding(keys)),
         Manner::AnswerOnly | Manner::AnswerAndSession => Renderer::Quiet,
         Manner::Live => {
             let style = Style::of(&std::io::stderr(), &base.environment);

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use hermes_agent::Follower;
+use futures_util::StreamExt as _;
 use hermes_core::report::Report;
-use hermes_core::{Event, Message, Op, Origin, Part, Role, SessionId, TurnEnd, UserMessage};
-use hermes_runtime::{Conversation, OpenedSession, Start};
+use hermes_core::{
+    Event, Events, Message, Op, Origin, Part, Role, RunningSession, SessionId, TurnEnd, UserMessage,
+};
+use hermes_runtime::{Conversation, Start};
 
 use crate::countdown::Countdown;
 use crate::failure::{Failure, Outcome, code};
@@ -33,7 +35,7 @@ pub async fn run(
 ) -> Outcome<Asked> {
     let opened = conversation.open(start).await?;
     if let Some(message) = message {
-        opened.session.send(Op::Say(message)).await;
+        opened.handle.send(Op::Say(message)).await;
     }
     let mut asked = Asked::of(conversation, &opened);
     follow(conversation, opened, renderer, &mut asked).await?;
@@ -55,7 +57,7 @@ pub async fn run(
 pub async fn stop(conversation: &Conversation, start: Start) -> Outcome<Report> {
     let opened = conversation.open(start).await?;
     // It waits there before the turn goes on.
-    opened.session.interrupt().await;
+    opened.handle.interrupt().await;
     let mut asked = Asked::of(conversation, &opened);
     follow(conversation, opened, &mut Renderer::Quiet, &mut asked).await?;
     Ok(asked.report)
@@ -64,14 +66,15 @@ pub async fn stop(conversation: &Conversation, start: Start) -> Outcome<Report> 
 /// Shows what happens until nothing does any more.
 async fn follow(
     conversation: &Conversation,
-    opened: OpenedSession,
+    opened: RunningSession,
     renderer: &mut Renderer,
     asked: &mut Asked,
 ) -> Outcome<()> {
-    let OpenedSession {
-        session,
+    let RunningSession {
+        handle: session,
         mut events,
         resumed,
+        ..
     } = opened;
     drop(resumed);
     let mut signals = Signals::listen()?;
@@ -113,7 +116,7 @@ async fn follow(
             countdown.heed(event);
         }
     }
-    conversation.close(session).await?;
+    conversation.close(session.id()).await?;
     shown
 }
 
@@ -125,7 +128,7 @@ pub fn news(notice: String) -> UserMessage {
 }
 
 /// What remains after a second Ctrl-C: a moment for the end of the turn to be recorded, then out.
-pub async fn give_up(events: &mut Follower, session: &SessionId) -> Failure {
+pub async fn give_up(events: &mut Events, session: &SessionId) -> Failure {
     /// The first Ctrl-C ends a turn within 100 ms; this is for a machine that is busy.
     const PATIENCE: Duration = Duration::from_secs(2);
     let end = async {
@@ -148,10 +151,10 @@ fn interrupted(session: &SessionId) -> Failure {
 }
 
 impl Asked {
-    fn of(conversation: &Conversation, opened: &OpenedSession) -> Self {
+    fn of(conversation: &Conversation, opened: &RunningSession) -> Self {
         let model = conversation.setup().ports.model.name();
         Self {
-            report: Report::new(opened.session.id().clone(), model),
+            report: Report::new(opened.handle.id().clone(), model),
             signal: code::INTERRUPTED,
             is_incomplete: false,
         }

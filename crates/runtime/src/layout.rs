@@ -133,7 +133,11 @@ pub fn tokens_out(usage: &Usage) -> String {
 
 /// `1 session`, `2 sessions`.
 pub fn count(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+    let plural = match number {
+        1 => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
     format!("{number} {noun}{plural}")
 }
 

@@ -42,5 +42,4 @@ pub use clock::SystemClock;
 pub use commands::Conversation;
 pub use error::{Error, ErrorKind, Result};
 pub use runtime::{Runtime, open_archive, open_store};
-pub use sessions::OpenedSession;
 pub use setup::{Setup, Start};

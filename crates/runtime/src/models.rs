@@ -5,8 +5,10 @@
 
 pub mod choice;
 pub mod chosen;
+pub mod forget;
 pub mod found;
 mod key_ledger;
+pub mod keys;
 pub mod known;
 mod known_wires;
 pub mod mixture;
@@ -16,6 +18,7 @@ pub mod standing;
 pub mod stated_windows;
 mod token_store;
 pub mod try_out;
+pub mod ways_in;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;

@@ -91,7 +91,8 @@ impl Chat<'_> {
                 self.copy(&text);
                 None
             }
-            Then::Titled(_) => None,
+            // It was not asked for: plain lines have no list to choose from.
+            Then::Titled(_) | Then::Choose(_) => None,
             Then::ShowReasoning(shows) => {
                 if let Renderer::Live(live) = &mut self.renderer {
                     live.show_reasoning(shows);

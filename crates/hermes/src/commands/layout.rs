@@ -6,9 +6,7 @@ use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
 
-pub(crate) use hermes_runtime::layout::{
-    Table, age, count, duration, one_line, seconds_between, size, tokens_in, tokens_out,
-};
+pub(crate) use hermes_runtime::layout::{Table, age, count, one_line, size, tokens_in, tokens_out};
 
 /// A table on a terminal.
 pub(crate) trait OnTerminal {

@@ -1,28 +1,35 @@
-//! Watches what goes on beside a conversation, for the status row: MCP servers and background processes.
+//! Watches what goes on beside a conversation, for who shows it: MCP servers and background processes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use hermes_core::around::Around;
 use hermes_core::{ProcessState, Processes, SessionId};
 use hermes_mcp::{ServerState, ServerStatus};
-use hermes_tui::Around;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use hermes_runtime::Setup;
+use crate::setup::Setup;
 
-/// How old a status row may be. Looking at a background process may start a shell on another machine.
+/// How old what is shown may be. Looking at a background process may start a shell on another machine.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
-pub(super) struct Watch {
+/// Tells how things are, whenever that has changed.
+pub struct Watch {
     tick: Interval,
     counting: JoinSet<Option<usize>>,
     processes: usize,
     told: Around,
 }
 
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Watch {
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         let mut tick = interval(LOOK_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
@@ -34,7 +41,7 @@ impl Watch {
     }
 
     /// Waits until something is not as it was last told. Dropping the future loses nothing.
-    pub(super) async fn changed(&mut self, setup: &Setup, session: &SessionId) -> Around {
+    pub async fn changed(&mut self, setup: &Setup, session: &SessionId) -> Around {
         loop {
             tokio::select! {
                 Some(counted) = self.counting.join_next() => {

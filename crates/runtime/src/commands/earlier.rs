@@ -1,20 +1,20 @@
-//! Earlier conversations for the picker: a list of them, what was said in one, and where words were said.
+//! Earlier conversations to choose from: a list of them, what was said in one, and where words were said.
 
 use std::collections::HashSet;
 use std::path::Path;
 
-use hermes_core::command::Command;
+use hermes_core::choice::{Choice, Depth, Item};
+use hermes_core::command::{Command, Verb};
 use hermes_core::{
     Archive, Clock as _, Role, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord,
     SpokenFrom, SpokenQuery, StoreError, Timestamp, text,
 };
-use hermes_tui::{Choice, Depth, FromHost, Item};
 
-use crate::commands::layout::{age, count};
-use crate::oneshot::ONE_SHOT_SOURCE;
-use hermes_runtime::SystemClock;
-use hermes_runtime::commands::HIDDEN_SOURCE;
-use hermes_runtime::commands::rewind;
+use super::conversations::{HIDDEN_SOURCE, ONE_SHOT_SOURCE};
+use super::{Conversation, Done, Here, Then, rewind};
+use crate::clock::SystemClock;
+use crate::error::Result;
+use crate::layout::{age, count};
 
 /// Sessions to choose from: nobody scrolls further, and words find the others.
 const SHOWN_MAX: usize = 200;
@@ -26,37 +26,90 @@ const HITS_MAX: usize = 50;
 
 /// Which conversations are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+enum Which {
     /// Those that somebody talked in: no single questions (`-z`, `chat -q`).
     Talks,
     All,
 }
 
-/// Offers earlier conversations, those of this folder first.
-pub(super) async fn offer(
-    archive: &impl Archive,
-    command: &'static Command,
-    folder: &Path,
-    which: Which,
-) -> FromHost {
-    match recent(archive, Some(folder), which).await {
-        Ok(sessions) if sessions.is_empty() => FromHost::Told(match which {
-            Which::Talks => {
-                "there are no earlier conversations; /resume --all lists single questions too"
-                    .into()
-            }
-            Which::All => "there are no earlier conversations".into(),
-        }),
-        Ok(sessions) => FromHost::Choose(Choice {
+impl Conversation {
+    /// What a command lets somebody choose who did not say more; nothing when it is no such command.
+    pub(super) async fn choices(
+        &self,
+        command: &'static Command,
+        arguments: &str,
+        here: &Here,
+    ) -> Option<Result<Done>> {
+        Some(match (command.verb, arguments) {
+            (Verb::Resume, "") => self.offer_sessions(command, Which::Talks).await,
+            (Verb::Resume, "--all") => self.offer_sessions(command, Which::All).await,
+            (Verb::Rewind, "") => self.offer_messages(command, &here.session).await,
+            _ => return None,
+        })
+    }
+
+    /// Offers earlier conversations, those of this folder first.
+    async fn offer_sessions(&self, command: &'static Command, which: Which) -> Result<Done> {
+        let folder = &self.setup.settings.cwd;
+        let sessions = recent(&**self.archive(), Some(folder), which).await?;
+        if sessions.is_empty() {
+            return Ok(Done::text(match which {
+                Which::Talks => {
+                    "there are no earlier conversations; /resume --all lists single questions too"
+                }
+                Which::All => "there are no earlier conversations",
+            }));
+        }
+        let items = sessions.into_iter().map(|record| item_in(record, folder));
+        Ok(Done::then(Then::Choose(Choice {
             command,
             title: "Go on with".into(),
-            items: sessions
-                .into_iter()
-                .map(|record| item_in(record, folder))
-                .collect(),
+            items: items.collect(),
             depth: Depth::Deep,
-        }),
-        Err(error) => FromHost::Warned(error.to_string()),
+        })))
+    }
+
+    /// The person's messages in this conversation, to go back to before one of them.
+    async fn offer_messages(&self, command: &'static Command, session: &SessionId) -> Result<Done> {
+        let earlier = rewind::earlier(&**self.archive(), session).await?;
+        if earlier.is_empty() {
+            return Ok(Done::text("there is nothing to take back"));
+        }
+        Ok(Done::then(Then::Choose(Choice {
+            command,
+            title: "Go back to before".into(),
+            items: earlier.into_iter().map(message).collect(),
+            depth: Depth::Flat,
+        })))
+    }
+
+    /// What was said last in a session that is offered.
+    pub async fn look(&self, session: &str) -> String {
+        let query = SpokenQuery {
+            session: Some(session.into()),
+            from: SpokenFrom::End,
+            limit: PREVIEW_MESSAGES,
+        };
+        let spoken = match self.archive().spoken(query).await {
+            Ok(spoken) => spoken,
+            Err(error) => return error.to_string(),
+        };
+        let lines = spoken.iter().filter_map(|spoken| {
+            let words = spoken.message.text();
+            let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+            let who = match spoken.message.role {
+                Role::User => "›",
+                _ => " ",
+            };
+            let is_said = !words.is_empty();
+            is_said.then(|| format!("{who} {}", text::shorten(&words, PREVIEW_CHARS_MAX)))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The sessions in which words were said, the best hit of each.
+    pub async fn search(&self, words: &str) -> Result<Vec<Item>> {
+        Ok(items_with(&**self.archive(), words).await?)
     }
 }
 
@@ -95,24 +148,6 @@ async fn recent(
     Ok(sessions)
 }
 
-/// The person's messages in this conversation, to go back to before one of them.
-pub(super) async fn offer_messages(
-    archive: &impl Archive,
-    session: &SessionId,
-    command: &'static Command,
-) -> FromHost {
-    match rewind::earlier(archive, session).await {
-        Ok(earlier) if earlier.is_empty() => FromHost::Told("there is nothing to take back".into()),
-        Ok(earlier) => FromHost::Choose(Choice {
-            command,
-            title: "Go back to before".into(),
-            items: earlier.into_iter().map(message).collect(),
-            depth: Depth::Flat,
-        }),
-        Err(error) => FromHost::Warned(error.to_string()),
-    }
-}
-
 fn message(earlier: rewind::Earlier) -> Item {
     Item {
         value: earlier.turns.to_string(),
@@ -121,43 +156,6 @@ fn message(earlier: rewind::Earlier) -> Item {
             1 => "your last message".to_owned(),
             turns => format!("{turns} messages back"),
         },
-    }
-}
-
-/// What was said last in a session.
-pub(super) async fn look(archive: &impl Archive, session: String) -> FromHost {
-    let query = SpokenQuery {
-        session: Some(session.as_str().into()),
-        from: SpokenFrom::End,
-        limit: PREVIEW_MESSAGES,
-    };
-    let text = match archive.spoken(query).await {
-        Ok(spoken) => {
-            let lines = spoken.iter().filter_map(|spoken| {
-                let words = spoken.message.text();
-                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-                let who = match spoken.message.role {
-                    Role::User => "›",
-                    _ => " ",
-                };
-                let is_said = !words.is_empty();
-                is_said.then(|| format!("{who} {}", text::shorten(&words, PREVIEW_CHARS_MAX)))
-            });
-            lines.collect::<Vec<_>>().join("\n")
-        }
-        Err(error) => error.to_string(),
-    };
-    FromHost::Looked {
-        value: session,
-        text,
-    }
-}
-
-/// The sessions in which words were said, the best hit of each.
-pub(super) async fn search(archive: &impl Archive, words: String) -> FromHost {
-    match items_with(archive, &words).await {
-        Ok(items) => FromHost::Found { words, items },
-        Err(error) => FromHost::Warned(error.to_string()),
     }
 }
 

@@ -1,46 +1,42 @@
-//! Names for what stands behind a command: what the interface suggests when it asks for a list.
+//! Names for what stands behind a command: what a surface suggests when somebody begins to type one.
 
+use hermes_core::choice::Item;
 use hermes_core::command::List;
 use hermes_core::{Archive as _, ModelName, SessionFilter, SessionId};
 use hermes_mcp::ServerStatus;
-use hermes_tui::Item;
 
-use super::earlier;
-use hermes_runtime::Conversation;
-use hermes_runtime::models::known::OfferedModel;
-use hermes_runtime::personality::Personalities;
-use hermes_runtime::tools::switch::switchable;
+use super::{Conversation, earlier};
+use crate::models::known::OfferedModel;
+use crate::personality::Personalities;
+use crate::tools::switch::switchable;
 
 /// Sessions whose models are looked at: what somebody used lately is in them.
 const RECENT_SESSIONS: usize = 100;
 
-/// The names of a list as they can be told at once; none when they cannot be read, and the command itself tells why.
-pub(super) async fn names(
-    host: &Conversation,
-    list: List,
-    here: &SessionId,
-    offered: &[OfferedModel],
-) -> Vec<Item> {
-    let runtime = host.runtime();
-    match list {
-        List::Models => models(host, offered).await,
-        List::Sessions => earlier::suggested(&**runtime.store(), here).await,
-        List::Personalities => personalities(host),
-        List::Toolsets => toolsets(host),
-        List::Servers => servers(&runtime.servers().status()),
-        List::Skills => {
-            let skills = host.skill_names().await;
-            skills.iter().map(|(name, text)| item(name, text)).collect()
+impl Conversation {
+    /// The names of a list as they can be told at once; none when they cannot be read, and the command itself tells why.
+    pub async fn names(&self, list: List, here: &SessionId, offered: &[OfferedModel]) -> Vec<Item> {
+        let runtime = self.runtime();
+        match list {
+            List::Models => models(self, offered).await,
+            List::Sessions => earlier::suggested(&**runtime.store(), here).await,
+            List::Personalities => personalities(self),
+            List::Toolsets => toolsets(self),
+            List::Servers => servers(&runtime.servers().status()),
+            List::Skills => {
+                let skills = self.skill_names().await;
+                skills.iter().map(|(name, text)| item(name, text)).collect()
+            }
         }
     }
 }
 
-async fn models(host: &Conversation, offered: &[OfferedModel]) -> Vec<Item> {
-    let Ok(askable) = host.askable() else {
+async fn models(conversation: &Conversation, offered: &[OfferedModel]) -> Vec<Item> {
+    let Ok(askable) = conversation.askable() else {
         return Vec::new();
     };
-    let current = host.setup().ports.model.name();
-    let known = askable.items(&current, used(host).await, offered);
+    let current = conversation.setup().ports.model.name();
+    let known = askable.items(&current, used(conversation).await, offered);
     let known = known.into_iter();
     known
         .map(|one| item(&one.name.to_string(), &one.details.join(" · ")))
@@ -48,18 +44,18 @@ async fn models(host: &Conversation, offered: &[OfferedModel]) -> Vec<Item> {
 }
 
 /// The models of the latest sessions, the latest first.
-async fn used(host: &Conversation) -> Vec<ModelName> {
+async fn used(conversation: &Conversation) -> Vec<ModelName> {
     let filter = SessionFilter {
         limit: RECENT_SESSIONS,
         ..SessionFilter::default()
     };
-    let sessions = host.runtime().store().list(filter).await;
+    let sessions = conversation.runtime().store().list(filter).await;
     let sessions = sessions.unwrap_or_default().into_iter();
     sessions.map(|record| record.model).collect()
 }
 
-fn personalities(host: &Conversation) -> Vec<Item> {
-    let Ok(base) = host.settings_now() else {
+fn personalities(conversation: &Conversation) -> Vec<Item> {
+    let Ok(base) = conversation.settings_now() else {
         return Vec::new();
     };
     let all = Personalities::of(&base);
@@ -68,8 +64,10 @@ fn personalities(host: &Conversation) -> Vec<Item> {
         .collect()
 }
 
-fn toolsets(host: &Conversation) -> Vec<Item> {
-    let toolsets = host.settings_now().and_then(|base| switchable(&base));
+fn toolsets(conversation: &Conversation) -> Vec<Item> {
+    let toolsets = conversation
+        .settings_now()
+        .and_then(|base| switchable(&base));
     let toolsets = toolsets.unwrap_or_default().into_iter();
     let state = |is_on| if is_on { "on" } else { "off" };
     toolsets

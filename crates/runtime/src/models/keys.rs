@@ -1,28 +1,27 @@
 //! Every key and login there is, masked: where it comes from and whether it is used.
 
-use std::io;
 use std::path::Path;
 
 use hermes_config::{DotEnv, KeyState, StoredKey, used_keys, used_logins};
-use hermes_core::{Clock as _, Secret, Timestamp};
+use hermes_core::{Secret, Timestamp};
 use hermes_llm::providers::{self, PROVIDERS};
 use hermes_llm::settings::ModelSettings;
 use serde_json::{Value, json};
 
-use super::{Standing, masked, provider_of};
+use super::choice::known;
+use super::chosen::key_variables;
+use super::settings::model_settings;
+use super::standing::Standing;
 use crate::base::Base;
-use crate::commands::layout::{
-    OnTerminal as _, Table, duration, one_line, print_json, seconds_between,
-};
-use crate::failure::Outcome;
-use crate::output::println;
-use crate::style::Style;
-use hermes_runtime::SystemClock;
-use hermes_runtime::models::chosen::key_variables;
-use hermes_runtime::models::settings::model_settings;
+use crate::error::Result;
+use crate::layout::{duration, one_line, seconds_between};
 
-/// One key.
-struct Row {
+/// Of a key this long, its end tells it from others and gives nothing away.
+const SHOWN_KEY_CHARS_MIN: usize = 20;
+const SHOWN_END_CHARS: usize = 4;
+
+/// A key or a login, as it may be shown.
+pub struct HeldKey {
     provider: String,
     /// What `remove` takes; only stored keys have it.
     stored: Option<Stored>,
@@ -44,35 +43,21 @@ enum State {
     Unused(&'static str),
 }
 
-pub(super) fn run(base: &Base, provider: Option<&str>, as_json: bool) -> Outcome<()> {
-    let provider = provider.map(|name| provider_of(base, name)).transpose()?;
-    let now = SystemClock.now();
+/// Every key and login, those of one provider in the order in which they are used.
+pub fn all(base: &Base, provider: Option<&str>, now: Timestamp) -> Result<Vec<HeldKey>> {
     let settings = model_settings(base)?;
     let mut rows = from_variables(base);
     rows.extend(from_settings(base, &settings));
     let logins = from_logins(base, now)?;
     rows.extend(from_store(base, &settings, &logins, now)?);
     rows.extend(logins);
-    rows.retain(|row| provider.as_ref().is_none_or(|name| row.provider == *name));
-    // Stable: the keys of a provider stay in the order in which they are used.
+    rows.retain(|row| provider.is_none_or(|name| row.provider == *name));
+    // Stable: the keys of a provider stay in their order.
     rows.sort_by(|left, right| left.provider.cmp(&right.provider));
-    if as_json {
-        return print_json(&rows.iter().map(|row| row.to_json(now)).collect());
-    }
-    if rows.is_empty() {
-        let whose = provider.unwrap_or_else(|| "PROVIDER".to_owned());
-        return println(&format!(
-            "no keys yet, and no logins; `hermes auth add {whose}` adds one, `hermes model list` shows the providers"
-        ));
-    }
-    let mut table = Table::new(["PROVIDER", "N", "LABEL", "ID", "KEY", "FROM", "STATE"]);
-    for row in &rows {
-        table.row(row.cells(now));
-    }
-    table.print(Style::of(&io::stdout(), &base.environment))
+    Ok(rows)
 }
 
-fn from_variables(base: &Base) -> Vec<Row> {
+fn from_variables(base: &Base) -> Vec<HeldKey> {
     let file = DotEnv::open(&base.home.dot_env()).ok();
     let is_in_file = |name: &str| {
         let mut pairs = file.iter().flat_map(DotEnv::pairs);
@@ -96,7 +81,7 @@ fn from_variables(base: &Base) -> Vec<Row> {
         .collect()
 }
 
-fn from_settings(base: &Base, settings: &ModelSettings) -> Vec<Row> {
+fn from_settings(base: &Base, settings: &ModelSettings) -> Vec<HeldKey> {
     let mut rows = Vec::new();
     if let (Some(key), Some(provider)) = (&settings.choice.api_key, &settings.choice.provider) {
         let id = providers::find(provider).map_or(provider.as_str(), |known| known.id);
@@ -117,8 +102,8 @@ fn from_settings(base: &Base, settings: &ModelSettings) -> Vec<Row> {
     rows
 }
 
-fn plain(provider: &str, key: &Secret, from: String) -> Row {
-    Row {
+fn plain(provider: &str, key: &Secret, from: String) -> HeldKey {
+    HeldKey {
         provider: provider.to_owned(),
         stored: None,
         key: masked(key),
@@ -127,8 +112,8 @@ fn plain(provider: &str, key: &Secret, from: String) -> Row {
     }
 }
 
-fn from_logins(base: &Base, now: Timestamp) -> Outcome<Vec<Row>> {
-    let rows = used_logins(&base.home)?.into_iter().map(|used| Row {
+fn from_logins(base: &Base, now: Timestamp) -> Result<Vec<HeldKey>> {
+    let rows = used_logins(&base.home)?.into_iter().map(|used| HeldKey {
         key: "login".to_owned(),
         from: kept_in(base, &used.folder).to_owned(),
         state: State::Login(Standing::of(&used.provider, &used.login, now)),
@@ -150,11 +135,11 @@ pub(super) fn kept_in(base: &Base, folder: &Path) -> &'static str {
 fn from_store(
     base: &Base,
     settings: &ModelSettings,
-    logins: &[Row],
+    logins: &[HeldKey],
     now: Timestamp,
-) -> Outcome<Vec<Row>> {
+) -> Result<Vec<HeldKey>> {
     let used = used_keys(&base.home)?;
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<HeldKey> = Vec::new();
     for (folder, key) in used {
         let of_provider = rows.iter().filter(|row| row.provider == key.provider);
         let number = of_provider.count() + 1;
@@ -164,7 +149,7 @@ fn from_store(
             "" | "manual" => file.to_owned(),
             source => format!("{file} ({})", one_line(source)),
         };
-        rows.push(Row {
+        rows.push(HeldKey {
             key: masked(&key.secret),
             from,
             state: state(&key, settings, has_login, now),
@@ -193,8 +178,8 @@ fn state(key: &StoredKey, settings: &ModelSettings, has_login: bool, now: Timest
     }
 }
 
-impl Row {
-    fn cells(&self, now: Timestamp) -> [String; 7] {
+impl HeldKey {
+    pub fn cells(&self, now: Timestamp) -> [String; 7] {
         let stored = self.stored.as_ref();
         let text = |part: fn(&Stored) -> String| stored.map(part).unwrap_or_default();
         [
@@ -208,7 +193,7 @@ impl Row {
         ]
     }
 
-    fn to_json(&self, now: Timestamp) -> Value {
+    pub fn to_json(&self, now: Timestamp) -> Value {
         let stored = self.stored.as_ref();
         let (state, until, reason) = match &self.state {
             State::Known(KeyState::Good) => ("ok", None, None),
@@ -250,5 +235,48 @@ impl State {
             Self::Login(standing) => standing.text(now),
             Self::Unused(why) => format!("not used: {why}"),
         }
+    }
+}
+
+/// The name a provider's keys and login are stored under. Other programs may have stored some for one we do not know.
+pub fn provider_of(base: &Base, name: &str) -> Result<String> {
+    let keys = used_keys(&base.home)?;
+    let logins = used_logins(&base.home)?;
+    let is_stored = keys.iter().any(|(_, key)| key.provider == name)
+        || logins.iter().any(|login| login.provider == name);
+    if is_stored {
+        return Ok(name.to_owned());
+    }
+    Ok(known(&model_settings(base)?, name)?)
+}
+
+/// A key as people know it.
+pub fn named(key: &StoredKey) -> String {
+    let masked = masked(&key.secret);
+    match one_line(&key.label).as_str() {
+        "" => format!("the key {masked}"),
+        label => format!("the key `{label}` ({masked})"),
+    }
+}
+
+/// The end of a long key, and nothing of a short one.
+pub fn masked(key: &Secret) -> String {
+    let chars = key.expose().chars().count();
+    if chars < SHOWN_KEY_CHARS_MIN {
+        return "***".to_owned();
+    }
+    let end = key.expose().chars().skip(chars - SHOWN_END_CHARS);
+    format!("…{}", one_line(&end.collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_shows_the_end_of_a_long_key_and_nothing_of_a_short_one() {
+        assert_eq!(masked(&Secret::new("sk-0123456789abcdefwxyz")), "…wxyz");
+        assert_eq!(masked(&Secret::new("0123456789abcdefghi")), "***");
+        assert_eq!(masked(&Secret::new("")), "***");
     }
 }

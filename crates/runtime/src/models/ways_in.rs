@@ -1,28 +1,21 @@
-//! `hermes auth status`: where one can ask, and with what.
-
-use std::io;
+//! Where one can ask, and with what.
 
 use hermes_config::used_logins;
-use hermes_core::{Clock as _, Timestamp};
+use hermes_core::Timestamp;
 use hermes_llm::providers::PROVIDERS;
 use hermes_llm::settings::ModelSettings;
 use serde_json::{Value, json};
 
-use super::list::kept_in;
-use super::provider_of;
+use super::chosen::key_variables;
+use super::keys::kept_in;
+use super::settings::model_settings;
+use super::standing::Standing;
 use crate::base::Base;
-use crate::commands::already_told;
-use crate::commands::layout::{OnTerminal as _, Table, count, one_line, print_json};
-use crate::failure::Outcome;
-use crate::output::println;
-use crate::style::Style;
-use hermes_runtime::SystemClock;
-use hermes_runtime::models::chosen::key_variables;
-use hermes_runtime::models::settings::model_settings;
-use hermes_runtime::models::standing::Standing;
+use crate::error::Result;
+use crate::layout::{count, one_line};
 
 /// One way in at a provider.
-struct Way {
+pub struct Way {
     provider: String,
     kind: &'static str,
     from: String,
@@ -35,42 +28,20 @@ enum State {
     NotLoggedIn,
 }
 
-/// Fails without another word when a provider was named and there is no way in.
-pub(super) fn run(base: &Base, provider: Option<&str>, as_json: bool) -> Outcome<()> {
-    let named = provider.map(|name| provider_of(base, name)).transpose()?;
-    let now = SystemClock.now();
-    let settings = model_settings(base)?;
+/// The ways in at one provider, or at all where somebody got in.
+pub fn all(base: &Base, provider: Option<&str>, now: Timestamp) -> Result<Vec<Way>> {
     let mut ways = logins(base, now)?;
-    ways.extend(keys(base, &settings));
-    match &named {
+    ways.extend(keys(base, &model_settings(base)?));
+    match provider {
         Some(provider) => ways.retain(|way| way.provider == *provider),
         // Where nobody logged in is only interesting to those who ask.
         None => ways.retain(|way| !matches!(way.state, State::NotLoggedIn)),
     }
     ways.sort_by(|left, right| left.provider.cmp(&right.provider));
-    let is_way_in = ways.iter().any(Way::is_good);
-    match (as_json, ways.as_slice()) {
-        (true, _) => print_json(&ways.iter().map(|way| way.to_json(now)).collect())?,
-        (false, []) => println(&nothing(named.as_deref()))?,
-        (false, _) => {
-            let mut table = Table::new(["PROVIDER", "WITH", "FROM", "STATE"]);
-            ways.iter().for_each(|way| table.row(way.cells(now)));
-            table.print(Style::of(&io::stdout(), &base.environment))?;
-        }
-    }
-    if named.is_none() || is_way_in {
-        Ok(())
-    } else {
-        Err(already_told())
-    }
+    Ok(ways)
 }
 
-fn nothing(provider: Option<&str>) -> String {
-    let provider = provider.unwrap_or("PROVIDER");
-    format!("neither a key nor a login; `hermes auth add {provider}` adds one")
-}
-
-fn logins(base: &Base, now: Timestamp) -> Outcome<Vec<Way>> {
+fn logins(base: &Base, now: Timestamp) -> Result<Vec<Way>> {
     let used = used_logins(&base.home)?;
     let way = |provider: &str, from: String, state| Way {
         provider: provider.to_owned(),
@@ -113,7 +84,8 @@ fn keys(base: &Base, settings: &ModelSettings) -> Vec<Way> {
 }
 
 impl Way {
-    fn is_good(&self) -> bool {
+    /// Whether one can ask with it.
+    pub fn is_good(&self) -> bool {
         match &self.state {
             State::Key => true,
             State::Login(standing) => standing.is_good(),
@@ -121,7 +93,7 @@ impl Way {
         }
     }
 
-    fn cells(&self, now: Timestamp) -> [String; 4] {
+    pub fn cells(&self, now: Timestamp) -> [String; 4] {
         let state = match &self.state {
             State::Key => "there".to_owned(),
             State::Login(standing @ Standing::Over { .. }) => format!(
@@ -140,7 +112,7 @@ impl Way {
         ]
     }
 
-    fn to_json(&self, now: Timestamp) -> Value {
+    pub fn to_json(&self, now: Timestamp) -> Value {
         let (state, until) = match &self.state {
             State::Key => ("there", None),
             State::Login(standing) => (standing.name(), standing.until()),

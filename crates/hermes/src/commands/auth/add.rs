@@ -8,7 +8,7 @@ use hermes_llm::login::DeviceLogin;
 use hermes_llm::providers::{self, PROVIDERS, Provider};
 use hermes_llm::settings::ModelSettings;
 
-use super::{OpenBrowser, login, named};
+use super::{OpenBrowser, login};
 use crate::args::{AuthAddArgs, AuthKind};
 use crate::base::Base;
 use crate::commands::interview::{Interview, options};
@@ -17,6 +17,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
 use hermes_runtime::SystemClock;
 use hermes_runtime::models::choice::known;
+use hermes_runtime::models::keys::named;
 use hermes_runtime::models::settings::model_settings;
 use hermes_runtime::models::try_out::{Candidate, try_out};
 

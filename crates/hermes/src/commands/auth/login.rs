@@ -6,7 +6,6 @@ use hermes_llm::Provider;
 use hermes_llm::login::{DeviceFlow, DeviceLogin, LoginServer, Pace, Prompt, revoke};
 use hermes_llm::{LoginError, providers};
 
-use super::provider_of;
 use crate::base::Base;
 use crate::commands::browser::open_browser;
 use crate::commands::interview::{Choice, Interview};
@@ -15,6 +14,7 @@ use crate::output::{note, println};
 use crate::signals::Signals;
 use hermes_runtime::SystemClock;
 use hermes_runtime::models::chosen::key_variables;
+use hermes_runtime::models::keys::provider_of;
 use hermes_runtime::models::settings::model_settings;
 
 /// Whether the address is opened or only shown.
