@@ -1,22 +1,27 @@
-//! Asks a model one small question: the only proof that address, key and name are right together.
+//! Asks a model one small question, the only proof that address, key and name are right together, and saves the one that
+//! answered.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::models::choice::ANY_MODEL;
 use futures_util::StreamExt as _;
+use hermes_config::{set, unset};
 use hermes_core::{
     Delta, Message, Model as _, ModelError, ModelErrorKind, ModelRequest, Secret, SessionId, TurnId,
 };
 use hermes_llm::discover::{DiscoverError, list_models};
 use hermes_llm::settings::{ModelChoice, ModelSettings};
-use hermes_llm::{Client, resolve};
+use hermes_llm::{Client, providers, resolve};
 
 use crate::base::Base;
 use crate::error::{Error, Result};
 use crate::models::logins;
 use crate::models::settings::model_settings;
 use crate::models::stated_windows;
+
+/// Where the key of a server is kept that is known by its address only.
+const KEY_OF_ADDRESS: &str = "model.api_key";
 
 /// Who is to be asked.
 #[derive(Debug, Clone, Default)]
@@ -131,4 +136,59 @@ fn explained(candidate: &Candidate, error: &ModelError) -> Error {
         _ => error.hint.clone(),
     };
     Error::failed(error.to_string()).with_hint(hint)
+}
+
+/// Saves what was tried, and nothing beside it. The key comes first: settings that name a provider without one would
+/// only fail. Returns what to tell of what was removed.
+pub fn save(base: &Base, candidate: &Candidate) -> Result<Vec<String>> {
+    let put = |key: &str, value: &str| set(&base.home, &base.settings, key, value).map(drop);
+    let removed = leave_former(base, candidate)?;
+    if let Some(key) = &candidate.key {
+        put(&key_name(&candidate.provider), key.expose())?;
+    }
+    if let Some(url) = &candidate.base_url {
+        put("model.base_url", url)?;
+    }
+    put("model.provider", &candidate.provider)?;
+    put("model.default", &candidate.model)?;
+    Ok(removed)
+}
+
+/// Takes out what belonged to the model so far: its address must not get the next one's requests, and nobody but it may
+/// get its key.
+fn leave_former(base: &Base, candidate: &Candidate) -> Result<Vec<String>> {
+    let mut removed = Vec::new();
+    let has_key = candidate.key.is_some() && key_name(&candidate.provider) == KEY_OF_ADDRESS;
+    for (key, is_kept) in [
+        ("model.base_url", candidate.base_url.is_some()),
+        ("model.api_mode", candidate.api_mode.is_some()),
+        (KEY_OF_ADDRESS, has_key),
+    ] {
+        if !is_kept && unset(&base.home, &base.settings, key)?.is_some() {
+            removed.push(format!("removed {key}: it belonged to the model you had"));
+        }
+    }
+    Ok(removed)
+}
+
+/// The variable a provider's key is kept in; one of an address belongs to the address.
+fn key_name(provider: &str) -> String {
+    let variables = providers::find(provider).map_or(&[][..], |provider| provider.key_envs);
+    let usual = variables.iter().find(|name| name.ends_with("_API_KEY"));
+    match usual.or(variables.first()) {
+        Some(variable) => (*variable).to_owned(),
+        None => KEY_OF_ADDRESS.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_where_its_provider_looks_for_it() {
+        assert_eq!(key_name("anthropic"), "ANTHROPIC_API_KEY");
+        assert_eq!(key_name("openrouter"), "OPENROUTER_API_KEY");
+        assert_eq!(key_name(CUSTOM), "model.api_key");
+    }
 }
