@@ -2,8 +2,8 @@
 //! sessions with [`hermes_core::SessionOptions`] as often as asked.
 //!
 //! It joins the leaves, and is the only library that knows them all. It must not print, know the command line, or know any
-//! screen: errors are data with hints, and what a slash command shows is data that a surface renders. Start at
-//! [`Runtime::start`].
+//! screen: errors are data with hints, and what a slash command shows is data that a surface renders, or takes as the text
+//! that [`shown`] makes of it. Start at [`Runtime::start`].
 
 pub mod commands;
 mod runtime;
