@@ -32,6 +32,12 @@ pub trait Tool: Send + Sync {
     /// Where it is offered, and to whom. The same for as long as the tool lives.
     fn exposure(&self) -> &Exposure;
 
+    /// Whether it asks about changes of files, as freely as the mode of a conversation says. Such a tool is made once for
+    /// each answer.
+    fn reviews_changes(&self) -> bool {
+        false
+    }
+
     /// Works out what a call would do, before anything is decided about it. Changes nothing.
     ///
     /// `arguments` were coerced to and checked against [`ToolSpec::parameters`]; what still does not fit is told when the
