@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Checkpoints, Random, Tool};
+use hermes_core::{Checkpoints, Model, Random, Tool};
 use tempfile::TempDir;
 
 use crate::clock::TestClock;
@@ -18,6 +18,8 @@ pub struct World {
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Who answers subagents, if not the model.
     pub subagent_model: Option<Arc<ScriptedModel>>,
+    /// Who summarises, if not the model.
+    pub compression_model: Option<Arc<dyn Model>>,
     /// The working directory; gone with the world.
     pub folder: TempDir,
 }
@@ -33,6 +35,7 @@ impl World {
             tools: Vec::new(),
             checkpoints: None,
             subagent_model: None,
+            compression_model: None,
             folder: tempfile::tempdir().expect("a temporary folder"),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Follower, Limits, Opened, Ports, Safety,
+    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Follower, Limits, Opened, Ports, Safety,
     Session, SessionStart,
 };
 use hermes_core::{
@@ -30,6 +30,7 @@ pub(crate) fn settings(world: &World) -> AgentSettings {
         limits: Limits::default(),
         nested_context: true,
         delegation: DelegationSettings::default(),
+        compaction: CompactionSettings::default(),
     }
 }
 
@@ -44,6 +45,7 @@ fn ports(world: &World) -> Ports {
         tool_source: None,
         checkpoints: world.checkpoints.clone(),
         subagent_model: world.subagent_model.clone().map(|model| model as _),
+        compression_model: world.compression_model.clone(),
         safety: Safety::default(),
         references: None,
     }
