@@ -196,6 +196,10 @@ async fn compact(
     let since = Instant::now();
     let before = cx.tokens(history);
     let budget = cx.budget(history).tightened(task.tightened);
+    let budget = match task.reason {
+        CompactionReason::Asked => budget.of_a_part(before, cx.settings.compaction.target_ratio),
+        _ => budget,
+    };
     let plan = cx.plan(history, budget, task);
     if plan == Plan::Nothing {
         return Ok(cx.tell_nothing(history, task));
@@ -203,9 +207,7 @@ async fn compact(
     cx.events.tell(Event::CompactionStarted {
         reason: task.reason,
         tokens: before,
-        window: history
-            .gauge
-            .known_window(cx.ports.model.context_window()),
+        window: history.gauge.known_window(cx.ports.model.context_window()),
     });
     // What was said so far is on the disk before anybody reads it.
     cx.recorder.commit().await?;
@@ -344,7 +346,8 @@ impl CompactionContext<'_> {
             }
             Err(reason) => {
                 summary.source = SummarySource::Digest;
-                let note = reason.map(|reason| format!("the summary was made without a model: {reason}"));
+                let note =
+                    reason.map(|reason| format!("the summary was made without a model: {reason}"));
                 summary.notes.extend(note);
                 transcript::digest(before, older, bytes_max)
             }
@@ -375,13 +378,7 @@ impl CompactionContext<'_> {
 
     /// Puts together what the model sees in place of what is summarised. The summary itself is a part of its own: the next
     /// one is made from it.
-    fn compose(
-        &self,
-        history: &History,
-        split: &Split,
-        body: String,
-        bytes_max: usize,
-    ) -> Message {
+    fn compose(&self, history: &History, split: &Split, body: String, bytes_max: usize) -> Message {
         let mut rest = String::new();
         let kept = &history.messages()[split.cut..];
         if !kept.iter().any(is_from_person) {
@@ -471,9 +468,14 @@ impl CompactionContext<'_> {
     fn tell_nothing(&self, history: &mut History, task: &Task<'_>) -> Outcome {
         let was_told = std::mem::replace(&mut history.gauge.is_told, true);
         let reason = match task.reason {
-            CompactionReason::Asked => "there is nothing to compress yet: everything is recent".into(),
+            CompactionReason::Asked => {
+                "there is nothing to compress yet: everything is recent".into()
+            }
             _ if was_told => return Outcome::Unchanged,
-            _ => format!("nothing can be left out of this conversation; {}", hint(self, history)),
+            _ => format!(
+                "nothing can be left out of this conversation; {}",
+                hint(self, history)
+            ),
         };
         self.tell_end(CompactionEnd::Unchanged { reason }, Outcome::Unchanged)
     }

@@ -58,7 +58,10 @@ pub(crate) async fn run_turn(
     let (mut lost, mut is_asked) = (start.lost, start.is_asked);
     let mut repeats = RepeatGuard::default();
     let window = cx.ports.model.context_window();
-    let limits = cx.settings.limits.within(history.gauge.known_window(window));
+    let limits = cx
+        .settings
+        .limits
+        .within(history.gauge.known_window(window));
     let mut budget = TurnBudget::new(limits);
     for _ in start.steps_used..cx.settings.limits.steps_max {
         // After a crash the last reply may be there already, with calls that have no result.

@@ -65,9 +65,7 @@ pub use call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
 pub use command_policy::{BeyondFence, CommandPlace, CommandPolicy, FenceSetting, JudgedCommand};
-pub use compaction::{
-    CompactionEnd, CompactionReason, CompactionReport, Shortened, SummarySource,
-};
+pub use compaction::{CompactionEnd, CompactionReason, CompactionReport, Shortened, SummarySource};
 pub use delegation::{
     Delegated, Delegates, Delegation, Dispatched, Manner, SubagentReport, SubagentRole,
     SubagentStatus, SubagentTask, SubagentTokens, TracedCall,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use hermes_agent::Follower;
 use hermes_core::{
-    Cost, Event, Message, ModelName, Notice, Op, Origin, Part, Role, SessionId, TurnEnd, Usage,
-    UserMessage,
+    CompactionEnd, Cost, Event, Message, ModelName, Notice, Op, Origin, Part, Role, SessionId,
+    TurnEnd, Usage, UserMessage,
 };
 use hermes_runtime::{Conversation, OpenedSession, Start};
 
@@ -202,6 +202,14 @@ impl Report {
                 self.usage += *usage;
                 self.cost = self.cost.map_or(Some(*cost), |sum| Some(plus(sum, *cost)));
                 self.requests += 1;
+            }
+            Event::CompactionEnded {
+                end: CompactionEnd::Done { report },
+            } => {
+                if let Some(cost) = report.cost {
+                    self.usage += report.usage;
+                    self.cost = self.cost.map_or(Some(cost), |sum| Some(plus(sum, cost)));
+                }
             }
             Event::Notice {
                 notice: Notice::NotAllowed { .. },

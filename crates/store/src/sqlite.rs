@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use hermes_core::{
     Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, Claim, Ending, Entry, Insights,
     KnownOffer, KnownOffers, LoadedSession, Message, NewSession, SearchHit, SearchQuery,
-    SessionFilter, SessionId, SessionRecord, Settlement, Settling, Spoken, SpokenQuery, Store, StoreError,
-    StoreStats, Timestamp, TranscriptLine,
+    SessionFilter, SessionId, SessionRecord, Settlement, Settling, Spoken, SpokenQuery, Store,
+    StoreError, StoreStats, Timestamp, TranscriptLine,
 };
 
 use crate::approvals::ByCode;

@@ -7,8 +7,8 @@ use hermes_core::approval_code::TRIES_MAX;
 use hermes_core::{
     Approval, ApprovalId, Approvals, BoxFuture, CallId, Claim, Cost, Entry, Intent, LoadedSession,
     Message, NewSession, OpenTurn, Prefix, QueuedId, QueuedMessage, Role, SessionId, SessionRecord,
-    Settled, Settlement, Settling, Shortened, Store, StoreError, Timestamp, ToolStates, TurnEnd, TurnId,
-    Usage, history,
+    Settled, Settlement, Settling, Shortened, Store, StoreError, Timestamp, ToolStates, TurnEnd,
+    TurnId, Usage, history,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -530,7 +530,12 @@ impl Told {
             let shortened = compaction.shortened.get(&at);
             shortened.cloned().unwrap_or(message)
         });
-        compaction.summary.clone().into_iter().chain(as_seen).collect()
+        compaction
+            .summary
+            .clone()
+            .into_iter()
+            .chain(as_seen)
+            .collect()
     }
 
     fn prefix(&self) -> Option<&Prefix> {

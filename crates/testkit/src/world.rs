@@ -11,6 +11,8 @@ use crate::scripted::{ScriptedModel, Step};
 
 pub struct World {
     pub model: Arc<ScriptedModel>,
+    /// Answers in place of the script, if set.
+    pub answering: Option<Arc<dyn Model>>,
     pub store: MemoryStore,
     pub clock: Arc<TestClock>,
     pub random: Arc<Random>,
@@ -29,6 +31,7 @@ impl World {
     pub fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         Self {
             model: Arc::new(ScriptedModel::new(steps)),
+            answering: None,
             store: MemoryStore::default(),
             clock: Arc::default(),
             random: Arc::new(Random::seeded(1)),

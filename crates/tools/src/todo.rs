@@ -170,7 +170,11 @@ fn lines(items: &[Item]) -> String {
     let lines = items.iter().map(|item| {
         let status = json!(item.status);
         let status = status.as_str().unwrap_or_default();
-        format!("- [{status}] {}: {}", item.id, shorten(&item.content, REMINDER_CHARS_MAX))
+        format!(
+            "- [{status}] {}: {}",
+            item.id,
+            shorten(&item.content, REMINDER_CHARS_MAX)
+        )
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -169,11 +169,26 @@ mod tests {
     #[test]
     fn limits_are_read_from_the_words_of_providers() {
         for (message, limit) in [
-            ("This model's maximum context length is 8192 tokens. However, you requested 9000", Some(8_192)),
-            ("prompt is too long: 210000 tokens > 200000 maximum", Some(200_000)),
-            ("the request exceeds the available context size (4096 tokens), try increasing it", Some(4_096)),
-            ("The input token count (33000) exceeds the maximum number of tokens allowed (32768).", Some(32_768)),
-            ("Please reduce the length: maximum model length of 16,384", Some(16_384)),
+            (
+                "This model's maximum context length is 8192 tokens. However, you requested 9000",
+                Some(8_192),
+            ),
+            (
+                "prompt is too long: 210000 tokens > 200000 maximum",
+                Some(200_000),
+            ),
+            (
+                "the request exceeds the available context size (4096 tokens), try increasing it",
+                Some(4_096),
+            ),
+            (
+                "The input token count (33000) exceeds the maximum number of tokens allowed (32768).",
+                Some(32_768),
+            ),
+            (
+                "Please reduce the length: maximum model length of 16,384",
+                Some(16_384),
+            ),
             ("context_length_exceeded", None),
             ("limit of 3 requests", None),
         ] {
@@ -183,12 +198,18 @@ mod tests {
 
     #[test]
     fn the_providers_count_goes_before_ours_unless_it_is_noise() {
-        let model = ModelName { provider: "p".into(), model: "m".into() };
+        let model = ModelName {
+            provider: "p".into(),
+            model: "m".into(),
+        };
         let prefix = Prefix::default();
         let messages = vec![Message::user("word ".repeat(1_000))];
         let tokens = |input: u64| {
             let mut gauge = Gauge::default();
-            let usage = Usage { input, ..Usage::default() };
+            let usage = Usage {
+                input,
+                ..Usage::default()
+            };
             gauge.measure(&usage, (&prefix, &messages), &model, 16_000);
             gauge.tokens(&prefix, &messages, &model)
         };

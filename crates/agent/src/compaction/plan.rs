@@ -59,7 +59,9 @@ impl Budget {
             prefix,
             trigger,
             full,
-            tail: part(trigger, settings.target_ratio).min(room * 2 / 5).max(room / 4),
+            tail: part(trigger, settings.target_ratio)
+                .min(room * 2 / 5)
+                .max(room / 4),
             summary: (room / 4)
                 .min((window / 20).max(1_000))
                 .clamp(SUMMARY_TOKENS_MIN, SUMMARY_TOKENS_MAX),
@@ -72,6 +74,15 @@ impl Budget {
         Self {
             tail: tighter(self.tail),
             summary: tighter(self.summary).max(SUMMARY_TOKENS_MIN),
+            ..self
+        }
+    }
+
+    /// A budget for a conversation that need not be shorter, and is to be all the same.
+    pub(crate) fn of_a_part(self, tokens: u64, ratio: f64) -> Self {
+        let said = tokens.saturating_sub(self.prefix);
+        Self {
+            tail: self.tail.min(part(said, ratio)),
             ..self
         }
     }
@@ -192,7 +203,10 @@ fn tail_start(situation: &Situation<'_>, sizes: &[u64], first: usize) -> usize {
         }
         start -= 1;
     }
-    while messages.get(start).is_some_and(|message| message.role == Role::Tool) {
+    while messages
+        .get(start)
+        .is_some_and(|message| message.role == Role::Tool)
+    {
         start += 1;
     }
     start.min(last_block(messages)).max(first)

@@ -128,7 +128,9 @@ fn without_middle(text: &str, tokens: u64, of: u64, role: Role) -> String {
     let (begin, end) = (head(text, bytes * 2 / 3), tail(text, bytes / 3));
     let left_out = text.len() - begin.len() - end.len();
     let what = match role {
-        Role::Tool => "of this result are left out here to make room; ask for a part of it if you need more",
+        Role::Tool => {
+            "of this result are left out here to make room; ask for a part of it if you need more"
+        }
         _ => "of this message are left out here, because it is too long for this model",
     };
     format!("{begin}\n[… {left_out} bytes {what} …]\n{end}")
@@ -156,7 +158,10 @@ mod tests {
         let long = result(&format!("first line\n{}", "x".repeat(5_000)));
         let short = shorten_old(&long).expect("it is long");
         let text = &short.tool_result().expect("a result").text;
-        assert!(text.starts_with("first line\n[An old result") && text.len() < 250, "{text}");
+        assert!(
+            text.starts_with("first line\n[An old result") && text.len() < 250,
+            "{text}"
+        );
         assert_eq!(shorten_old(&short), None, "it does not get shorter again");
         assert_eq!(shorten_old(&result("short")), None);
     }
@@ -194,7 +199,12 @@ mod tests {
             panic!("arguments stay JSON");
         };
         assert_eq!(arguments["path"], "a");
-        assert!(arguments["content"].as_str().unwrap().ends_with("left out to make room]"));
+        assert!(
+            arguments["content"]
+                .as_str()
+                .unwrap()
+                .ends_with("left out to make room]")
+        );
         // What a provider signed goes back as it came.
         let signed = shorten_old(&reply(vec!["s".into()])).expect("its thought goes");
         assert_eq!(signed.calls().next(), Some(&call(vec!["s".into()])));

@@ -20,7 +20,9 @@ const TARGETS_MAX: usize = 12;
 /// there are.
 pub(super) fn written(messages: &[Message], piece_bytes: usize, pieces_max: usize) -> Vec<String> {
     let share = piece_bytes.saturating_mul(pieces_max) / messages.len().max(1);
-    let bytes_max = MESSAGE_BYTES_MAX.min(piece_bytes / 2).min(share.max(MESSAGE_BYTES_MIN));
+    let bytes_max = MESSAGE_BYTES_MAX
+        .min(piece_bytes / 2)
+        .min(share.max(MESSAGE_BYTES_MIN));
     let lines: Vec<String> = messages
         .iter()
         .map(|message| one(message, bytes_max))
@@ -85,7 +87,10 @@ fn ends(text: &str, bytes_max: usize) -> String {
 pub(super) fn digest(before: Option<&str>, messages: &[Message], bytes_max: usize) -> String {
     let quote = |message: &Message| {
         let said = message.said();
-        shorten(&said.split_whitespace().collect::<Vec<_>>().join(" "), QUOTE_CHARS)
+        shorten(
+            &said.split_whitespace().collect::<Vec<_>>().join(" "),
+            QUOTE_CHARS,
+        )
     };
     let asked = messages
         .iter()
@@ -105,7 +110,12 @@ pub(super) fn digest(before: Option<&str>, messages: &[Message], bytes_max: usiz
     }
     let room = bytes_max.saturating_sub(text.len());
     section(&mut text, "What the user asked for", asked, room / 2);
-    section(&mut text, "What was called", calls(messages).into_iter(), room / 5);
+    section(
+        &mut text,
+        "What was called",
+        calls(messages).into_iter(),
+        room / 5,
+    );
     section(&mut text, "What the assistant said", answered, room / 4);
     head(text.trim_end(), bytes_max).to_owned()
 }
@@ -146,7 +156,9 @@ fn calls(messages: &[Message]) -> Vec<String> {
     let told = by_tool.into_iter().map(|(tool, mut targets)| {
         let older = targets.len().saturating_sub(TARGETS_MAX);
         let newest = targets.split_off(older).join(", ");
-        format!("{tool}: {newest}").trim_end_matches(": ").to_owned()
+        format!("{tool}: {newest}")
+            .trim_end_matches(": ")
+            .to_owned()
     });
     told.collect()
 }

@@ -248,9 +248,11 @@ impl SessionTask {
                 }
                 Some(Op::Say(message)) => keep(&mut self.queue, message, WaitsFor::NextTurn),
                 Some(Op::Steer(message)) => keep(&mut self.queue, message, WaitsFor::ToolResult),
-                Some(Op::Rewind { .. } | Op::Retry | Op::Compact { .. }) => Some(Notice::NotTaken {
-                    reason: "a turn runs; stop it first".into(),
-                }),
+                Some(Op::Rewind { .. } | Op::Retry | Op::Compact { .. }) => {
+                    Some(Notice::NotTaken {
+                        reason: "a turn runs; stop it first".into(),
+                    })
+                }
                 Some(Op::Answer { approval, answer }) => {
                     let taken = self.approvals.answer(&approval, answer);
                     taken.err().map(|reason| Notice::NotTaken { reason })

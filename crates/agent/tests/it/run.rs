@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{
-    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Follower, Limits, Opened, Ports, Safety,
-    Session, SessionStart,
+    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Follower, Limits, Opened,
+    Ports, Safety, Session, SessionStart,
 };
 use hermes_core::{
     Event, FollowFrom, Message, ModeSwitch, Op, Prefix, SessionId, Store as _, TurnEnd,
@@ -36,7 +36,10 @@ pub(crate) fn settings(world: &World) -> AgentSettings {
 
 fn ports(world: &World) -> Ports {
     Ports {
-        model: world.model.clone(),
+        model: world
+            .answering
+            .clone()
+            .unwrap_or_else(|| world.model.clone()),
         store: Arc::new(world.store.clone()),
         clock: world.clock.clone(),
         random: world.random.clone(),

@@ -772,7 +772,10 @@ async fn turns_are_found_from_the_end_also_under_a_summary<S: Store>(
     ] {
         let found = store.turn_from_end(&session, turns).await.unwrap();
         let found = found.map(|(turns, message)| (turns, message.text()));
-        assert_eq!(found, expected.map(|(turns, text)| (turns, text.to_owned())));
+        assert_eq!(
+            found,
+            expected.map(|(turns, text)| (turns, text.to_owned()))
+        );
     }
     let back = vec![Entry::Rewound { turns: 1 }];
     store.append(&session, after(5), back).await.unwrap();
