@@ -14,6 +14,7 @@ pub mod approval_code;
 pub mod around;
 pub mod call_channel;
 pub mod choice;
+pub mod compaction;
 pub mod delegation;
 pub mod elicitation;
 pub mod follow;
@@ -68,6 +69,7 @@ pub use call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
 pub use command_policy::{BeyondFence, CommandPlace, CommandPolicy, FenceSetting, JudgedCommand};
+pub use compaction::{CompactionEnd, CompactionReason, CompactionReport, Shortened, SummarySource};
 pub use delegation::{
     Delegated, Delegates, Delegation, Dispatched, Manner, SubagentReport, SubagentRole,
     SubagentStatus, SubagentTask, SubagentTokens, TracedCall,

@@ -51,6 +51,14 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// What a model is reminded of when it no longer sees the older part of its conversation, from what the tool keeps.
+    fn reminder(&self, _state: &Value) -> Option<String> {
+        None
+    }
+
+    /// The model no longer sees older results of a session: what counts as shown to it must be shown again.
+    fn forget_shown(&self, _session: &SessionId) {}
+
     /// Forgets what is kept in memory for a session that is no longer open. Nothing for most tools.
     fn close_session(&self, _session: &SessionId) {}
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
-use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports, SessionStart};
+use hermes_agent::{AgentSettings, CompactionSettings, ConsentPolicy, Limits, Ports, SessionStart};
 use hermes_core::{
     Audience, Checkpoints, Clock, ModeSwitch, Model, Prefix, ProcessName, ProcessState, Processes,
     SessionId, SessionOptions, Terminal, Tool,
@@ -116,6 +116,7 @@ impl Setup {
             tool_source: None,
             checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
             subagent_model: runtime.models().get(base, Purpose::Subagent)?,
+            compression_model: runtime.models().get(base, Purpose::Compression)?,
             references: Some(Arc::clone(&toolkit.references)),
         };
         Ok(Self {
@@ -341,6 +342,22 @@ fn git_branch(cwd: &Path) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// `compression`, and how long the model of `auxiliary.compression` may take.
+fn compaction_settings(base: &Base) -> Result<CompactionSettings> {
+    /// A summary that takes longer keeps a person waiting for nothing.
+    const TIMEOUT_S_MAX: u64 = 3_600;
+    let settings = &base.settings;
+    let timeout = settings.u64("auxiliary.compression.timeout")?;
+    Ok(CompactionSettings {
+        is_automatic: settings.bool("compression.enabled")?,
+        threshold: settings.f64("compression.threshold")?.clamp(0.1, 0.95),
+        target_ratio: settings.f64("compression.target_ratio")?.clamp(0.05, 0.8),
+        protect_last: settings.u64("compression.protect_last_n")?.min(1_000) as usize,
+        needs_model: settings.bool("compression.abort_on_summary_failure")?,
+        summary_timeout: Duration::from_secs(timeout.clamp(1, TIMEOUT_S_MAX)),
+    })
+}
+
 fn agent_settings(base: &Base, options: &SessionOptions, cwd: PathBuf) -> Result<AgentSettings> {
     let steps_max = base.settings.u64("agent.max_turns")?.clamp(1, 10_000) as u32;
     Ok(AgentSettings {
@@ -355,5 +372,6 @@ fn agent_settings(base: &Base, options: &SessionOptions, cwd: PathBuf) -> Result
         },
         nested_context: !options.leaves_out.rules,
         delegation: delegation::settings(base)?,
+        compaction: compaction_settings(base)?,
     })
 }

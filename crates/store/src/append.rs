@@ -9,12 +9,13 @@
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    CallId, Cost, Effect, Entry, FinishReason, Message, ModelName, Prefix, SessionId, Timestamp,
-    ToolResult, TurnEnd, TurnId, Usage,
+    CallId, Cost, Effect, Entry, FinishReason, Message, ModelName, Prefix, SessionId, Shortened,
+    Timestamp, ToolResult, TurnEnd, TurnId, Usage,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
+use crate::compactions::NewView;
 use crate::failure::Failure;
 use crate::sessions::{self, TokenColumns};
 use crate::stored::{encode, role_name};
@@ -154,8 +155,9 @@ impl<'conn> Log<'conn> {
             Entry::Compacted {
                 summary,
                 kept,
+                shortened,
                 prefix,
-            } => self.compact(summary, *kept, prefix.as_ref()),
+            } => self.compact(summary.as_ref(), *kept, shortened, prefix.as_ref()),
             Entry::Queued { queued } => queued::add(self.conn, self.session, self.at, queued),
             Entry::Dequeued { queued } => queued::take(self.conn, self.session, queued),
             Entry::Rewound { turns } => self.rewind(*turns),
@@ -288,11 +290,17 @@ impl<'conn> Log<'conn> {
 
     fn compact(
         &self,
-        summary: &Message,
+        summary: Option<&Message>,
         kept: u32,
+        shortened: &[Shortened],
         prefix: Option<&Prefix>,
     ) -> Result<(), Failure> {
-        let epoch = compactions::compact(self.conn, self.session, self.at, summary, kept)?;
+        let seen = NewView {
+            summary,
+            kept,
+            shortened,
+        };
+        let epoch = compactions::compact(self.conn, self.session, self.at, &seen)?;
         match prefix {
             Some(prefix) => compactions::set_prefix(self.conn, self.session, epoch, prefix),
             None => Ok(()),

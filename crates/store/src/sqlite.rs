@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{
     Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, Claim, Ending, Entry, Insights,
-    KnownOffer, KnownOffers, LoadedSession, NewSession, SearchHit, SearchQuery, SessionFilter,
-    SessionId, SessionRecord, Settlement, Settling, Spoken, SpokenQuery, Store, StoreError,
-    StoreStats, Timestamp, TranscriptLine,
+    KnownOffer, KnownOffers, LoadedSession, Message, NewSession, SearchHit, SearchQuery,
+    SessionFilter, SessionId, SessionRecord, Settlement, Settling, Spoken, SpokenQuery, Store,
+    StoreError, StoreStats, Timestamp, TranscriptLine,
 };
 
 use crate::approvals::ByCode;
@@ -172,6 +172,18 @@ impl Store for SqliteStore {
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>> {
         let session = session.clone();
         Box::pin(self.readers.run(move |conn| load::load(conn, &session)))
+    }
+
+    fn turn_from_end(
+        &self,
+        session: &SessionId,
+        turns: u32,
+    ) -> BoxFuture<'_, Result<Option<(u32, Message)>, StoreError>> {
+        let session = session.clone();
+        Box::pin(
+            self.readers
+                .run(move |conn| load::turn_from_end(conn, &session, turns)),
+        )
     }
 
     fn unfinished(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {

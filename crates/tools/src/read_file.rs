@@ -146,6 +146,10 @@ impl Tool for ReadFile {
         &EXPOSURE
     }
 
+    fn forget_shown(&self, session: &SessionId) {
+        self.ledger.forget_pages(session);
+    }
+
     fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
         let path = arguments::text(arguments, "path");
         let path = path.as_slice();

@@ -299,7 +299,7 @@ fn what_is_shown_reads_back_as_the_settings() {
 #[test]
 fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
     let world = World::with_config(
-        "display: {resume_display: minimal}\ncompression: {enabled: true, threshold: 0.9}\n\
+        "display: {resume_display: minimal}\ngoals: {max_turns: 9}\n\
          memory: {memory_enabled: true, write_approval: false}\nworktree: null\nagent: {max_turns: 5}\n",
     );
     let settings = world.load().unwrap();
@@ -313,12 +313,12 @@ fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
         told,
         [
             "`display.resume_display` has no effect in this version",
-            "the settings of `compression` have no effect in this version",
+            "the settings of `goals` have no effect in this version",
         ]
     );
-    let changed = world.set("compression.threshold", "0.8").unwrap();
+    let changed = world.set("goals.max_turns", "8").unwrap();
     assert!(changed.warning.unwrap().contains("no effect"));
-    let explained = settings.explain("compression.threshold").unwrap();
+    let explained = settings.explain("goals.max_turns").unwrap();
     assert!(explained.to_string().contains("no effect in this version"));
     assert_eq!(world.set("agent.max_turns", "6").unwrap().warning, None);
 }

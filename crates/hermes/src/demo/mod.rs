@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
-    SessionStart,
+    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports,
+    Safety, Session, SessionStart,
 };
 use hermes_config::Environment;
 use hermes_core::{
@@ -391,6 +391,7 @@ impl Stage {
             unlisted: Vec::new(),
             tool_source: None,
             subagent_model: None,
+            compression_model: None,
             safety: Safety::default(),
             references: None,
         };
@@ -411,6 +412,7 @@ impl Stage {
             limits: Limits::default(),
             nested_context: true,
             delegation: DelegationSettings::default(),
+            compaction: CompactionSettings::default(),
         };
         Ok(Session::open(ports, settings, start).await?)
     }
