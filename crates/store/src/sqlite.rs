@@ -94,7 +94,7 @@ impl SqliteStore {
 
     /// Builds the search indexes anew from the messages.
     pub async fn rebuild_index(&self) -> Result<(), StoreError> {
-        let rebuild = |conn: &_| Ok(search::rebuild_index(conn)?);
+        let rebuild = |conn: &_| search::rebuild_index(conn);
         self.write_side()?.writer.run(rebuild).await
     }
 
@@ -319,6 +319,10 @@ impl Archive for SqliteStore {
         Box::pin(self.readers.run(move |conn| load::spoken(conn, &query)))
     }
 
+    fn message_at(&self, place: u64) -> BoxFuture<'_, Result<Option<Spoken>, StoreError>> {
+        Box::pin(self.readers.run(move |conn| load::message_at(conn, place)))
+    }
+
     fn ending(
         &self,
         session: &SessionId,
@@ -344,6 +348,20 @@ impl Archive for SqliteStore {
             let side = self.write_side()?;
             side.writer
                 .run(move |conn| sessions::rename(conn, &session, &title))
+                .await
+        })
+    }
+
+    fn suggest_title(
+        &self,
+        session: &SessionId,
+        title: &str,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let (session, title) = (session.clone(), title.to_owned());
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| sessions::suggest_title(conn, &session, &title))
                 .await
         })
     }

@@ -46,6 +46,7 @@ async fn every_released_schema_opens_and_goes_on() {
             text: "question".into(),
             session: None,
             limit: 10,
+            ..SearchQuery::default()
         };
         assert_eq!(store.search(query).await.unwrap().len(), 2);
         assert_eq!(store.check().await, Ok(Health::Sound), "schema {schema}");

@@ -1,0 +1,15 @@
+-- Schema 10: search in scripts that do not separate words, and for words that are misspelt.
+
+-- Messages with such scripts, and all their words. It has no text of its own, only what was made of it. Marks count as
+-- letters: in some of these scripts they are vowels.
+CREATE VIRTUAL TABLE unspaced USING fts5 (
+    text,
+    content = '',
+    contentless_delete = 1,
+    tokenize = "unicode61 remove_diacritics 2 categories 'L* N* M* Co'"
+);
+
+ALTER TABLE search_progress ADD COLUMN unspaced INTEGER NOT NULL DEFAULT 0; -- as `indexed`, for this index
+
+-- Which words there are, read from their index.
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
