@@ -19,6 +19,9 @@ pub(crate) use index::{
     backlog, check as check_index, forget, index_some, rebuild as rebuild_index,
 };
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use hermes_core::{SearchHit, SearchQuery, Timestamp};
 use rusqlite::{Connection, Row, params};
 
@@ -28,6 +31,7 @@ use query::{Index, Query, Term};
 use rank::{Candidate, Form, Named, Wanted, WeightedTerm, in_a_row, rank, weight};
 use scope::Scope;
 use snippet::{CUT, Edges, MATCH_CLOSE, MATCH_OPEN, Needle, snippet};
+use spelling::corrections;
 
 /// Hits of one search. People read ten; a program that groups them by session reads a few hundred.
 const HITS_MAX: usize = 300;
@@ -45,7 +49,13 @@ const NEAR_WORDS: usize = 8;
 /// How common the rarest word may be for that: each of its matches is looked at.
 const NEAR_MATCHES_MAX: f64 = 4000.0;
 
-/// Candidates of the trigram index that are compared with the query.
+/// The share of messages above which a word is not asked of an index: whether a message has it only counts for the order.
+const EMPTY_SHARE: f64 = 0.2;
+
+/// In a short history every word is common by that measure, and all are asked for.
+const EMPTY_MATCHES_MIN: f64 = 1000.0;
+
+/// Candidates that are compared with the query where an index knows only a part of it.
 const CANDIDATES_MAX: usize = 2000;
 
 /// Words of a query of which some may be parts of words. A question in many words is none.
@@ -69,6 +79,7 @@ pub(crate) fn search(conn: &Connection, search: &SearchQuery) -> Result<Vec<Sear
         newest: index::indexed(conn)?.max(1),
         now_millis: newest_at(conn)?,
         in_a_row: in_a_row(&search.text),
+        frequencies: RefCell::default(),
     };
     // Usually nothing: only a read-only store has messages that are not indexed.
     let mut hits = looking.by_scan(&query)?;
@@ -101,6 +112,8 @@ struct Looking<'a> {
     newest: i64,
     now_millis: i64,
     in_a_row: Option<String>,
+    /// What was found out about terms on the way.
+    frequencies: RefCell<HashMap<String, f64>>,
 }
 
 impl Looking<'_> {
@@ -109,16 +122,30 @@ impl Looking<'_> {
         let terms: Vec<&Term> = query.wanted().collect();
         let mut matches = Vec::new();
         for term in &terms {
-            matches.push(frequency::matches_of(self.conn, index, term, self.newest)?);
+            matches.push(self.matches_of(index, term)?);
         }
-        let groups = query.to_match(index);
+        let empty = (self.newest as f64 * EMPTY_SHARE).max(EMPTY_MATCHES_MIN);
+        let is_empty = |term: &Term| {
+            let at = terms.iter().position(|one| *one == term);
+            at.is_some_and(|at| matches[at] > empty)
+        };
+        let checked = query.short_beginnings();
+        let is_checked = !checked.is_empty();
+        let groups = query.to_match(index, |term| {
+            is_empty(term) || is_checked && term.is_short_beginning()
+        });
         let wanted = self.wanted(&terms, &matches);
         // Each alternative has its own share, so that a common one does not crowd out a rare one.
-        let share = RANKED_MAX.div_ceil(groups.len().max(1));
+        let share = if is_checked {
+            CANDIDATES_MAX
+        } else {
+            RANKED_MAX.div_ceil(groups.len().max(1))
+        };
         let mut candidates = Vec::new();
         for group in &groups {
             self.read_candidates(index, group, share, &wanted, &mut candidates)?;
         }
+        candidates.retain(|candidate| candidate.has_all(&checked));
         let rarest = matches.iter().copied().fold(f64::INFINITY, f64::min);
         if candidates.len() >= RANKED_MAX
             && rarest <= NEAR_MATCHES_MAX
@@ -141,10 +168,13 @@ impl Looking<'_> {
     }
 
     fn wanted(&self, terms: &[&Term], matches: &[f64]) -> Wanted {
-        let weighted = terms.iter().zip(matches).map(|(term, matches)| WeightedTerm {
-            forms: vec![term.to_form()],
-            weight: weight(*matches, self.newest as f64),
-        });
+        let weighted = terms
+            .iter()
+            .zip(matches)
+            .map(|(term, matches)| WeightedTerm {
+                forms: vec![term.to_form()],
+                weight: weight(*matches, self.newest as f64),
+            });
         Wanted {
             terms: weighted.collect(),
             in_a_row: self.in_a_row.clone(),
@@ -156,10 +186,12 @@ impl Looking<'_> {
     fn by_parts_of_words(&self, query: &Query, index: Index) -> Result<Vec<SearchHit>, Failure> {
         let terms: Vec<&Term> = query.wanted().collect();
         let is_worth_it = query.has_trigrams() && terms.len() <= PARTS_TERMS_MAX;
-        if !is_worth_it || !self.has_unknown_word(&terms, index)? {
+        if !is_worth_it || !self.has_odd_word(&terms, index)? {
             return Ok(Vec::new());
         }
-        let forms = terms.iter().map(|term| Form::new(term.text(), Edges::Anywhere));
+        let forms = terms
+            .iter()
+            .map(|term| Form::new(term.text(), Edges::Anywhere));
         let weighted = forms.map(|form| WeightedTerm {
             forms: vec![form],
             weight: 1.0,
@@ -174,14 +206,33 @@ impl Looking<'_> {
         self.literal_hits(&candidates, &wanted.needles())
     }
 
-    /// Returns whether a term is in no message as a word, and so perhaps as a part of one.
-    fn has_unknown_word(&self, terms: &[&Term], index: Index) -> Result<bool, Failure> {
+    /// Returns whether a term is in no message as a word, and so perhaps as a part of one: alone, or like no other word.
+    fn has_odd_word(&self, terms: &[&Term], index: Index) -> Result<bool, Failure> {
         for term in terms {
-            if frequency::matches_of(self.conn, index, term, self.newest)? == 0.0 {
+            let is_unknown = self.matches_of(index, term)? == 0.0;
+            if is_unknown && (terms.len() == 1 || corrections(self.conn, term.text())?.is_empty()) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Returns in how many messages a term is, roughly; exactly 0 if it is in none.
+    fn matches_of(&self, index: Index, term: &Term) -> Result<f64, Failure> {
+        if term.is_beginning() {
+            return Ok(frequency::of_beginning(self.newest));
+        }
+        self.matches(index, &term.to_match(index))
+    }
+
+    fn matches(&self, index: Index, expression: &str) -> Result<f64, Failure> {
+        if let Some(known) = self.frequencies.borrow().get(expression) {
+            return Ok(*known);
+        }
+        let matches = frequency::matches(self.conn, index, expression, self.newest)?;
+        let mut frequencies = self.frequencies.borrow_mut();
+        frequencies.insert(expression.to_owned(), matches);
+        Ok(matches)
     }
 
     fn fitting_candidates(

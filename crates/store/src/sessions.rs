@@ -94,8 +94,9 @@ pub(crate) fn suggest_title(
     let Some(title) = title::clean(title) else {
         return Ok(false);
     };
-    let mut statement =
-        conn.prepare_cached("UPDATE OR IGNORE sessions SET title = ?2 WHERE id = ?1 AND title IS NULL")?;
+    let mut statement = conn.prepare_cached(
+        "UPDATE OR IGNORE sessions SET title = ?2 WHERE id = ?1 AND title IS NULL",
+    )?;
     for number in 1..=NUMBERED_MAX {
         let numbered = match number {
             1 => title.clone(),

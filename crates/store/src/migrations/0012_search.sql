@@ -9,7 +9,9 @@ CREATE VIRTUAL TABLE unspaced USING fts5 (
     tokenize = "unicode61 remove_diacritics 2 categories 'L* N* M* Co'"
 );
 
-ALTER TABLE search_progress ADD COLUMN unspaced INTEGER NOT NULL DEFAULT 0; -- as `indexed`, for this index
+ALTER TABLE search_progress ADD COLUMN unspaced INTEGER NOT NULL DEFAULT 0; -- as `indexed`, for this index and `spellings`
 
--- Which words there are, read from their index.
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, row);
+-- The words that people and models said, in lower case, each once.
+CREATE TABLE spellings (
+    word TEXT NOT NULL PRIMARY KEY
+) STRICT, WITHOUT ROWID;

@@ -2,11 +2,14 @@
 
 use rusqlite::{Connection, params};
 
-use super::query::{Index, Term};
+use super::query::Index;
 use crate::failure::Failure;
 
-/// Places in the history that are looked at. A word that one conversation is full of is not common for that.
-const PLACES: i64 = 8;
+/// Matches that are counted one by one. A term with fewer needs no estimate.
+const COUNTED_MAX: i64 = 48;
+
+/// Places in the history that are looked at otherwise. A word that one conversation is full of is not common for that.
+const PLACES: i64 = 4;
 
 /// Matches that are read at each.
 const MATCHES_PER_PLACE: i64 = 12;
@@ -14,45 +17,71 @@ const MATCHES_PER_PLACE: i64 = 12;
 /// The share of messages that is assumed to have a word with a certain beginning: to look at them all is dear.
 const OF_BEGINNING: f64 = 0.01;
 
-/// Returns in how many messages a term is, roughly; exactly 0 if it is in none.
-pub(super) fn matches_of(
-    conn: &Connection,
-    index: Index,
-    term: &Term,
-    newest: i64,
-) -> Result<f64, Failure> {
-    if term.is_beginning() {
-        return Ok((newest as f64 * OF_BEGINNING).max(1.0));
-    }
-    matches(conn, index, &term.to_match(index), newest)
+pub(super) fn of_beginning(newest: i64) -> f64 {
+    (newest as f64 * OF_BEGINNING).max(1.0)
 }
 
+/// Returns in how many messages a term is, roughly; exactly 0 if it is in none.
 pub(super) fn matches(
     conn: &Connection,
     index: Index,
     expression: &str,
     newest: i64,
 ) -> Result<f64, Failure> {
-    let table = index.table();
-    let mut statement = conn.prepare_cached(&format!(
-        "SELECT count(*), coalesce(max(number), 0) FROM (
-             SELECT rowid AS number FROM {table}
-             WHERE {table} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY rowid LIMIT ?4
-         )"
-    ))?;
+    let everywhere = Stretch {
+        first: 1,
+        last: newest,
+    };
+    let (counted, _) = everywhere.count(conn, index, expression, COUNTED_MAX)?;
+    if counted < COUNTED_MAX {
+        return Ok(counted as f64);
+    }
     let mut total = 0.0;
     for place in 0..PLACES {
-        let (first, last) = (newest * place / PLACES + 1, newest * (place + 1) / PLACES);
-        let limits = params![expression, first, last, MATCHES_PER_PLACE];
-        let (found, furthest): (i64, i64) =
-            statement.query_row(limits, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        // As many in the rest of the stretch as in the part of it that was read.
-        let read = if found < MATCHES_PER_PLACE {
-            last - first + 1
-        } else {
-            furthest - first + 1
+        let stretch = Stretch {
+            first: newest * place / PLACES + 1,
+            last: newest * (place + 1) / PLACES,
         };
-        total += found as f64 * (last - first + 1) as f64 / read.max(1) as f64;
+        total += stretch.estimate(conn, index, expression)?;
     }
-    Ok(total)
+    Ok(total.max(counted as f64))
+}
+
+/// A part of the history, by the numbers of its messages.
+struct Stretch {
+    first: i64,
+    last: i64,
+}
+
+impl Stretch {
+    /// As many in the rest of it as in the part that is read.
+    fn estimate(&self, conn: &Connection, index: Index, expression: &str) -> Result<f64, Failure> {
+        let (found, furthest) = self.count(conn, index, expression, MATCHES_PER_PLACE)?;
+        let length = self.last - self.first + 1;
+        let read = if found < MATCHES_PER_PLACE {
+            length
+        } else {
+            furthest - self.first + 1
+        };
+        Ok(found as f64 * length as f64 / read.max(1) as f64)
+    }
+
+    /// Counts the first matches, and says how far they reach.
+    fn count(
+        &self,
+        conn: &Connection,
+        index: Index,
+        expression: &str,
+        count_max: i64,
+    ) -> Result<(i64, i64), Failure> {
+        let table = index.table();
+        let mut statement = conn.prepare_cached(&format!(
+            "SELECT count(*), coalesce(max(number), 0) FROM (
+                 SELECT rowid AS number FROM {table}
+                 WHERE {table} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 ORDER BY rowid LIMIT ?4
+             )"
+        ))?;
+        let limits = params![expression, self.first, self.last, count_max];
+        Ok(statement.query_row(limits, |row| Ok((row.get(0)?, row.get(1)?)))?)
+    }
 }

@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, params};
 
-use super::script::pairs_to_index;
+use super::script::pieces_to_index;
+use super::spelling::Spellings;
 use crate::failure::Failure;
 
 /// Messages indexed in one transaction: large enough to be worth one, small enough that nobody notices the wait.
@@ -15,13 +16,13 @@ const BATCH_BYTES_MAX: usize = 1 << 20;
 struct Progress {
     /// Words and trigrams.
     words: i64,
+    /// Scripts without spaces, and spellings.
     unspaced: i64,
 }
 
 impl Progress {
     fn of(conn: &Connection) -> Result<Self, Failure> {
-        let mut statement =
-            conn.prepare_cached("SELECT indexed, unspaced FROM search_progress")?;
+        let mut statement = conn.prepare_cached("SELECT indexed, unspaced FROM search_progress")?;
         let progress = statement.query_row([], |row| {
             Ok(Self {
                 words: row.get(0)?,
@@ -52,14 +53,18 @@ pub(crate) fn backlog(conn: &Connection) -> Result<i64, Failure> {
 pub(crate) fn index_some(conn: &Connection) -> Result<usize, Failure> {
     let progress = Progress::of(conn)?;
     let mut waiting = conn.prepare_cached(
-        "SELECT number, text FROM messages WHERE number > ?1 ORDER BY number LIMIT ?2",
+        "SELECT number, text, role FROM messages WHERE number > ?1 ORDER BY number LIMIT ?2",
     )?;
+    let mut spellings = Spellings::default();
     let mut rows = waiting.query([progress.of_all(), BATCH_MESSAGES])?;
     let (mut count, mut bytes, mut last) = (0, 0, None);
     while let Some(row) = rows.next()? {
         let number: i64 = row.get(0)?;
         let text = super::text(row, 1)?;
         add(conn, &progress, number, text)?;
+        if number > progress.unspaced && super::text(row, 2)? != "tool" {
+            spellings.read(text);
+        }
         count += 1;
         bytes += text.len();
         last = Some(number);
@@ -67,6 +72,7 @@ pub(crate) fn index_some(conn: &Connection) -> Result<usize, Failure> {
             break;
         }
     }
+    spellings.keep(conn)?;
     if let Some(last) = last {
         conn.prepare_cached(
             "UPDATE search_progress SET indexed = max(indexed, ?1), unspaced = max(unspaced, ?1)",
@@ -87,10 +93,10 @@ fn add(conn: &Connection, progress: &Progress, number: i64, text: &str) -> Resul
         }
     }
     if number > progress.unspaced
-        && let Some(pairs) = pairs_to_index(text)
+        && let Some(pieces) = pieces_to_index(text)
     {
         conn.prepare_cached("INSERT INTO unspaced (rowid, text) VALUES (?1, ?2)")?
-            .execute(params![number, pairs])?;
+            .execute(params![number, pieces])?;
     }
     Ok(())
 }
@@ -99,6 +105,7 @@ fn add(conn: &Connection, progress: &Progress, number: i64, text: &str) -> Resul
 /// their text for it.
 pub(crate) fn forget(conn: &Connection, session: i64, first: i64) -> Result<(), Failure> {
     let Progress { words, unspaced } = Progress::of(conn)?;
+    let spellings = spellings_of(conn, session, first, unspaced)?;
     for (indexed, sql) in [
         (
             words,
@@ -121,7 +128,26 @@ pub(crate) fn forget(conn: &Connection, session: i64, first: i64) -> Result<(), 
         conn.prepare_cached(sql)?
             .execute([session, first, indexed])?;
     }
-    Ok(())
+    spellings.forget_unused(conn)
+}
+
+/// The words that a session said from `first` on.
+fn spellings_of(
+    conn: &Connection,
+    session: i64,
+    first: i64,
+    last: i64,
+) -> Result<Spellings, Failure> {
+    let mut statement = conn.prepare_cached(
+        "SELECT text FROM messages
+         WHERE session = ?1 AND number BETWEEN ?2 AND ?3 AND role <> 'tool'",
+    )?;
+    let mut spellings = Spellings::default();
+    let mut rows = statement.query([session, first, last])?;
+    while let Some(row) = rows.next()? {
+        spellings.read(super::text(row, 0)?);
+    }
+    Ok(spellings)
 }
 
 /// Compares the indexes with the messages, which must all be indexed. `SQLITE_CORRUPT` means that they differ.
@@ -139,6 +165,7 @@ pub(crate) fn rebuild(conn: &Connection) -> Result<(), Failure> {
         "INSERT INTO words (words) VALUES ('rebuild');
          INSERT INTO trigrams (trigrams) VALUES ('rebuild');
          INSERT INTO unspaced (unspaced) VALUES ('delete-all');
+         DELETE FROM spellings;
          UPDATE search_progress
          SET indexed = (SELECT coalesce(max(number), 0) FROM messages), unspaced = 0;",
     )?;

@@ -7,7 +7,7 @@
 use std::cell::OnceCell;
 
 use super::rank::Form;
-use super::script::{is_unspaced, pairs_to_find};
+use super::script::{is_unspaced, pieces_to_find};
 use super::snippet::Edges;
 
 /// Characters of a query that count. Nobody types more; a pasted page is cut.
@@ -18,6 +18,9 @@ const TERMS_MAX: usize = 32;
 
 /// Trigrams asked of the index per term. They only name candidates, and a few make them few.
 const TRIGRAMS_MAX: usize = 16;
+
+/// The shortest beginning of a word that an index is asked for beside other terms.
+const BEGINNING_CHARS_MIN: usize = 4;
 
 /// The shortest text the trigram index knows.
 const TRIGRAM_CHARS: usize = 3;
@@ -120,14 +123,37 @@ impl Query {
         }
     }
 
-    /// Writes each alternative in the language of FTS5. Every term is quoted, so none has a meaning of its own there.
-    pub(super) fn to_match(&self, index: Index) -> Vec<String> {
+    /// Returns which of the [wanted](Self::wanted) terms are beginnings that are better looked for in the text, where
+    /// others lead to it.
+    pub(super) fn short_beginnings(&self) -> Vec<usize> {
+        match self.groups.as_slice() {
+            [group] if !group.wanted.iter().all(Term::is_short_beginning) => {
+                let terms = group.wanted.iter().enumerate();
+                let short = terms.filter(|(_, term)| term.is_short_beginning());
+                short.map(|(at, _)| at).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Writes each alternative in the language of FTS5, without the terms that `is_left_out` where others remain. Every
+    /// term is quoted, so none has a meaning of its own there.
+    pub(super) fn to_match(
+        &self,
+        index: Index,
+        is_left_out: impl Fn(&Term) -> bool,
+    ) -> Vec<String> {
         let join = |terms: &[Term], operator: &str| {
             let terms: Vec<String> = terms.iter().map(|term| term.to_match(index)).collect();
             terms.join(operator)
         };
         let groups = self.groups.iter().map(|group| {
-            let wanted = join(&group.wanted, " AND ");
+            let asked = group.wanted.iter().filter(|term| !is_left_out(term));
+            let mut asked: Vec<Term> = asked.cloned().collect();
+            if asked.is_empty() {
+                asked = group.wanted.clone();
+            }
+            let wanted = join(&asked, " AND ");
             match group.unwanted.as_slice() {
                 [] => format!("({wanted})"),
                 unwanted => format!("(({wanted}) NOT ({}))", join(unwanted, " OR ")),
@@ -189,6 +215,11 @@ impl Term {
         self.is_beginning
     }
 
+    /// A beginning that so many words have that the index would have to put together the lists of all of them.
+    pub(super) fn is_short_beginning(&self) -> bool {
+        self.is_beginning && self.text.chars().count() < BEGINNING_CHARS_MIN
+    }
+
     fn is_plain(&self) -> bool {
         !self.is_quoted && !self.is_beginning
     }
@@ -210,9 +241,13 @@ impl Term {
     pub(super) fn to_match(&self, index: Index) -> String {
         let (text, is_open) = match index {
             Index::Words => (self.text.clone(), false),
-            Index::Unspaced => pairs_to_find(&self.text),
+            Index::Unspaced => pieces_to_find(&self.text),
         };
-        let star = if self.is_beginning || is_open { "*" } else { "" };
+        let star = if self.is_beginning || is_open {
+            "*"
+        } else {
+            ""
+        };
         format!("\"{text}\"{star}")
     }
 
@@ -290,7 +325,9 @@ mod tests {
     fn text_becomes_a_query_that_cannot_be_wrong() {
         let check = |text, expected| {
             assert_eq!(
-                Query::parse(text).to_match(Index::Words).join(" OR "),
+                Query::parse(text)
+                    .to_match(Index::Words, |_| false)
+                    .join(" OR "),
                 expected,
                 "{text}"
             );
@@ -368,7 +405,7 @@ mod tests {
         let query = Query::parse(&"x".repeat(3000)).to_trigrams();
         assert_eq!(query.matches("\"xxx\"").count(), TRIGRAMS_MAX);
         let query = Query::parse(&"word ".repeat(3000))
-            .to_match(Index::Words)
+            .to_match(Index::Words, |_| false)
             .join(" ");
         assert_eq!(query.matches("word").count(), TERMS_MAX);
     }

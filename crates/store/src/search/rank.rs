@@ -14,10 +14,13 @@ use super::snippet::{Edges, Needle};
 const SATURATION: f64 = 1.2;
 const LENGTH_WEIGHT: f64 = 0.75;
 
-/// How much newer counts for more: as much as one common word in a question of several, and half of it after a month.
+/// Texts shorter than this count as if they had so many bytes: a sentence is not better than a paragraph for being short.
+const SHORT_BYTES: usize = 400;
+
+/// How much newer counts for more: as much as one common word in a question of several, and half of it after two months.
 /// What was said again later usually replaces what was said before.
 const RECENCY_WEIGHT: f64 = 0.25;
-const RECENCY_HALVES_AFTER_DAYS: f64 = 30.0;
+const RECENCY_HALVES_AFTER_DAYS: f64 = 60.0;
 
 /// How much it counts when the words stand in the text as they were asked for, one behind the other.
 const IN_A_ROW_WEIGHT: f64 = 0.3;
@@ -121,7 +124,7 @@ impl Candidate {
         let in_a_row = if is_in_a_row { IN_A_ROW_WEIGHT } else { 0.0 };
         Self {
             message: named.message,
-            bytes: named.text.len(),
+            bytes: named.text.len().max(SHORT_BYTES),
             counts: wanted.terms.iter().map(count).collect(),
             factor: (1.0 + in_a_row)
                 * of_role(named.role)
@@ -132,6 +135,21 @@ impl Candidate {
     /// Returns whether every term stands in the text as it was written: no other accents, no other punctuation.
     pub(super) fn is_literal(&self) -> bool {
         self.counts.iter().all(|count| *count > 0)
+    }
+
+    /// Returns whether it has all of these terms.
+    pub(super) fn has_all(&self, terms: &[usize]) -> bool {
+        terms.iter().all(|term| self.counts[*term] > 0)
+    }
+
+    /// How much it has of what is looked for: many words once say more than one word many times.
+    fn coverage(&self, terms: &[WeightedTerm]) -> f64 {
+        let found = self
+            .counts
+            .iter()
+            .zip(terms)
+            .filter(|(count, _)| **count > 0);
+        found.map(|(_, term)| term.weight).sum()
     }
 }
 
@@ -147,13 +165,15 @@ fn of_role(role: Role) -> f64 {
 /// From 1 for now down to 0.
 fn recency(at_millis: i64, now_millis: i64) -> f64 {
     let days = now_millis.saturating_sub(at_millis).max(0) as f64 / MILLIS_PER_DAY;
-    (-days / RECENCY_HALVES_AFTER_DAYS).exp2()
+    // Never so small that it cannot decide between two of the same words.
+    RECENCY_HALVES_AFTER_DAYS / (RECENCY_HALVES_AFTER_DAYS + days)
 }
 
 /// Sorts best first, the newer of equals first, each message once.
 pub(super) fn rank(candidates: &mut Vec<Candidate>, terms: &[WeightedTerm]) {
     let bytes: usize = candidates.iter().map(|candidate| candidate.bytes).sum();
     let average = bytes as f64 / candidates.len().max(1) as f64;
+    let everything: f64 = terms.iter().map(|term| term.weight).sum();
     let score = |candidate: &Candidate| -> f64 {
         let length = candidate.bytes as f64 / average.max(1.0);
         let penalty = SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * length);
@@ -162,7 +182,7 @@ pub(super) fn rank(candidates: &mut Vec<Candidate>, terms: &[WeightedTerm]) {
             term.weight * count * (SATURATION + 1.0) / (count + penalty)
         };
         let of_words: f64 = candidate.counts.iter().zip(terms).map(of_term).sum();
-        of_words * candidate.factor
+        of_words * candidate.factor * candidate.coverage(terms) / everything.max(f64::MIN_POSITIVE)
     };
     // Scores are not negative, so their bits sort as they do.
     candidates
@@ -215,7 +235,11 @@ mod tests {
     #[test]
     fn more_shorter_and_newer_come_first() {
         check(&[("a", 1.0)], &["a b", "a a"], &[1, 0]);
-        check(&[("a", 1.0)], &["a", "a b c d e f g"], &[0, 1]);
+        check(
+            &[("a", 1.0)],
+            &["a", &format!("a {}", "b ".repeat(500))],
+            &[0, 1],
+        );
         check(&[("a", 1.0)], &["A c", "a c"], &[1, 0]);
     }
 

@@ -1,31 +1,34 @@
 //! What comes closest when no message has all the words of a question.
 //!
 //! Words that nobody wrote are corrected. Of the others the rarest lead to candidates: first those that have most of them,
-//! then those with fewer. All words count for the order of what is found. A term of a script without spaces is a sentence
-//! rather than a word, so that its pairs of characters take the place of words.
+//! then those with fewer. All but the most common count for the order of what is found. A term of a script without spaces is
+//! a sentence rather than a word, so that a few characters in a row take the place of words.
 
-use std::collections::BTreeSet;
-
-use super::frequency;
+use super::Looking;
 use super::query::{Index, Term};
 use super::rank::{Form, WeightedTerm, weight};
-use super::script::is_unspaced;
+use super::script::{pieces, pieces_to_find};
 use super::snippet::Edges;
 use super::spelling::corrections;
-use super::Looking;
 use crate::failure::Failure;
 
 /// Words that lead to candidates; with more the ways to leave some out become too many.
 const LEADING_MAX: usize = 6;
 
 /// The share of messages above which a word leads nowhere.
-const COMMON_SHARE: f64 = 0.05;
+const COMMON_SHARE: f64 = 0.01;
+
+/// In a short history every word is common by that measure. So few matches are always few.
+const FEW_MATCHES: f64 = 100.0;
 
 /// How much a corrected word counts beside one that was written so.
 const CORRECTED_WEIGHT: f64 = 0.8;
 
-/// Pairs of characters that are looked for: those of a long sentence.
-const PAIRS_MAX: usize = 24;
+/// The share of messages above which a word says nothing at all.
+const EMPTY_SHARE: f64 = 0.2;
+
+/// Pieces of a sentence without spaces that are looked for: those of a long one.
+const PIECES_MAX: usize = 16;
 
 /// A word that may be missing.
 pub(super) struct Clue {
@@ -44,8 +47,9 @@ pub(super) fn clues(
     let mut clues = Vec::new();
     for term in terms {
         if term.is_unspaced() {
-            for pair in pairs_of(term.text()) {
-                clues.extend(clue(looking, index, &[Form::new(&pair, Edges::Anywhere)], 1.0)?);
+            for piece in pieces(term.text()).into_iter().take(PIECES_MAX) {
+                let form = Form::new(&piece, Edges::Anywhere);
+                clues.extend(clue(looking, index, &[form], 1.0)?);
             }
             continue;
         }
@@ -64,6 +68,12 @@ pub(super) fn clues(
         clues.extend(known);
     }
     clues.sort_by(|left, right| right.term.weight.total_cmp(&left.term.weight));
+    let empty = (looking.newest as f64 * EMPTY_SHARE).max(FEW_MATCHES);
+    let full = clues
+        .iter()
+        .take_while(|clue| clue.matches <= empty)
+        .count();
+    clues.truncate(full.max(1));
     Ok(clues)
 }
 
@@ -78,10 +88,13 @@ fn clue(
     }
     let words: Vec<String> = forms
         .iter()
-        .map(|form| format!("\"{}\"", form.text))
+        .map(|form| format!("\"{}\"", pieces_to_find(&form.text).0))
         .collect();
-    let expression = format!("({})", words.join(" OR "));
-    let matches = frequency::matches(looking.conn, index, &expression, looking.newest)?;
+    let expression = match words.as_slice() {
+        [word] => word.clone(),
+        several => format!("({})", several.join(" OR ")),
+    };
+    let matches = looking.matches(index, &expression)?;
     let term = WeightedTerm {
         forms: forms.to_vec(),
         weight: factor * weight(matches, looking.newest as f64),
@@ -93,17 +106,9 @@ fn clue(
     }))
 }
 
-/// The pairs of characters in the runs of a text, each once.
-fn pairs_of(text: &str) -> BTreeSet<String> {
-    let chars: Vec<char> = text.chars().collect();
-    let runs = chars.chunk_by(|left, right| is_unspaced(*left) == is_unspaced(*right));
-    let pairs = runs.filter(|run| is_unspaced(run[0])).flat_map(|run| run.windows(2));
-    pairs.take(PAIRS_MAX).map(String::from_iter).collect()
-}
-
 /// Returns what leads to candidates, in the language of FTS5: what asks for most first.
 pub(super) fn ways(clues: &[Clue], newest: i64) -> Vec<String> {
-    let common = newest as f64 * COMMON_SHARE;
+    let common = (newest as f64 * COMMON_SHARE).max(FEW_MATCHES);
     let rare = clues.iter().filter(|clue| clue.matches <= common);
     let mut leading: Vec<&str> = rare
         .take(LEADING_MAX)
@@ -143,16 +148,9 @@ mod tests {
                 weight: 1.0,
             },
         };
-        let clues = [clue("a", 1.0), clue("b", 2.0), clue("the", 900.0)];
-        assert_eq!(ways(&clues, 1000), ["(a AND b)", "(a) OR (b)"]);
-        assert_eq!(ways(&clues[2..], 1000), ["(the)"]);
-        assert!(ways(&[], 1000).is_empty());
-    }
-
-    #[test]
-    fn a_sentence_without_spaces_is_looked_for_in_pairs() {
-        let pairs: Vec<String> = pairs_of("部署docker容器吗").into_iter().collect();
-        assert_eq!(pairs, ["器吗", "容器", "部署"]);
-        assert!(pairs_of("容").is_empty());
+        let clues = [clue("a", 1.0), clue("b", 2.0), clue("the", 9000.0)];
+        assert_eq!(ways(&clues, 10_000), ["(a AND b)", "(a) OR (b)"]);
+        assert_eq!(ways(&clues[2..], 10_000), ["(the)"]);
+        assert!(ways(&[], 10_000).is_empty());
     }
 }
