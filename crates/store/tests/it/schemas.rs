@@ -24,6 +24,7 @@ const RELEASED: &[(u32, &str)] = &[
     (8, include_str!("schemas/8.sql")),
     (9, include_str!("schemas/9.sql")),
     (10, include_str!("schemas/10.sql")),
+    (11, include_str!("schemas/11.sql")),
 ];
 
 #[tokio::test]
