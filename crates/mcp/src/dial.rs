@@ -36,7 +36,9 @@ use crate::log::ServerLog;
 use crate::respond::Respondent;
 use crate::settings::{HttpWire, LogLevel, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{Effort, Lines, MalwareCheck, Pipes, Process, Program, Written, child_environment};
+use crate::stdio::{
+    Effort, Lines, MalwareCheck, Pipes, Process, Program, Written, child_environment,
+};
 use found::{Era, WireFound};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
