@@ -189,6 +189,6 @@ mod tests {
     fn a_key_goes_where_its_provider_looks_for_it() {
         assert_eq!(key_name("anthropic"), "ANTHROPIC_API_KEY");
         assert_eq!(key_name("openrouter"), "OPENROUTER_API_KEY");
-        assert_eq!(key_name(CUSTOM), "model.api_key");
+        assert_eq!(key_name(providers::CUSTOM), "model.api_key");
     }
 }
