@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hermes_agent::prompt::PromptInputs;
 use hermes_agent::{EventLog, SessionTools, ToolSource};
-use hermes_core::{BoxFuture, Clock, Event, Model, Notice};
+use hermes_core::{BoxFuture, Clock, Event, Model, Notice, Tool};
 use hermes_mcp::{Mcp, ServerState, Unseen};
 use tokio::time::timeout;
 
@@ -182,4 +182,8 @@ impl ToolSource for McpToolSource {
             unlisted: tools.unlisted,
             late: offer.of_servers().to_vec(),
         }
-    }}
+    }
+    fn late(&self) -> Vec<Arc<dyn Tool>> {
+        server_tools(&self.servers, self.offer.chosen()).tools
+    }
+}
