@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
+use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources, Wording};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports, SessionStart};
+use hermes_config::DEFAULT_SOUL;
 use hermes_core::{
     Audience, Checkpoints, Clock, ModeSwitch, Model, ModelName, Prefix, Processes, SessionId,
     SessionOptions, Terminal, Tool,
@@ -93,10 +94,8 @@ impl Setup {
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
         let (notes, missing) = notes(base, options)?;
         let size = ModelSize::of(model.as_ref());
-        let inputs = PromptInputs {
-            wording: length.wording(&size),
-            ..prompt_inputs(base, options, notes, &cwd)
-        };
+        let inputs = prompt_inputs(base, options, notes, &cwd);
+        let inputs = worded(inputs, length.wording(&size));
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
         warnings.extend(of_servers.iter().cloned());
@@ -284,13 +283,22 @@ pub fn prefix_without_servers(
         Disclosure::read(base)?,
         length,
     );
-    let inputs = PromptInputs {
-        wording: length.wording(&size),
-        ..prompt_inputs(base, options, Vec::new(), &base.cwd)
-    };
+    let inputs = prompt_inputs(base, options, Vec::new(), &base.cwd);
+    let inputs = worded(inputs, length.wording(&size));
     let tools = offer.tools(&size).listed;
     let prefix = prompt::prefix(&inputs, &tools, model, SystemClock.now());
     Ok((prefix, inputs))
+}
+
+/// Says things in so many words. What is in `SOUL.md` until its owner changes it is ours to say in fewer.
+fn worded(mut inputs: PromptInputs, wording: Wording) -> PromptInputs {
+    inputs.wording = wording;
+    if wording == Wording::Brief {
+        inputs.soul = inputs
+            .soul
+            .filter(|soul| soul.trim() != DEFAULT_SOUL.trim());
+    }
+    inputs
 }
 
 fn prompt_inputs(

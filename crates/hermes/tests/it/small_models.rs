@@ -83,6 +83,10 @@ async fn a_small_model_is_told_little_and_shown_what_a_call_looks_like() {
         system.contains(r#"{"name": "read_file", "arguments": {"path": "todo.txt"}}"#),
         "{system}"
     );
+    assert!(
+        system.starts_with("You are Hermes. You work"),
+        "a SOUL.md that nobody changed is ours to shorten: {system}"
+    );
     let folder = setting.hermes.work_folder();
     assert!(system.contains(&format!("Working directory: {}", folder.display())));
     // What it was not told of works all the same.
