@@ -79,7 +79,7 @@ pub use elicitation::{
     Elicitation, ElicitationRequest, Field, FieldKind, FieldOption, PendingElicitation, Person,
     Response, TextFormat, Wanted,
 };
-pub use exposure::{Exposure, Scripts, Subagents, Surfaces, ToolGroup};
+pub use exposure::{Brief, Example, Exposure, Scripts, Subagents, Surfaces, ToolGroup};
 pub use fence::{Checkout, FenceArea, Fencing, Pass};
 pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
