@@ -44,6 +44,8 @@ pub enum Purpose {
     Subagent,
     /// Judges commands before a person is asked.
     Approval,
+    /// Looks through conversations for what is worth keeping.
+    Review,
 }
 
 impl Purpose {
@@ -53,6 +55,7 @@ impl Purpose {
             Self::Main => None,
             Self::Subagent => Some("delegation"),
             Self::Approval => Some("auxiliary.approval"),
+            Self::Review => Some("auxiliary.background_review"),
         }
     }
 }

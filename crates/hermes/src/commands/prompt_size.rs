@@ -14,6 +14,7 @@ use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
 use hermes_runtime::SystemClock;
+use hermes_runtime::notes::{to_look_at, with_notes};
 use hermes_runtime::setup::prompt_inputs;
 use hermes_runtime::toolkit::built_in_tools;
 
@@ -24,6 +25,7 @@ const BYTES_PER_TOKEN: usize = 4;
 
 pub(crate) fn run(base: &Base, flags: &RunFlags, args: &PromptSizeArgs) -> Outcome<()> {
     let inputs = prompt_inputs(base, &flags.options(), Vec::new(), &base.cwd);
+    let inputs = with_notes(&inputs, to_look_at(base, &flags.options())?.as_ref());
     let tools: Vec<ToolSpec> = built_in_tools(base, &flags.options())?
         .iter()
         .map(|tool| tool.spec().clone())

@@ -5,4 +5,6 @@
     reason = "a failed `unwrap` in a helper is a failed test"
 )]
 
+mod injected;
 mod notes;
+mod review;

@@ -173,6 +173,7 @@ CREATE INDEX learned_changes_by_subject ON learned_changes (subject, number);
 CREATE INDEX learned_changes_undoing ON learned_changes (undoes) WHERE undoes IS NOT NULL;
 CREATE TABLE reviews (
     session     INTEGER PRIMARY KEY REFERENCES sessions (number) ON DELETE CASCADE,
+    person      TEXT,                       -- who talks there, where several do
     due         INTEGER,                    -- since when; NULL when it is not
     notes       INTEGER NOT NULL DEFAULT 0, -- what for
     skills      INTEGER NOT NULL DEFAULT 0,
