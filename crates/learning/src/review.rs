@@ -236,7 +236,8 @@ impl Reviewer {
         Ok(End::Done)
     }
 
-    /// The first request: the conversation as it is with one message more, or a digest for a model that has not seen it.
+    /// The first request: the conversation as it is with one message more, or a digest for a model that has not seen it, or
+    /// where the whole is too much.
     fn asking(&self, due: &DueReview, loaded: &LoadedSession, learned: &[LearnedChange]) -> Asking {
         let remembered = self.notes.as_ref().map(Notes::prompt).unwrap_or_default();
         let wanted = Wanted {
@@ -244,19 +245,28 @@ impl Reviewer {
             skills: due.skills,
         };
         let told = instruction::told(wanted, &remembered, learned, &self.tool_names());
-        match &self.model {
-            ReviewModel::Main(model) if model.name() == loaded.record.model => Asking {
-                model: Arc::clone(model),
-                system: loaded.prefix.system.clone(),
-                tools: loaded.prefix.tools.clone(),
-                messages: [loaded.messages.as_slice(), &[told]].concat(),
-            },
-            ReviewModel::Main(model) | ReviewModel::Other(model) => Asking {
-                model: Arc::clone(model),
-                system: instruction::SYSTEM.to_owned(),
-                tools: self.tools.iter().map(|tool| tool.spec().clone()).collect(),
-                messages: vec![instruction::digest(&loaded.messages), told],
-            },
+        let model = match &self.model {
+            ReviewModel::Main(model) => {
+                let whole = Asking {
+                    model: Arc::clone(model),
+                    system: loaded.prefix.system.clone(),
+                    tools: loaded.prefix.tools.clone(),
+                    messages: [loaded.messages.as_slice(), std::slice::from_ref(&told)].concat(),
+                };
+                // One that no day's budget has room for would wait for ever.
+                let fits = whole.at_most().tokens <= self.settings.budget.tokens;
+                if model.name() == loaded.record.model && fits {
+                    return whole;
+                }
+                model
+            }
+            ReviewModel::Other(model) => model,
+        };
+        Asking {
+            model: Arc::clone(model),
+            system: instruction::SYSTEM.to_owned(),
+            tools: self.tools.iter().map(|tool| tool.spec().clone()).collect(),
+            messages: vec![instruction::digest(&loaded.messages), told],
         }
     }
 

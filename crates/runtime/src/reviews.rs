@@ -13,6 +13,7 @@ use hermes_core::{
 use hermes_learning::notes::Notes;
 use hermes_learning::review::{Counts, Intervals, ReviewModel, ReviewSettings, Reviewed, Reviewer};
 use hermes_store::SqliteStore;
+use serde_json::Value;
 
 use crate::base::Base;
 use crate::error::Result;
@@ -27,6 +28,8 @@ pub struct ReviewPlan {
     store: Arc<SqliteStore>,
     /// `learning.rest`: whoever is in the middle of a talk speaks again sooner, and a script has ended by then.
     rest: Duration,
+    /// `display.memory_notifications`: whether the conversation is told.
+    is_told: bool,
 }
 
 impl ReviewPlan {
@@ -78,6 +81,7 @@ impl ReviewPlan {
             },
             store,
             rest: base.settings.seconds("learning.rest")?,
+            is_told: is_told(base),
         }))
     }
 
@@ -93,7 +97,7 @@ impl ReviewPlan {
             plan: self,
             session,
             events,
-            is_told: None,
+            budget_told: None,
         };
         drop(earlier);
         watch.run().await;
@@ -106,6 +110,15 @@ impl ReviewPlan {
         }
         let reviewed = self.store.reviewed_messages(session).await.unwrap_or(0) as usize;
         Counts::of(earlier.get(reviewed..).unwrap_or_default())
+    }
+}
+
+/// `display.memory_notifications`: `off`, however it was written; everything else is on.
+fn is_told(base: &Base) -> bool {
+    match base.settings.get("display.memory_notifications") {
+        Some(Value::Bool(is_on)) => *is_on,
+        Some(Value::String(word)) => word != "off",
+        _ => true,
     }
 }
 
@@ -124,8 +137,8 @@ struct Watch {
     session: WeakSession,
     events: Follower,
     counts: Counts,
-    /// On which day the user was told that the budget is used up.
-    is_told: Option<String>,
+    /// On which day the log says already that the budget is used up.
+    budget_told: Option<String>,
 }
 
 /// What the events of a session mean for its reviews.
@@ -257,7 +270,7 @@ impl Watch {
     }
 
     fn tell(&mut self, reviewed: &Reviewed) {
-        if let Some(text) = reviewed.told() {
+        if let Some(text) = reviewed.told().filter(|_| self.plan.is_told) {
             self.session.tell(Notice::Learned { text });
         }
         match reviewed {
@@ -265,7 +278,7 @@ impl Watch {
             Reviewed::GivenUp => tracing::warn!("a review was given up after several crashes"),
             Reviewed::OutOfBudget(_) => {
                 let today = self.plan.reviewer.clock.now().date_text();
-                if self.is_told.replace(today.clone()) != Some(today) {
+                if self.budget_told.replace(today.clone()) != Some(today) {
                     tracing::info!("today's budget for learning is used up (learning.budget)");
                 }
             }

@@ -6,5 +6,6 @@
 )]
 
 mod injected;
+mod killed;
 mod notes;
 mod review;

@@ -25,6 +25,11 @@ fn note(content: &str) -> Answer {
     )
 }
 
+/// Begins to answer and never ends.
+fn silence() -> Answer {
+    Answer::text("hm").stall_after(0)
+}
+
 fn prompt(request: &Request) -> String {
     request.json["messages"][0]["content"].to_string()
 }
@@ -84,8 +89,12 @@ async fn a_note_is_in_the_prompt_of_the_next_conversation_and_not_in_this_one() 
 
 #[tokio::test]
 async fn people_do_not_see_each_others_notes_and_some_conversations_go_without() {
-    let script =
-        Script::new([note("Lives in Lyon"), Answer::text("noted")]).then(Answer::text("ok"));
+    let script = Script::new([
+        note("Lives in Lyon"),
+        Answer::text("noted"),
+        Answer::text("ok"),
+    ])
+    .repeating_last();
     let process = Process::with(script, "learning: {enabled: false}\n").await;
     let anna = process.runtime.open(of_person("anna")).await.unwrap();
     say(&anna, "I live in Lyon").await;
@@ -154,7 +163,7 @@ async fn a_review_asks_with_the_bytes_of_the_conversation_and_tells_what_it_lear
 
 #[tokio::test]
 async fn learning_is_off_with_one_key() {
-    let settings = format!("{EAGER}").replace("{rest: 0}", "{rest: 0, enabled: false}");
+    let settings = EAGER.replace("{rest: 0}", "{rest: 0, enabled: false}");
     let process = Process::with(Script::always(Answer::text("ok")), &settings).await;
     let session = process.runtime.open(options("cli")).await.unwrap();
     for _ in 0..3 {
@@ -168,9 +177,9 @@ async fn learning_is_off_with_one_key() {
 async fn whoever_speaks_goes_first_and_nothing_that_is_due_is_lost() {
     let script = Script::new([
         Answer::text("hello"),
-        Answer::silence(),
+        silence(),
         Answer::text("at once"),
-        Answer::silence(),
+        silence(),
     ]);
     let process = Process::with(script, EAGER).await;
     let session = process.runtime.open(options("cli")).await.unwrap();
@@ -195,7 +204,8 @@ async fn whoever_speaks_goes_first_and_nothing_that_is_due_is_lost() {
 
 #[tokio::test]
 async fn what_one_process_left_due_another_does_when_it_rests() {
-    let script = Script::new([Answer::text("hello")]).then(Answer::text("nothing to keep"));
+    let script =
+        Script::new([Answer::text("hello"), Answer::text("nothing to keep")]).repeating_last();
     let settings = EAGER.replace("rest: 0", "rest: 3600");
     let process = Process::with(script, &settings).await;
     let session = process.runtime.open(options("oneshot")).await.unwrap();
