@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{Error, Result};
+use crate::reviews::ReviewPlan;
 use crate::runtime::Runtime;
 use crate::setup::{Setup, Start};
 
@@ -25,6 +26,8 @@ const CLOSING_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct OpenSessions {
     tasks: TaskTracker,
+    /// Those who look through sessions; each ends with its session.
+    reviews: TaskTracker,
     open: Mutex<HashMap<SessionId, Open>>,
 }
 
@@ -46,9 +49,10 @@ impl Runtime {
         let (ports, model) = (setup.session_ports(), setup.ports.model.name());
         let opened = Session::open(ports, setup.settings.clone(), setup.start(start)).await?;
         let warnings = setup.warnings.iter().chain(&setup.missing_skills).cloned();
+        let review = setup.review.clone();
         Ok(RunningSession {
             warnings: warnings.collect(),
-            ..self.sessions.run(opened, options.clone(), model)
+            ..self.sessions.run(opened, options.clone(), model, review)
         })
     }
 
@@ -64,7 +68,13 @@ impl Runtime {
 }
 
 impl OpenSessions {
-    fn run(&self, opened: Opened, options: SessionOptions, model: ModelName) -> RunningSession {
+    fn run(
+        &self,
+        opened: Opened,
+        options: SessionOptions,
+        model: ModelName,
+        review: Option<ReviewPlan>,
+    ) -> RunningSession {
         let Opened {
             session,
             task,
@@ -72,6 +82,14 @@ impl OpenSessions {
         } = opened;
         // Before its task runs: whoever opened it misses nothing.
         let events = session.follow(FollowFrom::Now);
+        if let Some(review) = review {
+            let earlier = resumed
+                .as_ref()
+                .map(|resumed| Arc::clone(&resumed.messages));
+            let followed = session.follow(FollowFrom::Now);
+            let follow = review.follow(session.downgrade(), followed, earlier.unwrap_or_default());
+            self.reviews.spawn(follow);
+        }
         let open = Open {
             session: session.clone(),
             options: Arc::new(options),
@@ -109,6 +127,9 @@ impl OpenSessions {
         if timeout(CLOSING_PATIENCE, join_all(tasks)).await.is_err() {
             stops.iter().for_each(AbortHandle::abort);
         }
+        // What a review is writing is written, and what is left of it stays due.
+        self.reviews.close();
+        _ = timeout(CLOSING_PATIENCE, self.reviews.wait()).await;
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {

@@ -12,6 +12,7 @@ use hermes_core::{
     Audience, Checkpoints, Clock, ModeSwitch, Model, ModelName, Prefix, ProcessName, ProcessState,
     Processes, SessionId, SessionOptions, Terminal, Tool,
 };
+use hermes_learning::notes::Notes;
 use hermes_os::calendar::{UnknownZone, Zone};
 
 use crate::base::Base;
@@ -22,7 +23,9 @@ use crate::mcp::tool_source::{McpToolSource, Patience, server_tools, version};
 use crate::mcp::{McpContext, Servers, discovery_time};
 use crate::models::small::ModelSize;
 use crate::models::{Found, Purpose};
+use crate::notes;
 use crate::personality::Personalities;
+use crate::reviews::ReviewPlan;
 use crate::runtime::Runtime;
 use crate::safety;
 use crate::skills;
@@ -57,6 +60,10 @@ pub struct Setup {
     /// Those of the warnings that are about MCP servers.
     pub server_warnings: Vec<String>,
     source: String,
+    /// What is remembered of whoever talks; `None` where nothing is.
+    pub memory: Option<Notes>,
+    /// How it is looked through when it rests; `None`: it is not.
+    pub(crate) review: Option<ReviewPlan>,
     offer: Offer,
     servers: Arc<Servers>,
     /// The names of those that it wanted.
@@ -90,11 +97,22 @@ impl Setup {
         let wanted = servers.want(base, &chosen, context).await;
         let toolkit = runtime.toolkit(base)?;
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
-        let built_in = toolkit.tools(&mode);
+        let memory = notes::of(base, options, runtime.store().clone(), runtime.clock())?;
+        let mut built_in = toolkit.tools(&mode);
+        let of_learning: Vec<Arc<dyn Tool>> = memory.iter().map(notes::tool).collect();
+        let review = ReviewPlan::of(
+            runtime,
+            base,
+            options,
+            &model,
+            memory.as_ref(),
+            &of_learning,
+        )?;
+        built_in.extend(of_learning);
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
-        let (notes, missing) = notes(base, options)?;
+        let (notes, missing) = prompt_notes(base, options)?;
         let size = ModelSize::of(model.as_ref());
         let inputs = prompt_inputs(base, options, notes, &cwd);
         let inputs = worded(inputs, length.wording(&size));
@@ -133,6 +151,8 @@ impl Setup {
             server_warnings: wanted.warnings,
             wanted_servers: wanted.names,
             source: options.source.clone(),
+            memory,
+            review,
             offer,
             servers: Arc::clone(servers),
             taken: Arc::default(),
@@ -217,7 +237,8 @@ impl Setup {
             clock,
             ..
         } = &self.ports;
-        prefix(&self.inputs, tools, model.as_ref(), clock.as_ref())
+        let inputs = notes::with_notes(&self.inputs, self.memory.as_ref());
+        prefix(&inputs, tools, model.as_ref(), clock.as_ref())
     }
 
     /// What the agent is told of how a session begins.
@@ -241,6 +262,7 @@ impl Setup {
             servers: self.servers.shared(),
             offer: self.offer.clone(),
             inputs: Arc::clone(&self.inputs),
+            notes: self.memory.clone(),
             model: Arc::clone(&self.ports.model),
             clock: Arc::clone(&self.ports.clock),
             patience: if self.settings.is_attended {
@@ -260,7 +282,7 @@ impl Setup {
 }
 
 /// What the prompt says besides, and what the user should know of it.
-fn notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, Option<String>)> {
+fn prompt_notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, Option<String>)> {
     let mut notes = options.notes.clone();
     let personalities = Personalities::of(base);
     notes.extend(match &options.personality {

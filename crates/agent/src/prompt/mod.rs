@@ -35,6 +35,8 @@ pub struct PromptInputs {
     pub context: Option<ContextFile>,
     /// Notes from the caller: worktree, personality, the caller's own system prompt.
     pub notes: Vec<String>,
+    /// What is remembered from earlier conversations, a paragraph each.
+    pub remembered: Vec<String>,
     /// Things the user should know about: a context file that was cut.
     pub warnings: Vec<String>,
     pub wording: Wording,
@@ -129,6 +131,7 @@ fn assemble(
     fragments.extend(guidance::for_tools(tools));
     fragments.push(inputs.environment.to_text());
     fragments.extend(inputs.notes_and_context());
+    fragments.extend(inputs.remembered.iter().cloned());
     fragments.push(format!(
         "Today is {}. Model: {}. Provider: {}.",
         inputs.environment.zone.date_text(today.as_millis()),

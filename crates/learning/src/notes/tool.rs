@@ -22,7 +22,7 @@ static EXPOSURE: Exposure = Exposure {
     // They work for the parent, which remembers.
     subagents: Subagents::None,
     scripts: Scripts::No,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 /// Answers that the file is full, in one turn. Who did not find room by then does not find any.
