@@ -9,6 +9,7 @@ mod turn;
 mod approvals;
 mod calls;
 mod circles;
+mod compaction;
 mod consent;
 mod delegation;
 mod elicitations;
@@ -29,6 +30,7 @@ mod tool_source;
 
 pub mod prompt;
 
+pub use compaction::CompactionSettings;
 pub use consent::ConsentPolicy;
 pub use delegation::DelegationSettings;
 pub use events::{EventLog, Follower};

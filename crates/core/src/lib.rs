@@ -14,6 +14,7 @@ pub mod approval_code;
 pub mod around;
 pub mod call_channel;
 pub mod choice;
+pub mod compaction;
 pub mod delegation;
 pub mod elicitation;
 pub mod follow;
@@ -68,6 +69,7 @@ pub use call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
 pub use command_policy::{BeyondFence, CommandPlace, CommandPolicy, FenceSetting, JudgedCommand};
+pub use compaction::{CompactionEnd, CompactionReason, CompactionReport, Shortened, SummarySource};
 pub use delegation::{
     Delegated, Delegates, Delegation, Dispatched, Manner, SubagentReport, SubagentRole,
     SubagentStatus, SubagentTask, SubagentTokens, TracedCall,
@@ -77,13 +79,14 @@ pub use elicitation::{
     Elicitation, ElicitationRequest, Field, FieldKind, FieldOption, PendingElicitation, Person,
     Response, TextFormat, Wanted,
 };
-pub use exposure::{Exposure, Scripts, Subagents, Surfaces, ToolGroup};
+pub use exposure::{Brief, Example, Exposure, Scripts, Subagents, Surfaces, ToolGroup};
 pub use fence::{Checkout, FenceArea, Fencing, Pass};
 pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
 pub use id::{ApprovalId, CallId, ElicitationId, QueuedId, SessionId, TurnId};
 pub use learning::{
-    Author, ChangeFilter, ChangeId, LearnedChange, LearningLog, NewLearnedChange, Subject,
+    Author, ChangeFilter, ChangeId, DueReview, LearnedChange, LearningLedger, LearningLog,
+    LearningUse, NewLearnedChange, NewLearningUse, ReservationId, Reviews, Subject, TakenReview,
 };
 pub use login::LoginTokens;
 pub use message::{

@@ -1,5 +1,6 @@
 //! What a turn came to, collected from its events: for whoever wants an answer rather than a stream of it.
 
+use crate::compaction::CompactionEnd;
 use crate::id::SessionId;
 use crate::model::{Cost, ModelName, Usage};
 use crate::session::{Event, Notice, TurnEnd};
@@ -55,6 +56,14 @@ impl Report {
                 self.usage += *usage;
                 self.cost = self.cost.map_or(Some(*cost), |sum| Some(plus(sum, *cost)));
                 self.requests += 1;
+            }
+            Event::CompactionEnded {
+                end: CompactionEnd::Done { report },
+            } => {
+                if let Some(cost) = report.cost {
+                    self.usage += report.usage;
+                    self.cost = self.cost.map_or(Some(cost), |sum| Some(plus(sum, cost)));
+                }
             }
             Event::Notice {
                 notice: Notice::NotAllowed { .. },

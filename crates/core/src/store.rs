@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::approval::{Approvals, Verdict};
 use crate::clock::Timestamp;
+use crate::compaction::Shortened;
 use crate::effect::Effect;
 use crate::id::{ApprovalId, CallId, QueuedId, SessionId, TurnId};
 use crate::message::{Message, Role, ToolResult};
@@ -42,6 +43,14 @@ pub trait Store: Approvals {
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>>;
+
+    /// Finds the turn that is so many from the end, the last one being 1: the first there is when there are fewer. Says how
+    /// many turns it is from the end, and what it began with, also when a summary covers that.
+    fn turn_from_end(
+        &self,
+        session: &SessionId,
+        turns: u32,
+    ) -> BoxFuture<'_, Result<Option<(u32, Message)>, StoreError>>;
 
     /// Sessions with a turn that was started and never ended, or with words that wait for one, oldest first.
     fn unfinished(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
@@ -131,12 +140,14 @@ pub enum Entry {
         tool: String,
         state: Value,
     },
-    /// From here on a model sees `summary` and the last `kept` messages. Nothing is deleted: people and search see
-    /// everything, and taking back a turn that the summary covers takes back the compaction.
+    /// From here on a model sees `summary` and the last `kept` messages, some of them shortened. Nothing is deleted: people
+    /// and search see everything, and taking back a turn that the summary covers takes back the compaction.
     Compacted {
-        /// Its origin is [`crate::Origin::Summary`].
-        summary: Message,
+        /// Its origin is [`crate::Origin::Summary`]. Without one, all that is seen now is kept, and some of it shortened.
+        summary: Option<Message>,
         kept: u32,
+        /// What is seen in place of some of the kept messages. Those that were shortened before stay so.
+        shortened: Vec<Shortened>,
         /// What requests begin with from now on, where that has changed.
         prefix: Option<Prefix>,
     },
@@ -243,6 +254,9 @@ pub trait Archive: Send + Sync {
     /// Reads what users and assistants said, without the results of tools, oldest first.
     fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>>;
 
+    /// Reads one message by its place, also the result of a tool; `None` when there is none, or it was taken back.
+    fn message_at(&self, place: u64) -> BoxFuture<'_, Result<Option<Spoken>, StoreError>>;
+
     /// Reads the end of a session: so many exchanges, each beginning with what the user said. The rest is not read, so
     /// that a long session is shown as soon as a short one.
     fn ending(
@@ -251,10 +265,18 @@ pub trait Archive: Send + Sync {
         exchanges: usize,
     ) -> BoxFuture<'_, Result<Ending, StoreError>>;
 
-    /// Full-text search. Any text is a valid query.
+    /// Full-text search, the best first. Any text is a valid query. A question in plain words that no message answers with
+    /// all of them finds what comes closest.
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>>;
 
     fn rename(&self, session: &SessionId, title: &str) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Gives a session a title if it has none; returns whether it did. One that is taken gets the next number behind it.
+    fn suggest_title(
+        &self,
+        session: &SessionId,
+        title: &str,
+    ) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
 
@@ -292,6 +314,8 @@ pub struct SpokenQuery {
 pub enum SpokenFrom {
     /// The first ones behind this place: for a follower, who asks again with the last place it got.
     After(u64),
+    /// The last ones before this place.
+    Before(u64),
     /// The last ones there are.
     End,
 }
@@ -315,10 +339,17 @@ pub struct Ending {
     pub earlier: u64,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchQuery {
     pub text: String,
+    /// Only what was said there.
     pub session: Option<SessionId>,
+    /// Conversations that are left out. Unknown ones do no harm.
+    pub without: Vec<SessionId>,
+    /// Only what these said; everybody without any.
+    pub roles: Vec<Role>,
+    /// Leaves out what subagents said and did.
+    pub hides_subagents: bool,
     pub limit: usize,
 }
 
@@ -328,6 +359,8 @@ pub struct SearchHit {
     pub title: Option<String>,
     pub at: Timestamp,
     pub role: Role,
+    /// As in [`Spoken::place`].
+    pub place: u64,
     /// The surrounding words, matches between `>>>` and `<<<`.
     pub snippet: String,
 }

@@ -14,7 +14,8 @@ use crate::effect::Effect;
 use crate::elicitation::Person;
 use crate::exposure::Exposure;
 use crate::fence::Pass;
-use crate::id::{CallId, SessionId};
+use crate::id::{CallId, SessionId, TurnId};
+use crate::learning::Author;
 use crate::message::Media;
 use crate::model::Finished;
 use crate::review::{Agreement, Preview, PreviewContext, Review};
@@ -50,6 +51,14 @@ pub trait Tool: Send + Sync {
     fn stands_for(&self, _arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
         None
     }
+
+    /// What a model is reminded of when it no longer sees the older part of its conversation, from what the tool keeps.
+    fn reminder(&self, _state: &Value) -> Option<String> {
+        None
+    }
+
+    /// The model no longer sees older results of a session: what counts as shown to it must be shown again.
+    fn forget_shown(&self, _session: &SessionId) {}
 
     /// Forgets what is kept in memory for a session that is no longer open. Nothing for most tools.
     fn close_session(&self, _session: &SessionId) {}
@@ -217,6 +226,10 @@ impl Consent {
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     pub session: SessionId,
+    /// The turn that the call belongs to; calls that no turn makes have none.
+    pub turn: Option<TurnId>,
+    /// On whose account the call changes what is learned.
+    pub author: Author,
     pub call: CallId,
     pub cwd: PathBuf,
     pub stop: CancellationToken,
@@ -242,6 +255,8 @@ impl ToolContext {
     pub fn alone(session: impl Into<SessionId>, call: impl Into<CallId>, cwd: &Path) -> Self {
         Self {
             session: session.into(),
+            turn: None,
+            author: Author::Agent,
             call: call.into(),
             cwd: cwd.to_owned(),
             stop: CancellationToken::new(),

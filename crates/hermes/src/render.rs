@@ -188,6 +188,21 @@ impl Live {
                         .dim(format!("taken back: {turns}, from “{said}”")),
                 );
             }
+            Event::CompactionStarted {
+                reason,
+                tokens,
+                window,
+            } => {
+                self.end_line()?;
+                let words = wording::compaction_started(*reason, *tokens, *window);
+                self.note(&self.style.dim(format!("  {words}")));
+            }
+            Event::CompactionEnded { end } => {
+                self.end_line()?;
+                for line in wording::compaction_ended(end) {
+                    self.note(&self.style.yellow(format!("  {}", printable(&line))));
+                }
+            }
             Event::TurnEnded { end, .. } => {
                 self.end_line()?;
                 if let Some(words) = wording::turn_end(end) {
@@ -198,6 +213,8 @@ impl Live {
             | Event::TurnStarted { .. }
             | Event::ReplyFinished { .. }
             | Event::CallSpent { .. }
+            // The line before says what happens; the next one what came of it.
+            | Event::CompactionProgress { .. }
             | Event::ApprovalRequested(_)
             | Event::ApprovalClosed { .. }
             | Event::ElicitationRequested(_)

@@ -49,9 +49,6 @@ pub use conversations::{HIDDEN_SOURCE, ONE_SHOT_SOURCE, gone, moved};
 pub use own::Heard;
 pub use when_busy::WhenBusy;
 
-const NOTHING_TO_COMPRESS: &str =
-    "there is nothing to compress: this conversation is sent as it is; /new starts an empty one";
-
 const NO_PLATFORMS: &str = "\
 no chat platform is connected: this version talks in terminals and to programs (`hermes -z`), and has no gateway yet, which is \
 what Telegram, Discord and the like would need";
@@ -219,7 +216,9 @@ impl Conversation {
             Verb::Rollback => Done::text(self.rollback(arguments, here).await?),
             Verb::Diff => self.diff().await?,
             Verb::Init => Done::send(Op::Say(init::message(arguments))),
-            Verb::Compress => Done::text(NOTHING_TO_COMPRESS),
+            Verb::Compress => Done::send(Op::Compact {
+                topic: words(arguments),
+            }),
             Verb::Stop => Done::send(Op::Interrupt),
             Verb::Steer => Done::send(Op::Steer(said(arguments, "/steer use tabs")?)),
             Verb::Queue => Done::send(Op::Say(said(arguments, "/queue and then the tests")?)),

@@ -51,6 +51,8 @@ pub enum Purpose {
     Subagent,
     /// Judges commands before a person is asked.
     Approval,
+    /// Summarises conversations that outgrow their model.
+    Compression,
 }
 
 impl Purpose {
@@ -60,6 +62,7 @@ impl Purpose {
             Self::Main => None,
             Self::Subagent => Some("delegation"),
             Self::Approval => Some("auxiliary.approval"),
+            Self::Compression => Some("auxiliary.compression"),
         }
     }
 }

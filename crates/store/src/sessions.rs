@@ -15,6 +15,9 @@ use crate::{claim, search, title};
 /// Sessions named when a beginning fits several: enough to choose from.
 const CANDIDATES_MAX: usize = 10;
 
+/// Sessions that may share a title but for its number. Beyond that it tells nobody anything.
+const NUMBERED_MAX: u32 = 100;
+
 /// Messages deleted in one transaction: about a tenth of a second of work.
 const DELETED_MESSAGES: i64 = 1000;
 
@@ -95,6 +98,33 @@ pub(crate) fn rename(conn: &Connection, session: &SessionId, title: &str) -> Res
         0 => Err(Failure::not_found(session.as_str())),
         _ => Ok(()),
     }
+}
+
+/// Gives a session a title if it has none. Returns whether it did.
+pub(crate) fn suggest_title(
+    conn: &Connection,
+    session: &SessionId,
+    title: &str,
+) -> Result<bool, Failure> {
+    let Some(title) = title::clean(title) else {
+        return Ok(false);
+    };
+    let mut statement = conn.prepare_cached(
+        "UPDATE OR IGNORE sessions SET title = ?2 WHERE id = ?1 AND title IS NULL",
+    )?;
+    for number in 1..=NUMBERED_MAX {
+        let numbered = match number {
+            1 => title.clone(),
+            number => format!("{title} #{number}"),
+        };
+        if statement.execute(params![session.as_str(), numbered])? > 0 {
+            return Ok(true);
+        }
+        if read_record(conn, session)?.title.is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(false)
 }
 
 /// What is left after a step of deletion.

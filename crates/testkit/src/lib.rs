@@ -3,11 +3,12 @@
 //! [`server`] is a model provider that says what a script tells it to, over real TCP, with the
 //! faults real providers have. [`mcp`] is an MCP server that fails on command, [`oauth`]
 //! an authorisation server that does, [`peers`] real hosts for commands. [`process`] runs the built binary, plainly or in a terminal. [`World`] is the same without a network, for tests
-//! of the loop. `contract` holds what every implementation of a port must do.
+//! of the loop. [`corpus`] is a long history with questions to it. `contract` holds what every implementation of a port must do.
 //! Helpers panic with a full account of what they saw: a failed helper is a failed test.
 
 pub mod apptainer;
 pub mod contract;
+pub mod corpus;
 pub mod daytona;
 pub mod mcp;
 pub mod modal;
@@ -27,6 +28,6 @@ mod world;
 pub use clock::TestClock;
 pub use memory_store::MemoryStore;
 pub use pixel::{PIXEL_BASE64, PIXEL_PNG};
-pub use scripted::{ScriptedModel, SeenRequest, Step};
+pub use scripted::{AnsweringModel, ScriptedModel, SeenRequest, Step};
 pub use test_tool::{Behaviour, TestTool};
 pub use world::World;

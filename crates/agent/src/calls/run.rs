@@ -43,6 +43,7 @@ pub(super) async fn run(
     let (sender, messages) = call_channel();
     let session = cx.recorder.session().clone();
     let context = ToolContext {
+        turn: Some(cx.turn.clone()),
         stop: cx.stop.child_token(),
         state,
         agreement,

@@ -82,7 +82,11 @@ impl SessionTask {
         let queued = std::mem::take(&mut loaded.queued);
         self.queue
             .load(queued, &self.steering, self.open_turn.is_some());
+        // What was learnt of the model holds for what was said before as well.
+        let mut gauge = std::mem::take(&mut self.history.gauge);
+        gauge.reset();
         self.history = History::loaded(loaded);
+        self.history.gauge = gauge;
     }
 
     pub(super) async fn resume(&mut self, id: SessionId) -> Result<Resumed, StoreError> {

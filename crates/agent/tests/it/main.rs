@@ -5,6 +5,7 @@ mod calls;
 mod changes;
 mod checkpoints;
 mod closing;
+mod compaction;
 mod delegation;
 mod disk_waits;
 mod elicitations;

@@ -100,6 +100,7 @@ impl Conversation {
             text: words.to_owned(),
             session: None,
             limit: LISTED,
+            ..SearchQuery::default()
         };
         Ok(Shown::Found {
             words: words.to_owned(),

@@ -164,6 +164,7 @@ async fn items_with(archive: &impl Archive, words: &str) -> Result<Vec<Item>, St
         text: words.to_owned(),
         session: None,
         limit: HITS_MAX,
+        ..SearchQuery::default()
     };
     let mut known = HashSet::new();
     let mut items = Vec::new();

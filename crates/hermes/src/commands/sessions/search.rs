@@ -37,6 +37,7 @@ pub(super) async fn run(
         text: text.to_owned(),
         session,
         limit,
+        ..SearchQuery::default()
     };
     let hits = store.search(query).await?;
     if json.json {
