@@ -111,7 +111,7 @@ pub use session::{
 };
 pub use sessions::{
     Audience, ConsentOption, Events, LeavesOut, OpenError, OpenSession, Resumed, RunningSession,
-    SessionHandle, SessionOptions, Sessions,
+    SessionFacts, SessionHandle, SessionOptions, Sessions, Warning, WarningAbout,
 };
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,

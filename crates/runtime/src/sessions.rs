@@ -7,8 +7,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use hermes_agent::{Opened, Session, WeakSession};
 use hermes_core::{
-    Archive as _, BoxFuture, Events, FollowFrom, ModelName, Op, OpenError, OpenSession,
-    RunningSession, SessionHandle, SessionId, SessionOptions, Sessions,
+    Archive as _, BoxFuture, Events, FollowFrom, ModelName, Op, OpenError, OpenSession, Resumed,
+    RunningSession, SessionFacts, SessionHandle, SessionId, SessionOptions, Sessions, Warning,
+    WarningAbout,
 };
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
@@ -38,6 +39,13 @@ struct Open {
     task: JoinHandle<()>,
 }
 
+/// A session whose task runs.
+struct Started {
+    handle: Arc<dyn SessionHandle>,
+    events: Events,
+    resumed: Option<Resumed>,
+}
+
 impl Runtime {
     /// Opens a session and runs it until it is closed.
     pub(crate) async fn begin(
@@ -48,11 +56,19 @@ impl Runtime {
     ) -> Result<RunningSession> {
         let (ports, model) = (setup.session_ports(), setup.ports.model.name());
         let opened = Session::open(ports, setup.settings.clone(), setup.start(start)).await?;
-        let warnings = setup.warnings.iter().chain(&setup.missing_skills).cloned();
+        let facts = SessionFacts {
+            model: model.clone(),
+            context_window: setup.ports.model.context_window(),
+            hidden_keys: setup.ports.safety.hidden_keys.clone(),
+        };
         let review = setup.review.clone();
+        let opened = self.sessions.run(opened, options.clone(), model, review);
         Ok(RunningSession {
-            warnings: warnings.collect(),
-            ..self.sessions.run(opened, options.clone(), model, review)
+            handle: opened.handle,
+            events: opened.events,
+            resumed: opened.resumed,
+            facts,
+            warnings: warnings(setup),
         })
     }
 
@@ -67,6 +83,24 @@ impl Runtime {
     }
 }
 
+fn warnings(setup: &Setup) -> Vec<Warning> {
+    let of_settings = setup.warnings.iter().map(|text| {
+        let about = if setup.server_warnings.contains(text) {
+            WarningAbout::Servers
+        } else {
+            WarningAbout::Settings
+        };
+        (about, text)
+    });
+    let skills = setup.missing_skills.iter();
+    let all = of_settings.chain(skills.map(|text| (WarningAbout::Skills, text)));
+    let warning = |(about, text): (WarningAbout, &String)| Warning {
+        about,
+        text: text.clone(),
+    };
+    all.map(warning).collect()
+}
+
 impl OpenSessions {
     fn run(
         &self,
@@ -74,7 +108,7 @@ impl OpenSessions {
         options: SessionOptions,
         model: ModelName,
         review: Option<ReviewPlan>,
-    ) -> RunningSession {
+    ) -> Started {
         let Opened {
             session,
             task,
@@ -97,11 +131,10 @@ impl OpenSessions {
             task: self.tasks.spawn(task),
         };
         self.lock().insert(session.id().clone(), open);
-        RunningSession {
+        Started {
             handle: Arc::new(Handle(session.downgrade())),
             events: events.into_stream(),
             resumed,
-            warnings: Vec::new(),
         }
     }
 
