@@ -1,4 +1,5 @@
-//! A conversation of two thousand turns in a small window, with the real store: no dead end, no loop, nothing lost.
+//! A conversation of two thousand turns in a small window, with the real store: no dead end, no loop, nothing lost. And what
+//! people see of it.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -15,8 +16,11 @@ use hermes_core::{
     ModelRequest, Prefix, Random, Role, SearchQuery, SessionId, Store as _, Tool, TurnEnd,
 };
 use hermes_store::SqliteStore;
+use hermes_testkit::server::{Answer, Script};
 use hermes_testkit::{AnsweringModel, Behaviour, Step, TestClock, TestTool};
 use serde_json::json;
+
+use crate::setting::{Setting, write_config};
 
 const TURNS: usize = 2_000;
 const WINDOW: u64 = 16_384;
@@ -142,7 +146,7 @@ impl Desert {
             })),
             store: Arc::clone(store) as _,
             clock: Arc::new(TestClock::default()),
-            random: Arc::new(Random::seeded(7)),
+            random: Arc::new(Random::seeded(u64::from(resumed.is_some()))),
             tools,
             unlisted: Vec::new(),
             tool_source: None,
@@ -277,5 +281,56 @@ async fn every_fact_is_found(store: &SqliteStore, id: &SessionId, first: &Messag
         };
         let hits = store.search(query).await.unwrap();
         assert!(!hits.is_empty(), "{fact} is lost");
+    }
+}
+
+const SUMMARY: &str = "## Goal\nlisten\n## State\nit was fine weather on all days\n";
+
+fn talk() -> Script {
+    Script::default()
+        .when("Write the summary now", [Answer::text(SUMMARY)])
+        .when("Day", [Answer::text("noted")])
+        .by_step()
+}
+
+#[tokio::test]
+async fn windows_of_8k_and_4k_hold_a_long_conversation_with_the_usual_settings() {
+    for window in [8_192, 4_096] {
+        let more = format!("  context_length: {window}\n");
+        let setting = Setting::with(talk(), &more).await;
+        let mut compacted = 0;
+        for day in 0..12 {
+            let words = format!("Day {day}. {}", "The weather was fine again. ".repeat(90));
+            let go_on: &[&str] = if day == 0 { &[] } else { &["-c"] };
+            let output = setting.run(&[go_on, &["--json", "-z", &words]].concat());
+            assert_eq!(output.code, Some(0), "{window}: {output:?}");
+            compacted += output.stdout.matches("\"tokens_after\"").count();
+        }
+        assert!(compacted >= 1, "{window}");
+        let requests = setting.server.requests();
+        let asked = requests
+            .iter()
+            .filter(|one| one.json["messages"].is_array());
+        for request in asked {
+            let tokens = request.body.len() as u64 / 4;
+            assert!(tokens < window, "{window}: {tokens} tokens");
+        }
+    }
+}
+
+#[tokio::test]
+async fn plain_lines_say_what_was_made_shorter() {
+    let setting = Setting::new(talk()).await;
+    let long = "The weather was fine again. ".repeat(90);
+    for day in 0..8 {
+        let go_on: &[&str] = if day == 0 { &[] } else { &["-c"] };
+        setting.run(&[go_on, &["-z", &format!("Day {day}. {long}")]].concat());
+    }
+    let url = setting.server.url();
+    write_config(&setting.hermes, &url, "  context_length: 8192\n");
+    let output = setting.run(&["chat", "-c", "-q", "Day 9, and the last."]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    for words in ["making it shorter", "tokens before", "messages summarised"] {
+        assert!(output.stderr.contains(words), "{words}: {output:?}");
     }
 }
