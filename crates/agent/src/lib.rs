@@ -36,7 +36,5 @@ pub use delegation::DelegationSettings;
 pub use events::{EventLog, Follower};
 pub use reviewer::Reviewer;
 pub use safety::Safety;
-pub use session::{
-    AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart, WeakSession,
-};
+pub use session::{AgentSettings, Limits, Opened, Ports, Session, SessionStart, WeakSession};
 pub use tool_source::{SessionTools, ToolSource};

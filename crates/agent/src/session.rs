@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, FollowFrom, Message,
-    ModeSwitch, Model, Op, Prefix, Random, References, Response, SessionId, SessionRecord, Store,
+    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, FollowFrom,
+    ModeSwitch, Model, Op, Prefix, Random, References, Response, Resumed, SessionId, Store,
     StoreError, Tool, UserMessage,
 };
 use tokio::sync::mpsc;
@@ -143,14 +143,6 @@ pub struct Opened {
     pub task: BoxFuture<'static, ()>,
     /// What there was before, when it was resumed or branched off.
     pub resumed: Option<Resumed>,
-}
-
-pub struct Resumed {
-    pub record: SessionRecord,
-    /// To be let go once it is seen: what is said next would otherwise be said in a copy.
-    pub messages: Arc<Vec<Message>>,
-    /// A turn was cut short by a crash; it goes on by itself when the task runs.
-    pub has_open_turn: bool,
 }
 
 /// A handle to a session. The session ends when the last handle is dropped and its work is done.

@@ -15,6 +15,7 @@ mod choices;
 mod explain;
 mod help;
 mod layer;
+mod names;
 mod origin;
 mod project;
 mod review;

@@ -11,7 +11,9 @@ pub mod sessions;
 
 pub mod approval;
 pub mod approval_code;
+pub mod around;
 pub mod call_channel;
+pub mod choice;
 pub mod compaction;
 pub mod delegation;
 pub mod elicitation;
@@ -44,10 +46,12 @@ pub mod exposure;
 pub mod fence;
 pub mod hidden_keys;
 pub mod history;
+pub mod json_lines;
 pub mod picture;
 pub mod random;
 pub mod redact;
 pub mod reply;
+pub mod report;
 pub mod review;
 mod safety;
 pub mod secret;
@@ -81,7 +85,8 @@ pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
 pub use id::{ApprovalId, CallId, ElicitationId, QueuedId, SessionId, TurnId};
 pub use learning::{
-    Author, ChangeFilter, ChangeId, LearnedChange, LearningLog, NewLearnedChange, Subject,
+    Author, ChangeFilter, ChangeId, DueReview, LearnedChange, LearningLedger, LearningLog,
+    LearningUse, NewLearnedChange, NewLearningUse, ReservationId, Reviews, Subject, TakenReview,
 };
 pub use login::LoginTokens;
 pub use message::{
@@ -105,8 +110,8 @@ pub use session::{
     ApprovalRequest, Event, Notice, Op, QueuedMessage, TurnEnd, UserMessage, WaitsFor,
 };
 pub use sessions::{
-    Audience, ConsentOption, LeavesOut, OpenError, OpenSession, RunningSession, SessionHandle,
-    SessionOptions, Sessions,
+    Audience, ConsentOption, Events, LeavesOut, OpenError, OpenSession, Resumed, RunningSession,
+    SessionHandle, SessionOptions, Sessions,
 };
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,

@@ -254,6 +254,9 @@ pub trait Archive: Send + Sync {
     /// Reads what users and assistants said, without the results of tools, oldest first.
     fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>>;
 
+    /// Reads one message by its place, also the result of a tool; `None` when there is none, or it was taken back.
+    fn message_at(&self, place: u64) -> BoxFuture<'_, Result<Option<Spoken>, StoreError>>;
+
     /// Reads the end of a session: so many exchanges, each beginning with what the user said. The rest is not read, so
     /// that a long session is shown as soon as a short one.
     fn ending(
@@ -262,10 +265,18 @@ pub trait Archive: Send + Sync {
         exchanges: usize,
     ) -> BoxFuture<'_, Result<Ending, StoreError>>;
 
-    /// Full-text search. Any text is a valid query.
+    /// Full-text search, the best first. Any text is a valid query. A question in plain words that no message answers with
+    /// all of them finds what comes closest.
     fn search(&self, query: SearchQuery) -> BoxFuture<'_, Result<Vec<SearchHit>, StoreError>>;
 
     fn rename(&self, session: &SessionId, title: &str) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Gives a session a title if it has none; returns whether it did. One that is taken gets the next number behind it.
+    fn suggest_title(
+        &self,
+        session: &SessionId,
+        title: &str,
+    ) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
 
@@ -303,6 +314,8 @@ pub struct SpokenQuery {
 pub enum SpokenFrom {
     /// The first ones behind this place: for a follower, who asks again with the last place it got.
     After(u64),
+    /// The last ones before this place.
+    Before(u64),
     /// The last ones there are.
     End,
 }
@@ -326,10 +339,17 @@ pub struct Ending {
     pub earlier: u64,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchQuery {
     pub text: String,
+    /// Only what was said there.
     pub session: Option<SessionId>,
+    /// Conversations that are left out. Unknown ones do no harm.
+    pub without: Vec<SessionId>,
+    /// Only what these said; everybody without any.
+    pub roles: Vec<Role>,
+    /// Leaves out what subagents said and did.
+    pub hides_subagents: bool,
     pub limit: usize,
 }
 
@@ -339,6 +359,8 @@ pub struct SearchHit {
     pub title: Option<String>,
     pub at: Timestamp,
     pub role: Role,
+    /// As in [`Spoken::place`].
+    pub place: u64,
     /// The surrounding words, matches between `>>>` and `<<<`.
     pub snippet: String,
 }

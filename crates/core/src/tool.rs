@@ -14,7 +14,8 @@ use crate::effect::Effect;
 use crate::elicitation::Person;
 use crate::exposure::Exposure;
 use crate::fence::Pass;
-use crate::id::{CallId, SessionId};
+use crate::id::{CallId, SessionId, TurnId};
+use crate::learning::Author;
 use crate::message::Media;
 use crate::model::Finished;
 use crate::review::{Agreement, Preview, PreviewContext, Review};
@@ -31,6 +32,12 @@ pub trait Tool: Send + Sync {
 
     /// Where it is offered, and to whom. The same for as long as the tool lives.
     fn exposure(&self) -> &Exposure;
+
+    /// Whether it asks about changes of files, as freely as the mode of a conversation says. Such a tool is made once for
+    /// each answer.
+    fn reviews_changes(&self) -> bool {
+        false
+    }
 
     /// Works out what a call would do, before anything is decided about it. Changes nothing.
     ///
@@ -219,6 +226,10 @@ impl Consent {
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     pub session: SessionId,
+    /// The turn that the call belongs to; calls that no turn makes have none.
+    pub turn: Option<TurnId>,
+    /// On whose account the call changes what is learned.
+    pub author: Author,
     pub call: CallId,
     pub cwd: PathBuf,
     pub stop: CancellationToken,
@@ -244,6 +255,8 @@ impl ToolContext {
     pub fn alone(session: impl Into<SessionId>, call: impl Into<CallId>, cwd: &Path) -> Self {
         Self {
             session: session.into(),
+            turn: None,
+            author: Author::Agent,
             call: call.into(),
             cwd: cwd.to_owned(),
             stop: CancellationToken::new(),

@@ -51,11 +51,6 @@ impl Failure {
         self.hint = Some(hint.into());
         self
     }
-
-    pub fn at(mut self, place: impl fmt::Display) -> Self {
-        self.place = Some(place.to_string());
-        self
-    }
 }
 
 impl fmt::Display for Failure {
@@ -120,9 +115,10 @@ mod tests {
 
     #[test]
     fn a_failure_says_what_where_and_what_next_and_no_secret() {
-        let failure = Failure::new("key sk-proj-abc123def456ghi789jkl was refused")
-            .at("config.yaml:3")
-            .hint("set another key");
+        let failure = Failure {
+            place: Some("config.yaml:3".to_owned()),
+            ..Failure::new("key sk-proj-abc123def456ghi789jkl was refused").hint("set another key")
+        };
         assert_eq!(
             failure.to_string(),
             "error: key *** was refused\n   at: config.yaml:3\n hint: set another key"

@@ -4,25 +4,26 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hermes_agent::Safety;
+use hermes_core::json_lines::JsonLines;
+use hermes_core::report::Report;
 use hermes_core::text::printable;
-use hermes_core::{Part, UserMessage};
+use hermes_core::{HiddenKeys, Part, UserMessage};
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::image;
 use crate::output::{note, println};
-use crate::piped::{self, Piped, Shown};
+use crate::piped;
 use crate::prepare::Prepared;
-use crate::render::{JsonLines, Live, Renderer};
+use crate::render::{Live, Renderer};
 use crate::style::Style;
-use crate::turn::{self, Report};
+use crate::turn::{self, Asked};
 use crate::usage_file;
 use hermes_core::Audience;
+use hermes_runtime::piped::{Piped, Shown};
 
-/// Where sessions with a single question come from, unless the caller says otherwise.
-pub const ONE_SHOT_SOURCE: &str = "oneshot";
+pub use hermes_runtime::commands::ONE_SHOT_SOURCE;
 
 /// What is asked, and how the answer is shown.
 pub struct OneShot {
@@ -48,18 +49,19 @@ pub async fn run(base: &Arc<Base>, flags: &RunFlags, one_shot: OneShot) -> Outco
     let asked = answer(base, flags, &one_shot).await;
     if let Some(path) = &flags.usage_file {
         match &asked {
-            Ok(report) => usage_file::write(path, report)?,
+            Ok(asked) => usage_file::write(path, &asked.report)?,
             Err(failure) => usage_file::write_failure(path, failure)?,
         }
     }
-    let report = asked?;
+    let asked = asked?;
+    let report = &asked.report;
     if report.refused > 0 {
         note(&unattended(report.refused));
     }
     if one_shot.manner == Manner::AnswerAndSession {
         note(&format!("\nsession_id: {}", report.session));
     }
-    match report.failure() {
+    match asked.failure() {
         Some(failure) if one_shot.manner == Manner::Live && !flags.json => {
             // It was shown as it happened; only the exit code is left to tell.
             Err(Failure {
@@ -77,12 +79,12 @@ pub async fn run(base: &Arc<Base>, flags: &RunFlags, one_shot: OneShot) -> Outco
     }
 }
 
-async fn answer(base: &Arc<Base>, flags: &RunFlags, one_shot: &OneShot) -> Outcome<Report> {
+async fn answer(base: &Arc<Base>, flags: &RunFlags, one_shot: &OneShot) -> Outcome<Asked> {
     let asked = OneShotPrompt::read(base, one_shot).await?;
     let prepared = Prepared::new(base, flags, one_shot.audience, &one_shot.source).await?;
     let setup = prepared.conversation.setup();
-    let safety = &setup.ports.safety;
-    let mut renderer = renderer(base, flags, one_shot.manner, safety);
+    let keys = setup.ports.safety.hidden_keys.clone();
+    let mut renderer = renderer(base, flags, one_shot.manner, keys);
     let warnings = match one_shot.manner {
         Manner::Live => &setup.warnings,
         // Somebody wants only the answer; that a server is missing is part of what it is worth.
@@ -98,11 +100,12 @@ async fn answer(base: &Arc<Base>, flags: &RunFlags, one_shot: &OneShot) -> Outco
     let start = prepared.start.clone();
     let asked = turn::run(&prepared.conversation, start, Some(message), &mut renderer).await;
     prepared.leave().await;
-    let report = asked?;
+    let asked = asked?;
+    let report = &asked.report;
     if matches!(renderer, Renderer::Quiet) && !report.text.trim().is_empty() {
-        print_answer(report.text.trim_end()).map_err(|failure| unread(failure, &report))?;
+        print_answer(report.text.trim_end()).map_err(|failure| unread(failure, report))?;
     }
-    Ok(report)
+    Ok(asked)
 }
 
 /// A terminal gets nothing it would obey; a program gets the answer as it is.
@@ -137,9 +140,14 @@ fn unread(failure: Failure, report: &Report) -> Failure {
     ))
 }
 
-fn renderer(base: &Base, flags: &RunFlags, manner: Manner, safety: &Safety) -> Renderer {
+fn renderer(
+    base: &Base,
+    flags: &RunFlags,
+    manner: Manner,
+    keys: Option<Arc<HiddenKeys>>,
+) -> Renderer {
     match manner {
-        _ if flags.json => Renderer::Json(JsonLines::hiding(safety)),
+        _ if flags.json => Renderer::Json(JsonLines::hiding(keys)),
         Manner::AnswerOnly | Manner::AnswerAndSession => Renderer::Quiet,
         Manner::Live => {
             let style = Style::of(&std::io::stderr(), &base.environment);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hermes_core::{Audience, SessionOptions};
+use hermes_runtime::worktree::Worktree;
 use hermes_runtime::{Conversation, Runtime, Start};
 
 use crate::args::RunFlags;
@@ -10,7 +11,6 @@ use crate::base::Base;
 use crate::choose_session::choose;
 use crate::failure::Outcome;
 use crate::output::note;
-use crate::worktree::Worktree;
 
 pub struct Prepared {
     pub conversation: Conversation,
@@ -75,7 +75,9 @@ impl Prepared {
 }
 
 async fn leave(worktree: Option<Worktree>, base: &Base) {
-    if let Some(worktree) = worktree {
-        worktree.leave(base).await;
+    if let Some(worktree) = worktree
+        && let Some(kept) = worktree.leave(base).await
+    {
+        note(&kept);
     }
 }

@@ -4,14 +4,21 @@
 //! purpose says. Conversations that want the same model share its client, and with it its connections.
 
 pub mod choice;
+pub mod chosen;
+pub mod forget;
+pub mod found;
 mod key_ledger;
+pub mod keys;
 pub mod known;
 mod known_wires;
 pub mod mixture;
 pub mod settings;
 pub(crate) mod small;
+pub mod standing;
 pub mod stated_windows;
 mod token_store;
+pub mod try_out;
+pub mod ways_in;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;

@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use futures_util::stream::BoxStream;
-use hermes_agent::{Follower, Opened, Resumed, Session, WeakSession};
+use hermes_agent::{Opened, Session, WeakSession};
 use hermes_core::{
-    Archive as _, BoxFuture, FollowFrom, Followed, ModelName, Op, OpenError, OpenSession,
+    Archive as _, BoxFuture, Events, FollowFrom, ModelName, Op, OpenError, OpenSession,
     RunningSession, SessionHandle, SessionId, SessionOptions, Sessions,
 };
 use tokio::task::{AbortHandle, JoinHandle};
@@ -36,33 +35,21 @@ struct Open {
     task: JoinHandle<()>,
 }
 
-/// A session that was just opened, for whoever stands behind a conversation.
-pub struct OpenedSession {
-    pub session: Session,
-    /// From its very beginning.
-    pub events: Follower,
-    /// What there was before, when it was resumed or branched off.
-    pub resumed: Option<Resumed>,
-}
-
 impl Runtime {
     /// Opens a session and runs it until it is closed.
-    pub async fn begin(
+    pub(crate) async fn begin(
         &self,
         setup: &Setup,
         options: &SessionOptions,
         start: Start,
-    ) -> Result<OpenedSession> {
+    ) -> Result<RunningSession> {
         let (ports, model) = (setup.session_ports(), setup.ports.model.name());
         let opened = Session::open(ports, setup.settings.clone(), setup.start(start)).await?;
-        Ok(self.sessions.run(opened, options.clone(), model))
-    }
-
-    /// Closes a session: what it does ends first. An error says that it stopped by itself before.
-    pub async fn close_session(&self, session: Session) -> Result<()> {
-        let id = session.id().clone();
-        drop(session);
-        self.sessions.close(&id).await
+        let warnings = setup.warnings.iter().chain(&setup.missing_skills).cloned();
+        Ok(RunningSession {
+            warnings: warnings.collect(),
+            ..self.sessions.run(opened, options.clone(), model)
+        })
     }
 
     /// Opens a session for a surface that has nothing but the port.
@@ -72,21 +59,12 @@ impl Runtime {
         start: Start,
     ) -> Result<RunningSession, OpenError> {
         let setup = self.set_up(&options).await?;
-        let opened = self.begin(&setup, &options, start).await?;
-        Ok(RunningSession {
-            handle: Arc::new(Handle(opened.session.downgrade())),
-            events: opened.events.into_stream(),
-            warnings: setup
-                .warnings
-                .into_iter()
-                .chain(setup.missing_skills)
-                .collect(),
-        })
+        Ok(self.begin(&setup, &options, start).await?)
     }
 }
 
 impl OpenSessions {
-    fn run(&self, opened: Opened, options: SessionOptions, model: ModelName) -> OpenedSession {
+    fn run(&self, opened: Opened, options: SessionOptions, model: ModelName) -> RunningSession {
         let Opened {
             session,
             task,
@@ -101,14 +79,16 @@ impl OpenSessions {
             task: self.tasks.spawn(task),
         };
         self.lock().insert(session.id().clone(), open);
-        OpenedSession {
-            session,
-            events,
+        RunningSession {
+            handle: Arc::new(Handle(session.downgrade())),
+            events: events.into_stream(),
             resumed,
+            warnings: Vec::new(),
         }
     }
 
-    async fn close(&self, id: &SessionId) -> Result<()> {
+    /// Closes one: what it does ends first. An error says that it stopped by itself before.
+    pub(crate) async fn close(&self, id: &SessionId) -> Result<()> {
         let Some(Open { session, task, .. }) = self.lock().remove(id) else {
             return Ok(());
         };
@@ -147,7 +127,7 @@ impl SessionHandle for Handle {
         Box::pin(self.0.send(op))
     }
 
-    fn follow(&self, from: FollowFrom) -> BoxStream<'static, Followed> {
+    fn follow(&self, from: FollowFrom) -> Events {
         self.0.follow(from).into_stream()
     }
 }

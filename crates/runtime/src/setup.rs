@@ -8,8 +8,8 @@ use std::time::Duration;
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, CompactionSettings, ConsentPolicy, Limits, Ports, SessionStart};
 use hermes_core::{
-    Audience, Checkpoints, Clock, ModeSwitch, Model, Prefix, Processes, SessionId, SessionOptions,
-    Terminal, Tool,
+    Audience, Checkpoints, Clock, ModeSwitch, Model, Prefix, ProcessName, ProcessState, Processes,
+    SessionId, SessionOptions, Terminal, Tool,
 };
 use hermes_os::calendar::{UnknownZone, Zone};
 
@@ -56,6 +56,8 @@ pub struct Setup {
     source: String,
     offer: Offer,
     servers: Arc<Servers>,
+    /// The names of those that it wanted.
+    pub(crate) wanted_servers: Vec<String>,
     /// Which tools of servers a session took last.
     taken: Arc<AtomicU64>,
     /// How long a person waits for a server that nobody has seen.
@@ -82,7 +84,7 @@ impl Setup {
             is_attended: options.audience == Audience::Person,
         };
         let servers = runtime.servers();
-        let of_servers = servers.want(base, &chosen, context).await;
+        let wanted = servers.want(base, &chosen, context).await;
         let toolkit = runtime.toolkit(base)?;
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
         let built_in = toolkit.tools(&mode);
@@ -93,7 +95,7 @@ impl Setup {
         let inputs = prompt_inputs(base, options, notes, &cwd);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
-        warnings.extend(of_servers.iter().cloned());
+        warnings.extend(wanted.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = AgentSettings {
             mode,
@@ -123,7 +125,8 @@ impl Setup {
             inputs: Arc::new(inputs),
             warnings,
             missing_skills: missing,
-            server_warnings: of_servers,
+            server_warnings: wanted.warnings,
+            wanted_servers: wanted.names,
             source: options.source.clone(),
             offer,
             servers: Arc::clone(servers),
@@ -139,6 +142,23 @@ impl Setup {
 
     pub fn processes(&self) -> &Arc<dyn Processes> {
         &self.toolkit.ports.processes
+    }
+
+    /// Ends the processes that a session left running, unless they are to outlive us. Returns how many ended.
+    pub(crate) async fn end_processes(&self, session: &SessionId) -> u64 {
+        if self.toolkit.processes_run_on {
+            return 0;
+        }
+        let processes = self.processes();
+        let mut ended = 0;
+        for process in processes.list(session).await.unwrap_or_default() {
+            let id = process.id.as_str();
+            if process.state == ProcessState::Running {
+                let killed = processes.kill(ProcessName { session, id }).await;
+                ended += u64::from(killed.is_ok());
+            }
+        }
+        ended
     }
 
     /// Which fence holds commands, in a short word.

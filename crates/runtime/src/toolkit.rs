@@ -101,17 +101,16 @@ impl Toolkit {
 
     /// The tools as they are for a conversation in this mode.
     pub fn tools(&self, mode: &ModeSwitch) -> Vec<Arc<dyn Tool>> {
-        let tools = self
-            .tools
-            .iter()
-            .map(|tool| match tool.every.spec().name.as_str() {
-                name if CHANGES_FILES.contains(&name) => Arc::new(InMode {
-                    mode: mode.clone(),
-                    every: Arc::clone(&tool.every),
-                    sensitive: Arc::clone(&tool.sensitive),
-                }) as Arc<dyn Tool>,
-                _ => Arc::clone(&tool.sensitive),
-            });
+        let tools = self.tools.iter().map(|tool| {
+            if !tool.every.reviews_changes() {
+                return Arc::clone(&tool.sensitive);
+            }
+            Arc::new(InMode {
+                mode: mode.clone(),
+                every: Arc::clone(&tool.every),
+                sensitive: Arc::clone(&tool.sensitive),
+            }) as Arc<dyn Tool>
+        });
         tools.collect()
     }
 
@@ -124,9 +123,6 @@ impl Toolkit {
         self.ports.terminal.notices()
     }
 }
-
-/// The tools that ask about changes of files.
-const CHANGES_FILES: &[&str] = &["patch", "write_file"];
 
 /// A tool of one conversation, which goes by the conversation's mode.
 struct InMode {

@@ -187,6 +187,7 @@ fn query(text: &str) -> SearchQuery {
         text: text.into(),
         session: None,
         limit: 20,
+        ..SearchQuery::default()
     }
 }
 

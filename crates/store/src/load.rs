@@ -66,9 +66,11 @@ pub(crate) fn spoken(conn: &Connection, query: &SpokenQuery) -> Result<Vec<Spoke
         Some(session) => Some(sessions::require_number(conn, session)?),
         None => None,
     };
-    let (after, order) = match query.from {
-        SpokenFrom::After(place) => (i64::try_from(place).unwrap_or(i64::MAX), "ASC"),
-        SpokenFrom::End => (0, "DESC"),
+    let place = |place: u64| i64::try_from(place).unwrap_or(i64::MAX);
+    let (after, before, order) = match query.from {
+        SpokenFrom::After(after) => (place(after), i64::MAX, "ASC"),
+        SpokenFrom::Before(before) => (0, place(before), "DESC"),
+        SpokenFrom::End => (0, i64::MAX, "DESC"),
     };
     // Two statements, so that each finds its rows by an index.
     let scope = match session {
@@ -80,24 +82,41 @@ pub(crate) fn spoken(conn: &Connection, query: &SpokenQuery) -> Result<Vec<Spoke
          FROM messages m
              JOIN sessions s ON s.number = m.session
              LEFT JOIN turns t ON t.number = m.turn
-         WHERE {scope} AND m.number > ?2 AND m.role <> 'tool' AND t.taken_back IS NULL
-         ORDER BY m.number {order} LIMIT ?3"
+         WHERE {scope} AND m.number > ?2 AND m.number < ?3 AND m.role <> 'tool' AND t.taken_back IS NULL
+         ORDER BY m.number {order} LIMIT ?4"
     ))?;
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
-    let mut rows = statement.query(params![session, after, limit])?;
+    let mut rows = statement.query(params![session, after, before, limit])?;
     let mut spoken = Vec::new();
     while let Some(row) = rows.next()? {
-        spoken.push(Spoken {
-            place: row.get::<_, i64>(5)?.unsigned_abs(),
-            session: row.get::<_, String>(6)?.into(),
-            at: Timestamp::from_millis(row.get(4)?),
-            message: message(row)?,
-        });
+        spoken.push(one_spoken(row)?);
     }
-    if query.from == SpokenFrom::End {
+    if order == "DESC" {
         spoken.reverse();
     }
     Ok(spoken)
+}
+
+pub(crate) fn message_at(conn: &Connection, place: u64) -> Result<Option<Spoken>, Failure> {
+    let mut statement = conn.prepare_cached(
+        "SELECT m.role, m.text, m.parts, m.origin, m.at, m.number, s.id
+         FROM messages m
+             JOIN sessions s ON s.number = m.session
+             LEFT JOIN turns t ON t.number = m.turn
+         WHERE m.number = ?1 AND t.taken_back IS NULL",
+    )?;
+    let mut rows = statement.query([i64::try_from(place).unwrap_or(i64::MAX)])?;
+    rows.next()?.map(one_spoken).transpose()
+}
+
+/// Reads the columns of [`message`], then time, number and session.
+fn one_spoken(row: &rusqlite::Row<'_>) -> Result<Spoken, Failure> {
+    Ok(Spoken {
+        place: row.get::<_, i64>(5)?.unsigned_abs(),
+        session: row.get::<_, String>(6)?.into(),
+        at: Timestamp::from_millis(row.get(4)?),
+        message: message(row)?,
+    })
 }
 
 pub(crate) fn ending(

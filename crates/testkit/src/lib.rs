@@ -3,11 +3,12 @@
 //! [`server`] is a model provider that says what a script tells it to, over real TCP, with the
 //! faults real providers have. [`mcp`] is an MCP server that fails on command, [`oauth`]
 //! an authorisation server that does, [`peers`] real hosts for commands. [`process`] runs the built binary, plainly or in a terminal. [`World`] is the same without a network, for tests
-//! of the loop. `contract` holds what every implementation of a port must do.
+//! of the loop. [`corpus`] is a long history with questions to it. `contract` holds what every implementation of a port must do.
 //! Helpers panic with a full account of what they saw: a failed helper is a failed test.
 
 pub mod apptainer;
 pub mod contract;
+pub mod corpus;
 pub mod daytona;
 pub mod mcp;
 pub mod modal;

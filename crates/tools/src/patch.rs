@@ -163,6 +163,10 @@ impl Tool for Patch {
         &EXPOSURE
     }
 
+    fn reviews_changes(&self) -> bool {
+        true
+    }
+
     fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
         let request = match Request::read(arguments) {
             Ok(request) => Arc::new(request),

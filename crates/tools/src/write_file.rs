@@ -91,6 +91,10 @@ impl Tool for WriteFile {
         &EXPOSURE
     }
 
+    fn reviews_changes(&self) -> bool {
+        true
+    }
+
     fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {
         let path = arguments::text(arguments, "path");
         let path = path.as_slice();

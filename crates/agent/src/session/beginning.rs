@@ -2,11 +2,11 @@
 
 use hermes_core::delegation::{DELEGATE_TASK, SUBAGENT_SOURCE};
 use hermes_core::{
-    Entry, LoadedSession, Message, NewSession, Prefix, SessionId, StoreError, TurnId,
+    Entry, LoadedSession, Message, NewSession, Prefix, Resumed, SessionId, StoreError, TurnId,
 };
 
+use super::Ports;
 use super::task::SessionTask;
-use super::{Ports, Resumed};
 use crate::history::History;
 use crate::record::Recorder;
 

@@ -19,11 +19,8 @@ pub(crate) mod tools;
 
 mod browser;
 mod checklist;
-mod chosen_model;
 mod confirm;
 mod interview;
-mod try_out;
-mod try_terminal;
 
 use crate::failure::Failure;
 

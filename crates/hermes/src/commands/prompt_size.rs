@@ -6,7 +6,6 @@ use hermes_agent::prompt;
 use hermes_core::{Clock as _, ModelName, ToolSpec};
 use serde_json::{Value, json};
 
-use super::chosen_model::ChosenModel;
 use super::layout::{OnTerminal as _, Table, print_json};
 use crate::args::{PromptSizeArgs, RunFlags};
 use crate::base::Base;
@@ -14,6 +13,7 @@ use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
 use hermes_runtime::SystemClock;
+use hermes_runtime::models::chosen::ChosenModel;
 use hermes_runtime::setup::prompt_inputs;
 use hermes_runtime::toolkit::built_in_tools;
 

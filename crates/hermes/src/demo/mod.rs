@@ -319,6 +319,7 @@ impl Stage {
             text: "laurel".into(),
             session: None,
             limit: 3,
+            ..SearchQuery::default()
         };
         let started = Instant::now();
         let hits = store.search(query).await?;

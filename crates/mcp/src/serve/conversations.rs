@@ -53,6 +53,7 @@ async fn containing(archive: &dyn Archive, words: &str) -> Result<HashSet<Sessio
         text: words.to_owned(),
         session: None,
         limit: HITS_MAX,
+        ..SearchQuery::default()
     });
     Ok(hits.await?.into_iter().map(|hit| hit.session).collect())
 }

@@ -1,11 +1,14 @@
 //! What a person means by a line of search text. Every text is a valid query; at worst it finds nothing.
 //!
 //! Words stand for "all of these", `"…"` for a phrase, `OR` and `NOT` mean what they say where they can, `word*` is a
-//! beginning. Everything else that is special to the index is only punctuation here.
+//! beginning. Everything else that is special to the index is only punctuation here. A [plain](Query::is_plain) query has
+//! none of that: somebody asked in their own words, of which some may be missing or misspelt.
 
 use std::cell::OnceCell;
 
-use super::snippet::{Edges, Needle};
+use super::rank::Form;
+use super::script::{is_unspaced, pieces_to_find};
+use super::snippet::Edges;
 
 /// Characters of a query that count. Nobody types more; a pasted page is cut.
 const QUERY_CHARS_MAX: usize = 2048;
@@ -15,6 +18,9 @@ const TERMS_MAX: usize = 32;
 
 /// Trigrams asked of the index per term. They only name candidates, and a few make them few.
 const TRIGRAMS_MAX: usize = 16;
+
+/// The shortest beginning of a word that an index is asked for beside other terms.
+const BEGINNING_CHARS_MIN: usize = 4;
 
 /// The shortest text the trigram index knows.
 const TRIGRAM_CHARS: usize = 3;
@@ -37,20 +43,27 @@ pub(super) struct Term {
     /// Lower case, without quotes.
     text: String,
     is_beginning: bool,
+    is_quoted: bool,
     /// Same in lower and upper case, as most of the world's scripts are: text need not be folded to look for it.
     is_caseless: bool,
 }
 
-/// Which index can answer.
-#[derive(Debug, PartialEq)]
-pub(super) enum Route {
-    Nothing,
+/// Which index answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Index {
     Words,
-    /// The words index, and if that knows nothing, parts of words.
-    WordsOrTrigrams,
-    Trigrams,
-    /// Too short for an index: look at the newest messages one by one.
-    Scan,
+    /// Has messages with scripts that do not separate words, with all their words.
+    Unspaced,
+}
+
+impl Index {
+    /// The name of its table.
+    pub(super) fn table(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Unspaced => "unspaced",
+        }
+    }
 }
 
 impl Query {
@@ -83,38 +96,67 @@ impl Query {
         Self { groups }
     }
 
-    pub(super) fn route(&self) -> Route {
-        let has_trigrams = self
-            .groups
-            .iter()
-            .all(|group| group.wanted.iter().any(Term::has_trigrams));
-        let mut wanted = self.wanted();
+    /// Returns the index that knows the query's scripts; nothing when there is nothing to look for.
+    pub(super) fn index(&self) -> Option<Index> {
         if self.groups.is_empty() {
-            Route::Nothing
+            None
+        } else if self.wanted().any(Term::is_unspaced) {
+            Some(Index::Unspaced)
         } else {
-            match (
-                wanted.any(|term| term.text.contains(is_unspaced)),
-                has_trigrams,
-            ) {
-                (false, false) => Route::Words,
-                (false, true) => Route::WordsOrTrigrams,
-                (true, true) => Route::Trigrams,
-                (true, false) => Route::Scan,
-            }
+            Some(Index::Words)
         }
     }
 
-    /// Writes each alternative in the language of FTS5, for the words index. Every term is quoted, so none has a
-    /// meaning of its own there.
-    pub(super) fn to_words(&self) -> Vec<String> {
+    /// Returns whether it can be asked of the trigram index.
+    pub(super) fn has_trigrams(&self) -> bool {
+        let has_some = |group: &Group| group.wanted.iter().any(Term::has_trigrams);
+        !self.groups.is_empty() && self.groups.iter().all(has_some)
+    }
+
+    /// Returns the terms of a query without operators, phrases and beginnings.
+    pub(super) fn plain(&self) -> Option<&[Term]> {
+        match self.groups.as_slice() {
+            [group] if group.unwanted.is_empty() && group.wanted.iter().all(Term::is_plain) => {
+                Some(&group.wanted)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns which of the [wanted](Self::wanted) terms are beginnings that are better looked for in the text, where
+    /// others lead to it.
+    pub(super) fn short_beginnings(&self) -> Vec<usize> {
+        match self.groups.as_slice() {
+            [group] if !group.wanted.iter().all(Term::is_short_beginning) => {
+                let terms = group.wanted.iter().enumerate();
+                let short = terms.filter(|(_, term)| term.is_short_beginning());
+                short.map(|(at, _)| at).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Writes each alternative in the language of FTS5, without the terms that `is_left_out` where others remain. Every
+    /// term is quoted, so none has a meaning of its own there.
+    pub(super) fn to_match(
+        &self,
+        index: Index,
+        is_left_out: impl Fn(&Term) -> bool,
+    ) -> Vec<String> {
+        let join = |terms: &[Term], operator: &str| {
+            let terms: Vec<String> = terms.iter().map(|term| term.to_match(index)).collect();
+            terms.join(operator)
+        };
         let groups = self.groups.iter().map(|group| {
-            let wanted = join(&group.wanted, " AND ", Term::to_word);
+            let asked = group.wanted.iter().filter(|term| !is_left_out(term));
+            let mut asked: Vec<Term> = asked.cloned().collect();
+            if asked.is_empty() {
+                asked = group.wanted.clone();
+            }
+            let wanted = join(&asked, " AND ");
             match group.unwanted.as_slice() {
                 [] => format!("({wanted})"),
-                unwanted => format!(
-                    "(({wanted}) NOT ({}))",
-                    join(unwanted, " OR ", Term::to_word)
-                ),
+                unwanted => format!("(({wanted}) NOT ({}))", join(unwanted, " OR ")),
             }
         });
         groups.collect()
@@ -123,13 +165,9 @@ impl Query {
     /// Writes a query for the trigram index that finds at least everything that [`Query::fits`].
     pub(super) fn to_trigrams(&self) -> String {
         let groups = self.groups.iter().map(|group| {
-            let indexed: Vec<Term> = group
-                .wanted
-                .iter()
-                .filter(|term| term.has_trigrams())
-                .cloned()
-                .collect();
-            format!("({})", join(&indexed, " AND ", Term::to_trigrams))
+            let indexed = group.wanted.iter().filter(|term| term.has_trigrams());
+            let indexed: Vec<String> = indexed.map(Term::to_trigrams).collect();
+            format!("({})", indexed.join(" AND "))
         });
         groups.collect::<Vec<_>>().join(" OR ")
     }
@@ -160,6 +198,7 @@ impl Term {
         stem.contains(char::is_alphanumeric).then(|| Self {
             text: fold(stem),
             is_beginning: stem.len() < text.len(),
+            is_quoted: false,
             is_caseless: stem.chars().all(|c| !c.is_lowercase() && !c.is_uppercase()),
         })
     }
@@ -168,29 +207,48 @@ impl Term {
         &self.text
     }
 
-    /// Where it lies when the words index finds it.
-    pub(super) fn edges(&self) -> Edges {
-        if self.is_beginning {
-            Edges::BeginningOfWord
-        } else {
-            Edges::WholeWord
-        }
+    pub(super) fn is_unspaced(&self) -> bool {
+        self.text.contains(is_unspaced)
     }
 
-    pub(super) fn to_needle(&self, edges: Edges) -> Needle {
-        Needle {
-            chars: self.text.chars().collect(),
-            edges,
-        }
+    pub(super) fn is_beginning(&self) -> bool {
+        self.is_beginning
+    }
+
+    /// A beginning that so many words have that the index would have to put together the lists of all of them.
+    pub(super) fn is_short_beginning(&self) -> bool {
+        self.is_beginning && self.text.chars().count() < BEGINNING_CHARS_MIN
+    }
+
+    fn is_plain(&self) -> bool {
+        !self.is_quoted && !self.is_beginning
+    }
+
+    /// How it stands in a text that an index finds by it.
+    pub(super) fn to_form(&self) -> Form {
+        let edges = match self {
+            term if term.is_unspaced() => Edges::Anywhere,
+            term if term.is_beginning => Edges::BeginningOfWord,
+            _ => Edges::WholeWord,
+        };
+        Form::new(&self.text, edges)
     }
 
     fn has_trigrams(&self) -> bool {
         self.text.chars().nth(TRIGRAM_CHARS - 1).is_some()
     }
 
-    pub(super) fn to_word(&self) -> String {
-        let star = if self.is_beginning { "*" } else { "" };
-        format!("\"{}\"{star}", self.text)
+    pub(super) fn to_match(&self, index: Index) -> String {
+        let (text, is_open) = match index {
+            Index::Words => (self.text.clone(), false),
+            Index::Unspaced => pieces_to_find(&self.text),
+        };
+        let star = if self.is_beginning || is_open {
+            "*"
+        } else {
+            ""
+        };
+        format!("\"{text}\"{star}")
     }
 
     fn to_trigrams(&self) -> String {
@@ -201,10 +259,6 @@ impl Term {
             .map(|trigram| format!("\"{}\"", String::from_iter(trigram)));
         trigrams.collect::<Vec<_>>().join(" AND ")
     }
-}
-
-fn join(terms: &[Term], operator: &str, write: fn(&Term) -> String) -> String {
-    terms.iter().map(write).collect::<Vec<_>>().join(operator)
 }
 
 /// Lowers each character by itself, so that positions stay the same.
@@ -237,7 +291,11 @@ fn tokens(text: &str) -> Vec<Token> {
         let is_quoted = i % 2 == 1 && i < last;
         if is_quoted {
             let phrase = piece.replace(char::is_control, " ");
-            tokens.extend(Term::new(phrase.trim()).map(Token::Term));
+            let term = Term::new(phrase.trim()).map(|term| Term {
+                is_quoted: true,
+                ..term
+            });
+            tokens.extend(term.map(Token::Term));
         } else {
             tokens.extend(piece.split(is_break).filter_map(word));
         }
@@ -259,25 +317,6 @@ fn is_break(c: char) -> bool {
     c.is_whitespace() || c.is_control() || matches!(c, '+' | '{' | '}' | '(' | ')' | ':' | '^')
 }
 
-/// Belongs to a script written without spaces between words, or (Korean) with endings grown to them: the words index
-/// holds whole runs of it, which nobody searches for.
-fn is_unspaced(c: char) -> bool {
-    matches!(c,
-        '\u{0e00}'..='\u{0eff}'       // Thai, Lao
-        | '\u{1000}'..='\u{109f}'     // Burmese
-        | '\u{1100}'..='\u{11ff}'     // Hangul letters
-        | '\u{1780}'..='\u{17ff}'     // Khmer
-        | '\u{3040}'..='\u{30ff}'     // Japanese syllables
-        | '\u{31f0}'..='\u{31ff}'
-        | '\u{3400}'..='\u{4dbf}'     // Chinese characters
-        | '\u{4e00}'..='\u{9fff}'
-        | '\u{ac00}'..='\u{d7af}'     // Hangul
-        | '\u{f900}'..='\u{faff}'
-        | '\u{ff66}'..='\u{ff9f}'
-        | '\u{20000}'..='\u{3ffff}'
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,7 +325,9 @@ mod tests {
     fn text_becomes_a_query_that_cannot_be_wrong() {
         let check = |text, expected| {
             assert_eq!(
-                Query::parse(text).to_words().join(" OR "),
+                Query::parse(text)
+                    .to_match(Index::Words, |_| false)
+                    .join(" OR "),
                 expected,
                 "{text}"
             );
@@ -317,16 +358,29 @@ mod tests {
     }
 
     #[test]
-    fn the_route_follows_script_and_length() {
-        let check = |text, expected| assert_eq!(Query::parse(text).route(), expected, "{text}");
-        check("", Route::Nothing);
-        check("docker", Route::WordsOrTrigrams);
-        check("go", Route::Words);
-        check("go OR docker", Route::Words);
-        check("部署容器", Route::Trigrams);
-        check("容器", Route::Scan);
-        check("docker 容器", Route::Trigrams);
-        check("ไทย", Route::Trigrams);
+    fn the_index_follows_the_script() {
+        let check = |text, expected| assert_eq!(Query::parse(text).index(), expected, "{text}");
+        check("", None);
+        check("docker", Some(Index::Words));
+        check("go OR docker", Some(Index::Words));
+        check("部署容器", Some(Index::Unspaced));
+        check("容", Some(Index::Unspaced));
+        check("docker 容器", Some(Index::Unspaced));
+        check("ไทย", Some(Index::Unspaced));
+    }
+
+    #[test]
+    fn only_words_alone_are_plain() {
+        let check = |text, expected| {
+            let query = Query::parse(text);
+            assert_eq!(query.plain().map(<[Term]>::len), expected, "{text}");
+        };
+        check("where is the key", Some(4));
+        check("\"the key\"", None);
+        check("key*", None);
+        check("key OR lock", None);
+        check("key NOT lock", None);
+        check("", None);
     }
 
     #[test]
@@ -350,7 +404,9 @@ mod tests {
     fn long_terms_ask_for_a_few_trigrams_only() {
         let query = Query::parse(&"x".repeat(3000)).to_trigrams();
         assert_eq!(query.matches("\"xxx\"").count(), TRIGRAMS_MAX);
-        let query = Query::parse(&"word ".repeat(3000)).to_words().join(" ");
+        let query = Query::parse(&"word ".repeat(3000))
+            .to_match(Index::Words, |_| false)
+            .join(" ");
         assert_eq!(query.matches("word").count(), TERMS_MAX);
     }
 }

@@ -101,6 +101,7 @@ async fn a_broken_index_is_found_and_rebuilt() {
             text: "an".into(),
             session: None,
             limit: 5,
+            ..SearchQuery::default()
         };
         store.search(query).await.unwrap().len()
     };
@@ -135,6 +136,7 @@ async fn a_session_longer_than_one_transaction_is_deleted_whole() {
         text: "question".into(),
         session: None,
         limit: 100,
+        ..SearchQuery::default()
     };
     assert_eq!(store.search(query).await.unwrap().len(), 12);
 }
@@ -169,6 +171,7 @@ async fn a_read_only_store_sees_what_another_writes_and_changes_nothing() {
         text: "hello".into(),
         session: None,
         limit: 5,
+        ..SearchQuery::default()
     };
     let hits = reading.search(query).await.unwrap();
     assert_eq!(

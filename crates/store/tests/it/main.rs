@@ -12,6 +12,7 @@ mod files;
 mod killed;
 mod processes;
 mod queries;
+mod recall;
 mod schemas;
 
 use std::path::Path;

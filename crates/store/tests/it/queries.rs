@@ -28,6 +28,7 @@ fn search(text: &str) -> usize {
         text: text.into(),
         session: None,
         limit: 10,
+        ..SearchQuery::default()
     };
     runtime.block_on(store.search(query)).unwrap().len()
 }

@@ -24,6 +24,8 @@ const RELEASED: &[(u32, &str)] = &[
     (8, include_str!("schemas/8.sql")),
     (9, include_str!("schemas/9.sql")),
     (10, include_str!("schemas/10.sql")),
+    (11, include_str!("schemas/11.sql")),
+    (12, include_str!("schemas/12.sql")),
 ];
 
 #[tokio::test]
@@ -47,6 +49,7 @@ async fn every_released_schema_opens_and_goes_on() {
             text: "question".into(),
             session: None,
             limit: 10,
+            ..SearchQuery::default()
         };
         assert_eq!(store.search(query).await.unwrap().len(), 2);
         assert_eq!(store.check().await, Ok(Health::Sound), "schema {schema}");

@@ -22,7 +22,9 @@ use ratatui_core::widgets::Widget;
 use serde_json::json;
 
 use super::{App, Effect, Input};
-use crate::host::{BusyInput, Choice, Depth, EditMode, FromHost, Item, Opened, Settings, ToHost};
+use hermes_core::choice::Depth;
+
+use crate::host::{BusyInput, Choice, EditMode, FromHost, Item, Opened, Settings, ToHost};
 use crate::screen::Size;
 
 /// An interface, and everything it has printed.

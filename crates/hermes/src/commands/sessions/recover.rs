@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::delegation::SUBAGENT_SOURCE;
+use hermes_core::report::Report;
 use hermes_core::text::shorten;
 use hermes_core::{
     Audience, Clock as _, SessionId, SessionOptions, Store as _, StoreError, TurnEnd, wording,
@@ -19,7 +20,7 @@ use crate::commands::layout::{count, one_line};
 use crate::failure::{Failure, Outcome, code};
 use crate::output::{note, println};
 use crate::render::Renderer;
-use crate::turn::{self, Report};
+use crate::turn;
 use hermes_runtime::{Conversation, Runtime, Start, SystemClock, open_store};
 
 /// Enough of an answer to see that it is one.
@@ -166,7 +167,8 @@ async fn recover(base: &Arc<Base>, flags: &RunFlags, session: SessionId) -> Outc
 }
 
 async fn go_on(conversation: &Conversation, start: Start) -> Outcome<bool> {
-    let report = turn::run(conversation, start, None, &mut Renderer::Quiet).await?;
+    let asked = turn::run(conversation, start, None, &mut Renderer::Quiet).await?;
+    let report = asked.report;
     println(&shown(&report))?;
     match report.end {
         TurnEnd::Interrupted => Err(Failure {

@@ -24,6 +24,7 @@ async fn hits(store: &impl Archive, text: &str) -> Vec<SearchHit> {
         text: text.into(),
         session: None,
         limit: 10,
+        ..SearchQuery::default()
     };
     store.search(query).await.unwrap()
 }
@@ -124,6 +125,7 @@ async fn a_search_can_stay_in_one_session<S: Store + Archive>(open: &impl AsyncF
                 text: text.into(),
                 session: session.cloned(),
                 limit,
+                ..SearchQuery::default()
             };
             store.search(query).await.unwrap()
         };

@@ -1,0 +1,382 @@
+//! `memory`: the model's way to its notes. It has no way to read them, for they are in the prompt; it can search what was
+//! archived.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hermes_core::{
+    Action, BoxFuture, Consent, Effect, Exposure, Parallel, Plan, PlanContext, Preview,
+    PreviewContext, Review, Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError,
+    ToolGroup, ToolOutput, ToolSpec, TurnId,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Changed, NoteFile, Notes, NotesError, Operation, Provenance, Refused, basis_of, diff};
+
+pub const NAME: &str = "memory";
+
+static EXPOSURE: Exposure = Exposure {
+    group: ToolGroup::Toolset(NAME),
+    surfaces: Surfaces::Every,
+    // They work for the parent, which remembers.
+    subagents: Subagents::None,
+    scripts: Scripts::No,
+    for_small_models: false,
+};
+
+/// Answers that the file is full, in one turn. Who did not find room by then does not find any.
+const FULL_MAX: u32 = 3;
+
+/// What a yes for the session covers.
+const COVERS: &str = "notes";
+
+/// The tool over the notes of one person.
+pub fn tool(notes: Notes) -> Arc<dyn Tool> {
+    Arc::new(Memory {
+        spec: spec(&notes),
+        notes,
+        full: Arc::default(),
+    })
+}
+
+fn spec(notes: &Notes) -> ToolSpec {
+    let targets: Vec<&str> = notes.used().map(NoteFile::as_str).collect();
+    ToolSpec {
+        name: NAME.to_owned(),
+        description: "Keep notes that every later conversation begins with: `user` for who the user is and what they \
+                      prefer, `memory` for lasting facts about their projects and machine and for lessons learnt. Short, \
+                      self-contained entries; rather change an entry than add one. What you write shows from the next \
+                      conversation on."
+            .to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "target": {"type": "string", "enum": targets, "description": "Which notes (default memory)"},
+                "action": {
+                    "type": "string",
+                    "enum": ["add", "replace", "remove", "archive", "search"],
+                    "description": "archive: keep out of the prompt; search: find archived ones by words in `content`",
+                },
+                "content": {"type": "string", "description": "The entry for add and replace"},
+                "old_text": {"type": "string", "description": "Words that only the entry meant has"},
+                "operations": {
+                    "type": "array",
+                    "description": "Several changes at once, all or none; only the end must fit",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "action": {"type": "string", "description": "add, replace, remove or archive"},
+                            "content": {"type": "string", "description": "As above"},
+                            "old_text": {"type": "string", "description": "As above"},
+                        },
+                        "required": ["action"],
+                    },
+                },
+                "make_room": {"type": "boolean", "description": "Archive the oldest entries if it is full"},
+            },
+            "required": [],
+        }),
+    }
+}
+
+struct Memory {
+    spec: ToolSpec,
+    notes: Notes,
+    /// How often a turn was told that a file is full.
+    full: Arc<Mutex<HashMap<SessionId, (Option<TurnId>, u32)>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Arguments {
+    target: Option<String>,
+    action: Option<String>,
+    content: Option<String>,
+    old_text: Option<String>,
+    operations: Option<Vec<OperationArguments>>,
+    #[serde(default)]
+    make_room: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct OperationArguments {
+    #[serde(default)]
+    action: String,
+    content: Option<String>,
+    old_text: Option<String>,
+}
+
+/// What a call wants.
+#[derive(Debug, Clone)]
+enum Wanted {
+    Search {
+        words: String,
+    },
+    Change {
+        file: NoteFile,
+        operations: Vec<Operation>,
+        make_room: bool,
+    },
+}
+
+impl Wanted {
+    fn read(arguments: &Value) -> Result<Self, String> {
+        let arguments = Arguments::deserialize(arguments)
+            .map_err(|error| format!("the arguments of `{NAME}` do not fit its schema: {error}"))?;
+        let target = arguments
+            .target
+            .as_deref()
+            .unwrap_or(NoteFile::Memory.as_str());
+        let file = NoteFile::named(target)
+            .ok_or_else(|| format!("there are no notes `{target}`; `target` is memory or user"))?;
+        if arguments.action.as_deref() == Some("search") {
+            return match arguments.content.filter(|words| !words.trim().is_empty()) {
+                Some(words) => Ok(Self::Search { words }),
+                None => Err("give the words to search for in `content`".to_owned()),
+            };
+        }
+        let single = arguments.action.map(|action| OperationArguments {
+            action,
+            content: arguments.content,
+            old_text: arguments.old_text,
+        });
+        let operations = single
+            .into_iter()
+            .chain(arguments.operations.into_iter().flatten());
+        Ok(Self::Change {
+            file,
+            operations: operations
+                .map(OperationArguments::read)
+                .collect::<Result<_, _>>()?,
+            make_room: arguments.make_room,
+        })
+    }
+}
+
+impl OperationArguments {
+    fn read(self) -> Result<Operation, String> {
+        let Self {
+            action,
+            content,
+            old_text,
+        } = self;
+        let needed = |text: Option<String>, name: &str| {
+            text.ok_or_else(|| format!("`{action}` needs `{name}`"))
+        };
+        match action.as_str() {
+            "add" => Ok(Operation::Add {
+                content: needed(content, "content")?,
+            }),
+            "replace" => Ok(Operation::Replace {
+                old_text: needed(old_text, "old_text")?,
+                content: needed(content, "content")?,
+            }),
+            "remove" => Ok(Operation::Remove {
+                old_text: needed(old_text, "old_text")?,
+            }),
+            "archive" => Ok(Operation::Archive {
+                old_text: needed(old_text, "old_text")?,
+            }),
+            other => Err(format!(
+                "there is no action `{other}`; use add, replace, remove or archive"
+            )),
+        }
+    }
+}
+
+impl Tool for Memory {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn exposure(&self) -> &Exposure {
+        &EXPOSURE
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
+        let wanted = Wanted::read(arguments);
+        let (effect, parallel, consent) = match &wanted {
+            Ok(Wanted::Change { file, .. }) => {
+                let path = self.notes.path(*file);
+                // Made twice it is as made once: what is there is not added, what is gone is not found.
+                (
+                    Effect::Idempotent,
+                    Parallel::Writes(vec![path]),
+                    self.consent(*file),
+                )
+            }
+            Ok(Wanted::Search { .. }) | Err(_) => {
+                (Effect::Read, Parallel::Always, Consent::NotNeeded)
+            }
+        };
+        Plan {
+            consent,
+            ..Plan::new(effect, parallel, Call { tool: self, wanted })
+        }
+    }
+
+    fn close_session(&self, session: &SessionId) {
+        self.lock_full().remove(session);
+    }
+}
+
+impl Memory {
+    fn consent(&self, file: NoteFile) -> Consent {
+        if !self.notes.settings().write_approval {
+            return Consent::NotNeeded;
+        }
+        Consent::Review(Review {
+            reason: "changes what is remembered in later conversations (`memory.write_approval`)"
+                .to_owned(),
+            what: self.notes.path(file).display().to_string(),
+            covers: vec![COVERS.to_owned()],
+            is_for_person: true,
+        })
+    }
+
+    fn lock_full(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, (Option<TurnId>, u32)>> {
+        self.full.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an answer that a file is full. Returns how many this turn has got.
+    fn count_full(&self, cx: &ToolContext) -> u32 {
+        let mut full = self.lock_full();
+        let counted = full.entry(cx.session.clone()).or_default();
+        if counted.0 != cx.turn {
+            *counted = (cx.turn.clone(), 0);
+        }
+        counted.1 += 1;
+        counted.1
+    }
+
+    /// A refusal as the model reads it: what is wrong, what there is, and what it can do.
+    fn refusal(&self, error: &NotesError, cx: &ToolContext) -> String {
+        let error_text = error.to_string();
+        let NotesError::Refused(refused) = error else {
+            return json!({"success": false, "error": error_text}).to_string();
+        };
+        match refused {
+            Refused::Full { usage, entries, alike } => {
+                let is_done = self.count_full(cx) >= FULL_MAX;
+                let advice = if is_done {
+                    "Stop trying to make it fit by hand: either call once more with `make_room: true`, or leave it."
+                } else {
+                    "Merge or shorten entries and add the new one in one call with `operations`, or call again with \
+                     `make_room: true`: the oldest entries go to the archive, where `search` finds them."
+                };
+                let merges: Vec<_> = alike.iter().map(|(one, other)| json!([one, other])).collect();
+                json!({
+                    "success": false,
+                    "done": is_done,
+                    "error": error_text,
+                    "usage": usage.to_string(),
+                    "current_entries": entries,
+                    "could_be_merged": merges,
+                    "advice": advice,
+                })
+            }
+            Refused::NoMatch { entries, .. } => {
+                json!({"success": false, "error": error_text, "current_entries": entries})
+            }
+            Refused::Ambiguous { matches, .. } => {
+                json!({"success": false, "error": error_text, "matches": matches})
+            }
+            _ => json!({"success": false, "error": error_text}),
+        }
+        .to_string()
+    }
+}
+
+struct Call {
+    tool: Arc<Memory>,
+    wanted: Result<Wanted, String>,
+}
+
+impl Action for Call {
+    fn preview<'a>(
+        &'a self,
+        _cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        Box::pin(async move {
+            let Ok(Wanted::Change {
+                file,
+                operations,
+                make_room,
+            }) = &self.wanted
+            else {
+                return Ok(None);
+            };
+            let notes = &self.tool.notes;
+            let (before, after) = notes
+                .preview(*file, operations, *make_room)
+                .map_err(|error| ToolError::Answer(error.to_string()))?;
+            Ok(Some(Preview {
+                diff: diff(&notes.path(*file), &before, &after),
+                is_whole: true,
+                basis: basis_of(&before, &after),
+            }))
+        })
+    }
+
+    fn run(self: Box<Self>, cx: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Self { tool, wanted } = *self;
+            match wanted.map_err(ToolError::Answer)? {
+                Wanted::Search { words } => tool.search(&words),
+                Wanted::Change {
+                    file,
+                    operations,
+                    make_room,
+                } => {
+                    let by = Provenance {
+                        author: cx.author,
+                        session: Some(cx.session.clone()),
+                        turn: cx.turn.clone(),
+                    };
+                    let basis = cx.agreement.basis.as_deref();
+                    let change = tool
+                        .notes
+                        .apply_agreed(file, &operations, make_room, &by, basis);
+                    match change.await {
+                        Ok(changed) => Ok(ToolOutput::text(told(file, &changed))),
+                        Err(error) => Err(ToolError::Answer(tool.refusal(&error, cx))),
+                    }
+                }
+            }
+        })
+    }
+}
+
+impl Memory {
+    fn search(&self, words: &str) -> Result<ToolOutput, ToolError> {
+        let found = self.notes.search(words);
+        let found = found.map_err(|error| ToolError::Answer(error.to_string()))?;
+        let found: Vec<Value> = found
+            .iter()
+            .filter(|found| crate::threats::find(&found.text).is_none())
+            .map(|found| json!({"in": found.place, "entry": found.text}))
+            .collect();
+        let answer = json!({"success": true, "count": found.len(), "found": found});
+        Ok(ToolOutput::text(answer.to_string()))
+    }
+}
+
+/// A change that was made, as the model reads it.
+fn told(file: NoteFile, changed: &Changed) -> String {
+    let mut answer = json!({
+        "success": true,
+        "done": true,
+        "target": file.as_str(),
+        "usage": changed.usage.to_string(),
+        "entry_count": changed.entries,
+        "message": changed.summary,
+        "note": "Saved. This conversation's prompt stays as it is; later ones begin with it.",
+    });
+    if !changed.archived.is_empty() {
+        answer["archived"] = json!(changed.archived);
+    }
+    if let Some(id) = changed.id {
+        answer["change"] = json!(id.0);
+    }
+    answer.to_string()
+}
