@@ -161,9 +161,10 @@ pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
     }
     let (fitted, cuts_users_words) = fit_tail(situation, &sizes, cut, repeated);
     if cut <= first {
-        return match fitted.is_empty() {
-            true => Plan::Nothing,
-            false => Plan::Shorten(places(fitted, first)),
+        return if fitted.is_empty() {
+            Plan::Nothing
+        } else {
+            Plan::Shorten(places(fitted, first))
         };
     }
     Plan::Summarise(Split {
@@ -209,7 +210,21 @@ fn tail_start(situation: &Situation<'_>, sizes: &[u64], first: usize) -> usize {
     {
         start += 1;
     }
-    start.min(last_block(messages)).max(first)
+    let start = start.min(last_block(messages)).max(first);
+    // Some local servers insist that user and assistant take turns, and the summary is in the user's role.
+    let answers = |at: usize| {
+        messages
+            .get(at)
+            .is_some_and(|one| one.role == Role::Assistant)
+    };
+    let is_said_by_user = messages
+        .get(start)
+        .is_some_and(|one| one.role == Role::User);
+    if is_said_by_user && start > first + 1 && answers(start - 1) {
+        start - 1
+    } else {
+        start
+    }
 }
 
 /// Where the last reply begins with all that belongs to it, or the last words of the user.
