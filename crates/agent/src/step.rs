@@ -230,11 +230,13 @@ async fn stream_fitting(
     history: &mut History,
     draft: &mut Draft,
 ) -> Result<Streamed, StoreError> {
-    for times in 1.. {
+    let mut times = 0;
+    loop {
         let mut error = match stream_reply(cx, history, draft).await? {
             Streamed::Failed(error) if error.kind == ModelErrorKind::ContextTooLong => error,
             streamed => return Ok(streamed),
         };
+        times += 1;
         let outcome = if times <= OVERFLOWS_MAX {
             compaction::recover(&cx.compaction(), history, &error, times).await?
         } else {
@@ -249,7 +251,6 @@ async fn stream_fitting(
             }
         }
     }
-    unreachable!("it ends after {OVERFLOWS_MAX} times")
 }
 
 /// Streams one reply, and continues it while it is cut short.

@@ -184,3 +184,67 @@ pub(crate) fn prefix_tokens(family: Family, prefix: &Prefix) -> u64 {
     let tools = tools.map(|tool| tokens(family, &json!(tool).to_string()));
     MESSAGE_TOKENS + tokens(family, &prefix.system) + tools.sum::<u64>()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const TEXTS: [(&str, &str); 3] = [
+        ("english", include_str!("../../tests/it/tokens/english.txt")),
+        ("code", include_str!("../../tests/it/tokens/code.txt")),
+        ("chinese", include_str!("../../tests/it/tokens/chinese.txt")),
+    ];
+
+    #[test]
+    fn an_estimate_is_within_a_tenth_of_what_real_tokenizers_count() {
+        let counts = include_str!("../../tests/it/tokens/counts.json");
+        let counts: BTreeMap<String, BTreeMap<String, u64>> = serde_json::from_str(counts).unwrap();
+        for (name, family) in [
+            ("openai", Family::OpenAi),
+            ("claude", Family::Claude),
+            ("llama", Family::Llama),
+            ("qwen", Family::Qwen),
+            ("deepseek", Family::DeepSeek),
+            ("gemma", Family::Gemma),
+            ("mistral", Family::Mistral),
+        ] {
+            for (kind, text) in TEXTS {
+                let (counted, ours) = (counts[name][kind], tokens(family, text));
+                let off = ours.abs_diff(counted) * 100;
+                assert!(off <= counted * 10, "{name}, {kind}: {ours}, not {counted}");
+            }
+        }
+    }
+
+    #[test]
+    fn families_are_known_by_their_names() {
+        for (model, family) in [
+            ("anthropic/claude-sonnet-4.6", Family::Claude),
+            ("gpt-5.1", Family::OpenAi),
+            ("Qwen2.5-Coder-1.5B-Instruct", Family::Qwen),
+            ("deepseek-r1-distill-llama", Family::DeepSeek),
+            ("gemini-3-pro", Family::Gemma),
+            ("NousResearch/Hermes-4-70B", Family::Llama),
+            ("who-knows", Family::OpenAi),
+        ] {
+            assert_eq!(Family::of(model), family, "{model}");
+        }
+    }
+
+    #[test]
+    fn odd_texts_have_a_size_as_well() {
+        assert_eq!(tokens(Family::OpenAi, ""), 0);
+        for text in [
+            "\u{0}",
+            "🦀🦀",
+            "Привет, мир",
+            "こんにちは",
+            "\n\n\n",
+            "          ",
+        ] {
+            assert!(tokens(Family::OpenAi, text) >= 1, "{text:?}");
+        }
+    }
+}

@@ -41,6 +41,8 @@ pub(crate) struct Budget {
     pub(crate) full: u64,
     pub(crate) tail: u64,
     pub(crate) summary: u64,
+    /// What the tail may take for the sake of the user's own words.
+    whole_words: u64,
 }
 
 impl Budget {
@@ -54,17 +56,18 @@ impl Budget {
         // Where the prefix takes most of the window, the conversation gets what is left up to the very end.
         let trigger = trigger.max(prefix.saturating_add(ROOM_MIN)).min(full);
         let room = trigger.saturating_sub(prefix).max(ROOM_MIN);
+        let tail = part(trigger, settings.target_ratio);
+        let summary = (room / 4)
+            .min((window / 20).max(1_000))
+            .clamp(SUMMARY_TOKENS_MIN, SUMMARY_TOKENS_MAX);
         Self {
             window,
             prefix,
             trigger,
             full,
-            tail: part(trigger, settings.target_ratio)
-                .min(room * 2 / 5)
-                .max(room / 4),
-            summary: (room / 4)
-                .min((window / 20).max(1_000))
-                .clamp(SUMMARY_TOKENS_MIN, SUMMARY_TOKENS_MAX),
+            tail: tail.min(room * 2 / 5).max(room / 4),
+            summary,
+            whole_words: full.saturating_sub(prefix + 2 * summary),
         }
     }
 
@@ -73,6 +76,7 @@ impl Budget {
         let tighter = |tokens: u64| tokens >> times.min(8);
         Self {
             tail: tighter(self.tail),
+            whole_words: tighter(self.whole_words),
             summary: tighter(self.summary).max(SUMMARY_TOKENS_MIN),
             ..self
         }
@@ -161,9 +165,10 @@ pub(crate) fn plan(situation: &Situation<'_>) -> Plan {
     }
     let (fitted, cuts_users_words) = fit_tail(situation, &sizes, cut, repeated);
     if cut <= first {
-        return match fitted.is_empty() {
-            true => Plan::Nothing,
-            false => Plan::Shorten(places(fitted, first)),
+        return if fitted.is_empty() {
+            Plan::Nothing
+        } else {
+            Plan::Shorten(places(fitted, first))
         };
     }
     Plan::Summarise(Split {
@@ -209,7 +214,21 @@ fn tail_start(situation: &Situation<'_>, sizes: &[u64], first: usize) -> usize {
     {
         start += 1;
     }
-    start.min(last_block(messages)).max(first)
+    let start = start.min(last_block(messages)).max(first);
+    // Some local servers insist that user and assistant take turns, and the summary is in the user's role.
+    let answers = |at: usize| {
+        messages
+            .get(at)
+            .is_some_and(|one| one.role == Role::Assistant)
+    };
+    let is_said_by_user = messages
+        .get(start)
+        .is_some_and(|one| one.role == Role::User);
+    if is_said_by_user && start > first + 1 && answers(start - 1) {
+        start - 1
+    } else {
+        start
+    }
 }
 
 /// Where the last reply begins with all that belongs to it, or the last words of the user.
@@ -262,7 +281,7 @@ fn fit_tail(
     }
     let limit = (budget.tail * 2).max(ROOM_MIN);
     let mut cuts_users_words = false;
-    for of_users in [false, true] {
+    for (of_users, limit) in [(false, limit), (true, limit.max(budget.whole_words))] {
         let mut longest: Vec<usize> = (0..tail.len())
             .filter(|at| messages[cut + at].begins_turn() == of_users)
             .collect();

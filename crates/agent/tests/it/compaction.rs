@@ -48,6 +48,11 @@ fn world(
             system: request.system.to_owned(),
             messages: request.messages.to_vec(),
         });
+        let roles = request
+            .messages
+            .windows(2)
+            .map(|two| (two[0].role, two[1].role));
+        assert!(roles.into_iter().all(|two| two != (Role::User, Role::User)));
         let tokens = size(request);
         if tokens > real {
             let refusal =

@@ -13,6 +13,7 @@ mod chat;
 mod checkpoints;
 mod clarify;
 mod commands;
+mod compaction;
 mod crash;
 mod delegation;
 mod demo;

@@ -104,3 +104,39 @@ fn three_plain_tasks_end_right_however_they_are_worded() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// A conversation that does not fit into 4,096 tokens is compacted, and the model goes on with what it was told at first.
+#[test]
+fn a_long_conversation_is_compacted_and_goes_on() {
+    let Some(hermes) = with_real_model() else {
+        return;
+    };
+    let file = hermes.home().join("config.yaml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    let settings = settings.replace("agent:\n", "  context_length: 4096\nagent:\n");
+    let more = "auxiliary:\n  compression:\n    timeout: 600\n";
+    std::fs::write(&file, settings + more).unwrap();
+    let say = |is_first: bool, words: &str| {
+        let go_on: &[&str] = if is_first { &[] } else { &["-c"] };
+        let command = hermes.clone().args(go_on).args(["--json", "-z", words]);
+        let output = command.run();
+        assert_eq!(output.code, Some(0), "{words}: {output:?}");
+        output.stdout
+    };
+    say(
+        true,
+        "My dog is called Bartholomew. Answer with one word: noted.",
+    );
+    let mut compacted = false;
+    for turn in 0..8 {
+        let filler = "The weather was fine and nothing happened on the way. ".repeat(60);
+        let words = format!("Day {turn}. {filler} Answer with one word: noted.");
+        compacted |= say(false, &words).contains("\"tokens_after\"");
+    }
+    assert!(compacted, "it outgrew its window");
+    let answer = say(
+        false,
+        "How many days did I tell you about? Answer in one sentence.",
+    );
+    assert!(answer.contains("\"finished\""), "{answer}");
+}
