@@ -23,7 +23,7 @@ use crate::runtime::Runtime;
 /// What the reviews of one conversation go by.
 #[derive(Clone)]
 pub struct ReviewPlan {
-    reviewer: Reviewer,
+    reviewer: Arc<Reviewer>,
     intervals: Intervals,
     store: Arc<SqliteStore>,
     /// `learning.rest`: whoever is in the middle of a talk speaks again sooner, and a script has ended by then.
@@ -57,7 +57,7 @@ impl ReviewPlan {
             base.settings.u64("memory.nudge_interval")?
         };
         Ok(Some(Self {
-            reviewer: Reviewer {
+            reviewer: Arc::new(Reviewer {
                 store: store.clone(),
                 reviews: store.clone(),
                 ledger: store.clone(),
@@ -74,7 +74,7 @@ impl ReviewPlan {
                     person: options.person.clone(),
                     cwd: base.cwd.clone(),
                 },
-            },
+            }),
             intervals: Intervals {
                 turns,
                 steps: base.settings.u64("skills.creation_nudge_interval")?,
@@ -235,9 +235,9 @@ impl Watch {
             }
         };
         let stop = CancellationToken::new();
-        let reviewer = self.plan.reviewer.clone();
-        let review = reviewer.review(&due, &stop);
-        tokio::pin!(review);
+        let reviewer = Arc::clone(&self.plan.reviewer);
+        // On the heap: most of its life a session is not reviewed.
+        let mut review = Box::pin(reviewer.review(&due, &stop));
         let mut is_open = true;
         let reviewed = loop {
             tokio::select! {
