@@ -281,3 +281,41 @@ async fn a_worktree_commits_into_its_repository_and_leaves_its_hooks_alone() {
     let config = std::fs::read_to_string(home.path("repo/.git/config")).unwrap();
     assert!(!config.contains("evil"), "{config}");
 }
+
+/// Whoever cuts itself loose becomes a child of this process, as of Hermes.
+fn adopt() {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_sheds_its_mark_is_watched_all_the_same() {
+    if !has_landlock() {
+        return;
+    }
+    adopt();
+    let home = Home::new();
+    let local = home.fenced(LANDLOCK);
+    with_guarded(&home);
+    let line = "(env -i setsid sh -c 'sleep 1; echo evil > AGENTS.md; sleep 5' >/dev/null 2>&1 &)";
+    home.text(&local, line).await;
+    tokio::time::sleep(std::time::Duration::from_millis(700)).await;
+    home.text(&local, "true").await;
+    assert!(wait_until(|| !local.notices().is_empty()).await);
+    guarded_is_untouched(&home);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_left_running_ends_with_us() {
+    if !has_landlock() {
+        return;
+    }
+    adopt();
+    let home = Home::new();
+    let local = home.fenced(LANDLOCK);
+    with_guarded(&home);
+    let line = "(env -i setsid sh -c 'trap \"\" TERM HUP; sleep 1; echo evil > AGENTS.md' >/dev/null 2>&1 &)";
+    home.text(&local, line).await;
+    Terminal::leave(&local).await;
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    guarded_is_untouched(&home);
+}

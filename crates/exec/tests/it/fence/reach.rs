@@ -1,6 +1,6 @@
 //! What commands, and work that is no command, reach behind a fence, and what a pass opens.
 
-use hermes_core::{Pass, ShellCommand, Terminal};
+use hermes_core::{Fencing, Pass, ShellCommand, Terminal};
 use hermes_exec::{FenceKind, Fences, Local, Network, NotFenced};
 use hermes_testkit::contract::terminal;
 use hermes_testkit::peers::is_there;
