@@ -278,6 +278,7 @@ async fn every_fact_is_found(store: &SqliteStore, id: &SessionId, first: &Messag
             text: fact.clone(),
             session: Some(id.clone()),
             limit: 3,
+            ..SearchQuery::default()
         };
         let hits = store.search(query).await.unwrap();
         assert!(!hits.is_empty(), "{fact} is lost");
