@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, FollowFrom,
-    ModeSwitch, Model, Op, Prefix, Random, References, Response, Resumed, SessionId, Store,
+    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, Event, FollowFrom,
+    ModeSwitch, Model, Notice, Op, Prefix, Random, References, Response, Resumed, SessionId, Store,
     StoreError, Tool, UserMessage,
 };
 use tokio::sync::mpsc;
@@ -170,6 +170,11 @@ impl WeakSession {
     /// Reads along what happens, from wherever one likes.
     pub fn follow(&self, from: FollowFrom) -> Follower {
         self.events.follow(from)
+    }
+
+    /// Tells whoever follows of something that happened beside the conversation.
+    pub fn tell(&self, notice: Notice) {
+        self.events.tell(Event::Notice { notice });
     }
 
     /// Sends an op. Returns false when the session is gone.

@@ -50,7 +50,7 @@ pub use dotenv::{DotEnv, DotEnvProblem, VariableError};
 pub use environment::{Environment, load_environment};
 pub use explain::{Explanation, Said, Standing};
 pub use help::help;
-pub use home::{ChosenBy, Home, HomeError};
+pub use home::{ChosenBy, DEFAULT_SOUL, Home, HomeError};
 pub use key::{Key, KeyError};
 pub use layer::LoadError;
 pub use mask::mask;

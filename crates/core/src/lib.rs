@@ -79,7 +79,7 @@ pub use elicitation::{
     Elicitation, ElicitationRequest, Field, FieldKind, FieldOption, PendingElicitation, Person,
     Response, TextFormat, Wanted,
 };
-pub use exposure::{Exposure, Scripts, Subagents, Surfaces, ToolGroup};
+pub use exposure::{Brief, Example, Exposure, Scripts, Subagents, Surfaces, ToolGroup};
 pub use fence::{Checkout, FenceArea, Fencing, Pass};
 pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
@@ -111,7 +111,7 @@ pub use session::{
 };
 pub use sessions::{
     Audience, ConsentOption, Events, LeavesOut, OpenError, OpenSession, Resumed, RunningSession,
-    SessionHandle, SessionOptions, Sessions,
+    SessionFacts, SessionHandle, SessionOptions, Sessions, Warning, WarningAbout,
 };
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,

@@ -301,6 +301,10 @@ pub enum Notice {
     SubagentsDone {
         subagents: usize,
     },
+    /// Something was learned from the conversation: what, and how to take it back.
+    Learned {
+        text: String,
+    },
     /// An interrupt made the session forget messages that waited.
     Forgotten {
         messages: usize,
@@ -396,6 +400,7 @@ mod tests {
             },
             Notice::Forgotten { messages: 2 },
             Notice::SubagentsDone { subagents: 2 },
+            Notice::Learned { text: "t".into() },
             Notice::NotAllowed {
                 tool: "t".into(),
                 reason: "r".into(),

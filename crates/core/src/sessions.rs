@@ -9,6 +9,7 @@ use futures_util::stream::BoxStream;
 use crate::approval::ApprovalAnswer;
 use crate::elicitation::Response;
 use crate::follow::{FollowFrom, Followed};
+use crate::hidden_keys::HiddenKeys;
 use crate::id::{ApprovalId, ElicitationId, SessionId};
 use crate::message::Message;
 use crate::mode::Mode;
@@ -96,8 +97,37 @@ pub struct RunningSession {
     pub events: Events,
     /// What there was before, when it was resumed or branched off.
     pub resumed: Option<Resumed>,
+    pub facts: SessionFacts,
     /// Things the user should know before the first answer.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
+}
+
+/// What a surface may want to know before anything is said.
+#[derive(Debug, Clone)]
+pub struct SessionFacts {
+    /// Who answers.
+    pub model: ModelName,
+    /// Tokens that fit into one request and its answer, as far as that is known.
+    pub context_window: Option<u64>,
+    /// Keys that models are not shown, and programs that read along should not be either.
+    pub hidden_keys: Option<Arc<HiddenKeys>>,
+}
+
+/// Something that is not as the user may think.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    pub about: WarningAbout,
+    pub text: String,
+}
+
+/// What a warning is about: who wants nothing but an answer still wants to know what it is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarningAbout {
+    Settings,
+    /// A server is not there, and its tools with it.
+    Servers,
+    /// A skill that was asked for is not there.
+    Skills,
 }
 
 /// What a session that goes on had before.
@@ -126,6 +156,8 @@ pub struct OpenError {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// Whoever asked could mend it: nothing was begun.
+    pub is_asked: bool,
 }
 
 /// How one conversation is to be. What is not said is as the settings say.

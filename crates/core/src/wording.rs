@@ -104,6 +104,7 @@ pub fn notice(notice: &Notice) -> String {
         Notice::NoCheckpoint { reason } => {
             format!("no checkpoint, so /rollback cannot take this turn back: {reason}")
         }
+        Notice::Learned { text } => format!("learned: {text}"),
         Notice::SubagentsDone { subagents } => {
             let who = match subagents {
                 1 => "a subagent has".to_owned(),

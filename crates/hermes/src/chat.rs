@@ -28,7 +28,7 @@ use crate::tui_bridge;
 use crate::keyboard::{Keyboard, Typed};
 use crate::logging;
 use crate::output::{note, print};
-use crate::prepare::Prepared;
+use crate::prepare::{Place, Prepared};
 use crate::quick;
 use crate::render::{Live, Renderer};
 use crate::signals::Signals;
@@ -59,7 +59,8 @@ pub async fn run(
                 .hint("use it with -z or `chat -q`"),
         );
     }
-    let mut prepared = Prepared::new(&base, flags, Audience::Person, source).await?;
+    let place = Place::choose(&base, flags, Audience::Person, source).await?;
+    let mut prepared = Prepared::new(place).await?;
     let start = prepared.start.clone();
     let host = &mut prepared.conversation;
     if tui_bridge::fits(&base, flags) {

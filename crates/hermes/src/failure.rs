@@ -82,6 +82,20 @@ impl From<hermes_runtime::Error> for Failure {
     }
 }
 
+impl From<hermes_core::OpenError> for Failure {
+    fn from(error: hermes_core::OpenError) -> Self {
+        Self {
+            hint: error.hint,
+            code: if error.is_asked {
+                code::USAGE
+            } else {
+                code::FAILED
+            },
+            ..Self::new(error.message)
+        }
+    }
+}
+
 /// Errors that bring their own hint.
 macro_rules! failure_from {
     ($($error:ty),* $(,)?) => {

@@ -152,6 +152,14 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
             let base = begin(profile, &flags)?;
             block_on(commands::insights::run(&base, args))
         }
+        Some(Command::Memory(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::memory::run(&base, args))
+        }
+        Some(Command::Learning(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::learning::run(&base, args))
+        }
         Some(Command::Checkpoints(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::checkpoints::run(&base, args))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hermes_core::json_lines::JsonLines;
 use hermes_core::report::Report;
 use hermes_core::text::printable;
-use hermes_core::{HiddenKeys, Part, UserMessage};
+use hermes_core::{Part, RunningSession, UserMessage, WarningAbout};
 
 use crate::args::RunFlags;
 use crate::base::Base;
@@ -15,7 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::image;
 use crate::output::{note, println};
 use crate::piped;
-use crate::prepare::Prepared;
+use crate::prepare::Place;
 use crate::render::{Live, Renderer};
 use crate::style::Style;
 use crate::turn::{self, Asked};
@@ -81,31 +81,38 @@ pub async fn run(base: &Arc<Base>, flags: &RunFlags, one_shot: OneShot) -> Outco
 
 async fn answer(base: &Arc<Base>, flags: &RunFlags, one_shot: &OneShot) -> Outcome<Asked> {
     let asked = OneShotPrompt::read(base, one_shot).await?;
-    let prepared = Prepared::new(base, flags, one_shot.audience, &one_shot.source).await?;
-    let setup = prepared.conversation.setup();
-    let keys = setup.ports.safety.hidden_keys.clone();
-    let mut renderer = renderer(base, flags, one_shot.manner, keys);
-    let warnings = match one_shot.manner {
-        Manner::Live => &setup.warnings,
-        // Somebody wants only the answer; that a server is missing is part of what it is worth.
-        Manner::AnswerOnly | Manner::AnswerAndSession => &setup.server_warnings,
-    };
-    if !flags.json {
-        for warning in warnings {
-            note(&format!("warning: {warning}"));
+    let place = Place::choose(base, flags, one_shot.audience, &one_shot.source).await?;
+    let mut renderer = Renderer::Quiet;
+    let asked = match place.open().await {
+        Ok(opened) => {
+            renderer = self::renderer(base, flags, one_shot.manner, &opened);
+            for warning in warnings(&opened, one_shot.manner, flags.json) {
+                note(&format!("warning: {warning}"));
+            }
+            let message = asked.message(opened.facts.context_window);
+            turn::run(&place.runtime, opened, Some(message), &mut renderer).await
         }
-    }
-    let window = setup.ports.model.context_window();
-    let message = asked.message(window);
-    let start = prepared.start.clone();
-    let asked = turn::run(&prepared.conversation, start, Some(message), &mut renderer).await;
-    prepared.leave().await;
+        Err(failure) => Err(failure),
+    };
+    place.leave().await;
     let asked = asked?;
     let report = &asked.report;
     if matches!(renderer, Renderer::Quiet) && !report.text.trim().is_empty() {
         print_answer(report.text.trim_end()).map_err(|failure| unread(failure, report))?;
     }
     Ok(asked)
+}
+
+/// What is told before the answer. Who wants only that, still wants to know what it is worth; a program reads events.
+fn warnings(opened: &RunningSession, manner: Manner, is_json: bool) -> impl Iterator<Item = &str> {
+    let is_told = move |about: WarningAbout| match about {
+        WarningAbout::Skills => true,
+        WarningAbout::Servers => !is_json,
+        WarningAbout::Settings => !is_json && manner == Manner::Live,
+    };
+    let warnings = opened.warnings.iter();
+    let told = warnings.filter(move |warning| is_told(warning.about));
+    told.map(|warning| warning.text.as_str())
 }
 
 /// A terminal gets nothing it would obey; a program gets the answer as it is.
@@ -140,14 +147,9 @@ fn unread(failure: Failure, report: &Report) -> Failure {
     ))
 }
 
-fn renderer(
-    base: &Base,
-    flags: &RunFlags,
-    manner: Manner,
-    keys: Option<Arc<HiddenKeys>>,
-) -> Renderer {
+fn renderer(base: &Base, flags: &RunFlags, manner: Manner, opened: &RunningSession) -> Renderer {
     match manner {
-        _ if flags.json => Renderer::Json(JsonLines::hiding(keys)),
+        _ if flags.json => Renderer::Json(JsonLines::hiding(opened.facts.hidden_keys.clone())),
         Manner::AnswerOnly | Manner::AnswerAndSession => Renderer::Quiet,
         Manner::Live => {
             let style = Style::of(&std::io::stderr(), &base.environment);

@@ -5,9 +5,10 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use hermes_core::report::Report;
 use hermes_core::{
-    Event, Events, Message, Op, Origin, Part, Role, RunningSession, SessionId, TurnEnd, UserMessage,
+    Event, Events, Message, Op, Origin, Part, Role, RunningSession, SessionId, Sessions,
+    Store as _, TurnEnd, UserMessage,
 };
-use hermes_runtime::{Conversation, Start};
+use hermes_runtime::Runtime;
 
 use crate::countdown::Countdown;
 use crate::failure::{Failure, Outcome, code};
@@ -26,26 +27,20 @@ pub struct Asked {
     is_incomplete: bool,
 }
 
-/// Opens a session, says one thing in it, and follows it until it rests. A turn that a crash cut short ends first.
+/// Says one thing in a session, and follows it until it rests. A turn that a crash cut short ends first.
 pub async fn run(
-    conversation: &Conversation,
-    start: Start,
+    runtime: &Runtime,
+    opened: RunningSession,
     message: Option<UserMessage>,
     renderer: &mut Renderer,
 ) -> Outcome<Asked> {
-    let opened = conversation.open(start).await?;
     if let Some(message) = message {
         opened.handle.send(Op::Say(message)).await;
     }
-    let mut asked = Asked::of(conversation, &opened);
-    follow(conversation, opened, renderer, &mut asked).await?;
+    let mut asked = Asked::of(&opened);
+    follow(runtime, opened, renderer, &mut asked).await?;
     if asked.is_incomplete {
-        let loaded = conversation
-            .setup()
-            .ports
-            .store
-            .load(&asked.report.session)
-            .await?;
+        let loaded = runtime.store().load(&asked.report.session).await?;
         let mut said = loaded.messages.iter().rev();
         let answer = said.find(|message| message.role == Role::Assistant);
         asked.report.text = answer.map(Message::text).unwrap_or_default();
@@ -54,18 +49,17 @@ pub async fn run(
 }
 
 /// Brings a turn that a crash cut short to its end without going on with it.
-pub async fn stop(conversation: &Conversation, start: Start) -> Outcome<Report> {
-    let opened = conversation.open(start).await?;
+pub async fn stop(runtime: &Runtime, opened: RunningSession) -> Outcome<Report> {
     // It waits there before the turn goes on.
     opened.handle.interrupt().await;
-    let mut asked = Asked::of(conversation, &opened);
-    follow(conversation, opened, &mut Renderer::Quiet, &mut asked).await?;
+    let mut asked = Asked::of(&opened);
+    follow(runtime, opened, &mut Renderer::Quiet, &mut asked).await?;
     Ok(asked.report)
 }
 
 /// Shows what happens until nothing does any more.
 async fn follow(
-    conversation: &Conversation,
+    sessions: &dyn Sessions,
     opened: RunningSession,
     renderer: &mut Renderer,
     asked: &mut Asked,
@@ -116,7 +110,7 @@ async fn follow(
             countdown.heed(event);
         }
     }
-    conversation.close(session.id()).await?;
+    sessions.close(session.id()).await?;
     shown
 }
 
@@ -151,8 +145,8 @@ fn interrupted(session: &SessionId) -> Failure {
 }
 
 impl Asked {
-    fn of(conversation: &Conversation, opened: &RunningSession) -> Self {
-        let model = conversation.setup().ports.model.name();
+    fn of(opened: &RunningSession) -> Self {
+        let model = opened.facts.model.clone();
         Self {
             report: Report::new(opened.handle.id().clone(), model),
             signal: code::INTERRUPTED,

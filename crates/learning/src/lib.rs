@@ -4,5 +4,6 @@
 //! settings or the environment, or print. Every change it makes is in the learning log ([`hermes_core::learning`]).
 
 pub mod notes;
+pub mod review;
 
 pub mod threats;

@@ -14,6 +14,7 @@ mod diff;
 mod earlier;
 mod init;
 mod lists;
+mod memory;
 mod model;
 mod own;
 mod reasoning;
@@ -235,6 +236,8 @@ impl Conversation {
             Verb::Mcp => Done::shown(self.servers(arguments).await?),
             Verb::ReloadMcp => self.reload_servers().await?,
             Verb::Skills => Done::text(self.library().await?.list(search_words(arguments))),
+            Verb::Memory => Done::text(self.memory(arguments).await?),
+            Verb::Learned => Done::text(self.learned(arguments).await?),
             Verb::Image => self.attach(arguments).await?,
             Verb::Paste => Done::then(Then::Paste {
                 words: arguments.to_owned(),

@@ -53,6 +53,8 @@ pub enum Purpose {
     Approval,
     /// Summarises conversations that outgrow their model.
     Compression,
+    /// Looks through conversations for what is worth keeping.
+    Review,
 }
 
 impl Purpose {
@@ -63,6 +65,7 @@ impl Purpose {
             Self::Subagent => Some("delegation"),
             Self::Approval => Some("auxiliary.approval"),
             Self::Compression => Some("auxiliary.compression"),
+            Self::Review => Some("auxiliary.background_review"),
         }
     }
 }

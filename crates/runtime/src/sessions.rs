@@ -7,14 +7,16 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use hermes_agent::{Opened, Session, WeakSession};
 use hermes_core::{
-    Archive as _, BoxFuture, Events, FollowFrom, ModelName, Op, OpenError, OpenSession,
-    RunningSession, SessionHandle, SessionId, SessionOptions, Sessions,
+    Archive as _, BoxFuture, Events, FollowFrom, ModelName, Op, OpenError, OpenSession, Resumed,
+    RunningSession, SessionFacts, SessionHandle, SessionId, SessionOptions, Sessions, Warning,
+    WarningAbout,
 };
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{Error, Result};
+use crate::reviews::ReviewPlan;
 use crate::runtime::Runtime;
 use crate::setup::{Setup, Start};
 
@@ -25,6 +27,8 @@ const CLOSING_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct OpenSessions {
     tasks: TaskTracker,
+    /// Those who look through sessions; each ends with its session.
+    reviews: TaskTracker,
     open: Mutex<HashMap<SessionId, Open>>,
 }
 
@@ -33,6 +37,13 @@ struct Open {
     options: Arc<SessionOptions>,
     model: ModelName,
     task: JoinHandle<()>,
+}
+
+/// A session whose task runs.
+struct Started {
+    handle: Arc<dyn SessionHandle>,
+    events: Events,
+    resumed: Option<Resumed>,
 }
 
 impl Runtime {
@@ -45,10 +56,19 @@ impl Runtime {
     ) -> Result<RunningSession> {
         let (ports, model) = (setup.session_ports(), setup.ports.model.name());
         let opened = Session::open(ports, setup.settings.clone(), setup.start(start)).await?;
-        let warnings = setup.warnings.iter().chain(&setup.missing_skills).cloned();
+        let facts = SessionFacts {
+            model: model.clone(),
+            context_window: setup.ports.model.context_window(),
+            hidden_keys: setup.ports.safety.hidden_keys.clone(),
+        };
+        let review = setup.review.clone();
+        let opened = self.sessions.run(opened, options.clone(), model, review);
         Ok(RunningSession {
-            warnings: warnings.collect(),
-            ..self.sessions.run(opened, options.clone(), model)
+            handle: opened.handle,
+            events: opened.events,
+            resumed: opened.resumed,
+            facts,
+            warnings: warnings(setup),
         })
     }
 
@@ -63,8 +83,32 @@ impl Runtime {
     }
 }
 
+fn warnings(setup: &Setup) -> Vec<Warning> {
+    let of_settings = setup.warnings.iter().map(|text| {
+        let about = if setup.server_warnings.contains(text) {
+            WarningAbout::Servers
+        } else {
+            WarningAbout::Settings
+        };
+        (about, text)
+    });
+    let skills = setup.missing_skills.iter();
+    let all = of_settings.chain(skills.map(|text| (WarningAbout::Skills, text)));
+    let warning = |(about, text): (WarningAbout, &String)| Warning {
+        about,
+        text: text.clone(),
+    };
+    all.map(warning).collect()
+}
+
 impl OpenSessions {
-    fn run(&self, opened: Opened, options: SessionOptions, model: ModelName) -> RunningSession {
+    fn run(
+        &self,
+        opened: Opened,
+        options: SessionOptions,
+        model: ModelName,
+        review: Option<ReviewPlan>,
+    ) -> Started {
         let Opened {
             session,
             task,
@@ -72,6 +116,14 @@ impl OpenSessions {
         } = opened;
         // Before its task runs: whoever opened it misses nothing.
         let events = session.follow(FollowFrom::Now);
+        if let Some(review) = review {
+            let earlier = resumed
+                .as_ref()
+                .map(|resumed| Arc::clone(&resumed.messages));
+            let followed = session.follow(FollowFrom::Now);
+            let follow = review.follow(session.downgrade(), followed, earlier.unwrap_or_default());
+            self.reviews.spawn(follow);
+        }
         let open = Open {
             session: session.clone(),
             options: Arc::new(options),
@@ -79,11 +131,10 @@ impl OpenSessions {
             task: self.tasks.spawn(task),
         };
         self.lock().insert(session.id().clone(), open);
-        RunningSession {
+        Started {
             handle: Arc::new(Handle(session.downgrade())),
             events: events.into_stream(),
             resumed,
-            warnings: Vec::new(),
         }
     }
 
@@ -109,6 +160,9 @@ impl OpenSessions {
         if timeout(CLOSING_PATIENCE, join_all(tasks)).await.is_err() {
             stops.iter().for_each(AbortHandle::abort);
         }
+        // What a review is writing is written, and what is left of it stays due.
+        self.reviews.close();
+        _ = timeout(CLOSING_PATIENCE, self.reviews.wait()).await;
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {

@@ -5,26 +5,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
+use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources, Wording};
 use hermes_agent::{AgentSettings, CompactionSettings, ConsentPolicy, Limits, Ports, SessionStart};
+use hermes_config::DEFAULT_SOUL;
 use hermes_core::{
-    Audience, Checkpoints, Clock, ModeSwitch, Model, Prefix, ProcessName, ProcessState, Processes,
-    SessionId, SessionOptions, Terminal, Tool,
+    Audience, Checkpoints, Clock, ModeSwitch, Model, ModelName, Prefix, ProcessName, ProcessState,
+    Processes, SessionId, SessionOptions, Terminal, Tool,
 };
+use hermes_learning::notes::Notes;
 use hermes_os::calendar::{UnknownZone, Zone};
 
 use crate::base::Base;
+use crate::clock::SystemClock;
 use crate::delegation;
 use crate::error::Result;
 use crate::mcp::tool_source::{McpToolSource, Patience, server_tools, version};
 use crate::mcp::{McpContext, Servers, discovery_time};
+use crate::models::small::ModelSize;
 use crate::models::{Found, Purpose};
+use crate::notes;
 use crate::personality::Personalities;
+use crate::reviews::ReviewPlan;
 use crate::runtime::Runtime;
 use crate::safety;
 use crate::skills;
 use crate::terminals::{self, forwarded};
-use crate::toolkit::Toolkit;
+use crate::toolkit::{Toolkit, built_in_tools};
 use crate::tools::offer::{Disclosure, Length, Offer};
 use crate::tools::toolsets::Toolsets;
 
@@ -54,6 +60,10 @@ pub struct Setup {
     /// Those of the warnings that are about MCP servers.
     pub server_warnings: Vec<String>,
     source: String,
+    /// What is remembered of whoever talks; `None` where nothing is.
+    pub memory: Option<Notes>,
+    /// How it is looked through when it rests; `None`: it is not.
+    pub(crate) review: Option<ReviewPlan>,
     offer: Offer,
     servers: Arc<Servers>,
     /// The names of those that it wanted.
@@ -87,12 +97,25 @@ impl Setup {
         let wanted = servers.want(base, &chosen, context).await;
         let toolkit = runtime.toolkit(base)?;
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
-        let built_in = toolkit.tools(&mode);
+        let memory = notes::of(base, options, runtime.store().clone(), runtime.clock())?;
+        let mut built_in = toolkit.tools(&mode);
+        let of_learning: Vec<Arc<dyn Tool>> = memory.iter().map(notes::tool).collect();
+        let review = ReviewPlan::of(
+            runtime,
+            base,
+            options,
+            &model,
+            memory.as_ref(),
+            &of_learning,
+        )?;
+        built_in.extend(of_learning);
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
-        let (notes, missing) = notes(base, options)?;
+        let (notes, missing) = prompt_notes(base, options)?;
+        let size = ModelSize::of(model.as_ref());
         let inputs = prompt_inputs(base, options, notes, &cwd);
+        let inputs = worded(inputs, length.wording(&size));
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
         warnings.extend(wanted.warnings.iter().cloned());
@@ -101,7 +124,7 @@ impl Setup {
             mode,
             ..agent_settings(base, options, cwd)?
         };
-        let tools = offer.tools(model.as_ref());
+        let tools = offer.tools(&size);
         let commands = Arc::clone(&toolkit.commands);
         let checkpoints = runtime.checkpoints(base, &toolkit)?;
         let ports = Ports {
@@ -128,6 +151,8 @@ impl Setup {
             server_warnings: wanted.warnings,
             wanted_servers: wanted.names,
             source: options.source.clone(),
+            memory,
+            review,
             offer,
             servers: Arc::clone(servers),
             taken: Arc::default(),
@@ -190,7 +215,7 @@ impl Setup {
     pub fn refresh_tools(&mut self) {
         let server_tools = server_tools(&self.servers.shared(), self.offer.chosen());
         self.offer.set_of_servers(server_tools);
-        let tools = self.offer.tools(self.ports.model.as_ref());
+        let tools = self.offer.tools(&ModelSize::of(self.ports.model.as_ref()));
         self.ports.tools = tools.listed;
         self.ports.unlisted = tools.unlisted;
     }
@@ -212,7 +237,8 @@ impl Setup {
             clock,
             ..
         } = &self.ports;
-        prefix(&self.inputs, tools, model.as_ref(), clock.as_ref())
+        let inputs = notes::with_notes(&self.inputs, self.memory.as_ref());
+        prefix(&inputs, tools, model.as_ref(), clock.as_ref())
     }
 
     /// What the agent is told of how a session begins.
@@ -236,6 +262,7 @@ impl Setup {
             servers: self.servers.shared(),
             offer: self.offer.clone(),
             inputs: Arc::clone(&self.inputs),
+            notes: self.memory.clone(),
             model: Arc::clone(&self.ports.model),
             clock: Arc::clone(&self.ports.clock),
             patience: if self.settings.is_attended {
@@ -255,7 +282,7 @@ impl Setup {
 }
 
 /// What the prompt says besides, and what the user should know of it.
-fn notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, Option<String>)> {
+fn prompt_notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, Option<String>)> {
     let mut notes = options.notes.clone();
     let personalities = Personalities::of(base);
     notes.extend(match &options.personality {
@@ -279,12 +306,45 @@ pub fn prefix(
     model: &dyn Model,
     clock: &dyn Clock,
 ) -> Prefix {
-    let tools: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
-    let system = prompt::assemble(inputs, &tools, &model.name(), clock.now());
-    Prefix { system, tools }
+    prompt::prefix(inputs, tools, &model.name(), clock.now())
 }
 
-pub fn prompt_inputs(
+/// What a session with a model of this name would say before its first message, but for notes and tools of servers.
+pub fn prefix_without_servers(
+    base: &Base,
+    options: &SessionOptions,
+    model: &ModelName,
+) -> Result<(Prefix, PromptInputs)> {
+    let size = ModelSize {
+        name: model.model.clone(),
+        context_window: None,
+    };
+    let length = Length::read(base, options)?;
+    let offer = Offer::new(
+        built_in_tools(base, options)?,
+        Toolsets::chosen(base, options)?,
+        Disclosure::read(base)?,
+        length,
+    );
+    let inputs = prompt_inputs(base, options, Vec::new(), &base.cwd);
+    let inputs = worded(inputs, length.wording(&size));
+    let tools = offer.tools(&size).listed;
+    let prefix = prompt::prefix(&inputs, &tools, model, SystemClock.now());
+    Ok((prefix, inputs))
+}
+
+/// Says things in so many words. What is in `SOUL.md` until its owner changes it is ours to say in fewer.
+fn worded(mut inputs: PromptInputs, wording: Wording) -> PromptInputs {
+    inputs.wording = wording;
+    if wording == Wording::Brief {
+        inputs.soul = inputs
+            .soul
+            .filter(|soul| soul.trim() != DEFAULT_SOUL.trim());
+    }
+    inputs
+}
+
+fn prompt_inputs(
     base: &Base,
     options: &SessionOptions,
     notes: Vec<String>,

@@ -7,6 +7,7 @@
 //! - words that wait are taken once;
 //! - the next reply, and the end of the turn, come only when every call is answered.
 
+use hermes_core::skill;
 use hermes_core::text::shorten;
 use hermes_core::{
     CallId, Cost, Effect, Entry, FinishReason, Message, ModelName, Prefix, SessionId, Shortened,
@@ -512,7 +513,8 @@ struct Request<'a> {
 
 fn preview(message: &Message) -> String {
     let text = message.text();
-    let words: Vec<&str> = text.split_whitespace().take(PREVIEW_CHARS_MAX).collect();
+    let typed = skill::as_typed(&text);
+    let words: Vec<&str> = typed.split_whitespace().take(PREVIEW_CHARS_MAX).collect();
     shorten(&words.join(" "), PREVIEW_CHARS_MAX)
 }
 
@@ -523,6 +525,8 @@ fn json(value: &impl Serialize) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use hermes_core::reference;
+
     use super::*;
 
     #[test]
@@ -533,5 +537,13 @@ mod tests {
         );
         let long = preview(&Message::user("word ".repeat(100)));
         assert_eq!(long.chars().count(), PREVIEW_CHARS_MAX);
+    }
+
+    #[test]
+    fn a_preview_is_what_the_person_typed() {
+        let attached = format!("see @a.txt\n\n{}\n\n`a.txt`: one", reference::ATTACHED);
+        let told = format!("hello{}", skill::news_behind_words("tools have come"));
+        assert_eq!(preview(&Message::user(attached)), "see @a.txt");
+        assert_eq!(preview(&Message::user(told)), "hello");
     }
 }

@@ -24,7 +24,7 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::Orchestrators,
     scripts: Scripts::No,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {

@@ -34,7 +34,7 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::No,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 fn make(_ports: &ToolPorts) -> Arc<dyn Tool> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
+use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs};
 use hermes_agent::{
     AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports,
     Safety, Session, SessionStart,
@@ -419,7 +419,6 @@ impl Stage {
     }
 
     fn prefix(&self, ports: &Ports) -> Prefix {
-        let tools: Vec<_> = ports.tools.iter().map(|tool| tool.spec().clone()).collect();
         let environment = EnvironmentFacts {
             os: std::env::consts::OS.into(),
             shell: "bash".into(),
@@ -431,8 +430,12 @@ impl Stage {
             environment,
             ..PromptInputs::default()
         };
-        let system = assemble(&inputs, &tools, &ports.model.name(), ports.clock.now());
-        Prefix { system, tools }
+        prompt::prefix(
+            &inputs,
+            &ports.tools,
+            &ports.model.name(),
+            ports.clock.now(),
+        )
     }
 
     /// Shows one turn; `act` may interrupt it.

@@ -30,6 +30,7 @@ mod mcp;
 mod mcp_late;
 mod mcp_login;
 mod mcp_odd;
+mod memory;
 mod oneshot;
 mod piped;
 mod real_model;

@@ -5,4 +5,7 @@
     reason = "a failed `unwrap` in a helper is a failed test"
 )]
 
+mod injected;
+mod killed;
 mod notes;
+mod review;

@@ -174,6 +174,7 @@ CREATE INDEX learned_changes_by_subject ON learned_changes (subject, number);
 CREATE INDEX learned_changes_undoing ON learned_changes (undoes) WHERE undoes IS NOT NULL;
 CREATE TABLE reviews (
     session     INTEGER PRIMARY KEY REFERENCES sessions (number) ON DELETE CASCADE,
+    person      TEXT,                       -- who talks there, where several do
     due         INTEGER,                    -- since when; NULL when it is not
     notes       INTEGER NOT NULL DEFAULT 0, -- what for
     skills      INTEGER NOT NULL DEFAULT 0,
@@ -206,3 +207,14 @@ CREATE TABLE spellings (
     word TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 PRAGMA user_version = 12;
+INSERT INTO sessions (number, id, title, preview, source, provider, model, created, updated, messages, requests)
+VALUES (1, 's1', 'kept', 'a question', 'cli', 'test', 'scripted', 1794777845000, 1794777845000, 2, 1);
+INSERT INTO prefixes VALUES (1, 1, 'system', '[{"name":"t","description":"d","parameters":{}}]');
+INSERT INTO turns VALUES (1, 1, 't1', 2, NULL);
+INSERT INTO messages VALUES (1, 1, 1, 'user', 1794777845000, 'a question', NULL, NULL);
+INSERT INTO messages VALUES (2, 1, 1, 'assistant', 1794777845000, 'an answer', '[{"other":{"type":"reasoning","text":"hm"}},{"text":9}]', NULL);
+INSERT INTO steps VALUES (1, 1, 'turn_started', 1794777845000, 1, NULL);
+INSERT INTO steps VALUES (1, 2, 'model_asked', 1794777845000, NULL, NULL);
+INSERT INTO steps VALUES (1, 3, 'replied', 1794777845000, 2, NULL);
+INSERT INTO requests VALUES (2, 'test', 'scripted', 'stop', 1, 2, 0, 0, 0, 7);
+INSERT INTO steps VALUES (1, 4, 'turn_ended', 1794777845000, NULL, '{"how":"finished"}');
