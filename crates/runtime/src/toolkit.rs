@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use hermes_core::{
-    Exposure, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions, Tool, ToolSpec,
+    Author, Exposure, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions, Tool, ToolSpec,
 };
 use hermes_exec::CheckpointStore;
 use hermes_policy::CommandLists;
@@ -17,6 +17,7 @@ use crate::base::Base;
 use crate::delegation;
 use crate::error::Result;
 use crate::safety;
+use crate::skills;
 use crate::terminals::{self, Terminals};
 use crate::tools::references::SessionReferences;
 use crate::tools::toolsets::Toolsets;
@@ -206,6 +207,8 @@ pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
 
 /// The built-in tools that a conversation with these options is offered.
 pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<dyn Tool>>> {
-    let every = hermes_tools::built_in(&tool_ports(base)?);
+    let mut every = hermes_tools::built_in(&tool_ports(base)?);
+    // Nobody calls these: they are only looked at.
+    every.extend(skills::tools(base, None, Author::Agent)?);
     Ok(Toolsets::chosen(base, options)?.of(&every))
 }
