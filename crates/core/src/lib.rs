@@ -79,7 +79,8 @@ pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
 pub use id::{ApprovalId, CallId, ElicitationId, QueuedId, SessionId, TurnId};
 pub use learning::{
-    Author, ChangeFilter, ChangeId, LearnedChange, LearningLog, NewLearnedChange, Subject,
+    Author, ChangeFilter, ChangeId, DueReview, LearnedChange, LearningLedger, LearningLog,
+    LearningUse, NewLearnedChange, NewLearningUse, ReservationId, Reviews, Subject, TakenReview,
 };
 pub use login::LoginTokens;
 pub use message::{

@@ -1,5 +1,5 @@
-//! What survives: sessions, their step logs and messages, the questions that wait in them, and the search over them, in
-//! one SQLite file.
+//! What survives: sessions, their step logs and messages, the questions that wait in them, the search over them, and what
+//! was learned in them, in one SQLite file.
 //!
 //! The only crate with SQL. Start at [`SqliteStore`]. Every change goes through the one thread in `writer`, which
 //! commits in groups; `append` holds the rules of the step log; `search` finds things again. Reads run beside it on a
@@ -20,9 +20,11 @@ mod claim;
 mod compactions;
 mod health;
 mod insights;
+mod learning;
 mod load;
 mod offers;
 mod queued;
+mod reviews;
 mod salvage;
 mod search;
 mod sessions;

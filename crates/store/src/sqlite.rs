@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
-    Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, Claim, Ending, Entry, Insights,
-    KnownOffer, KnownOffers, LoadedSession, NewSession, SearchHit, SearchQuery, SessionFilter,
-    SessionId, SessionRecord, Settlement, Settling, Spoken, SpokenQuery, Store, StoreError,
-    StoreStats, Timestamp, TranscriptLine,
+    Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, ChangeFilter, ChangeId, Claim,
+    DueReview, Ending, Entry, Insights, KnownOffer, KnownOffers, LearnedChange, LearningLedger,
+    LearningLog, LearningUse, LoadedSession, NewLearnedChange, NewLearningUse, NewSession,
+    ReservationId, Reviews, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord,
+    Settlement, Settling, Spoken, SpokenQuery, Store, StoreError, StoreStats, TakenReview,
+    Timestamp, TranscriptLine,
 };
 
 use crate::approvals::ByCode;
@@ -16,7 +18,9 @@ use crate::readers::Readers;
 use crate::salvage::{self, Salvage};
 use crate::sessions::Left;
 use crate::writer::Writer;
-use crate::{append, approvals, connection, insights, load, offers, search, sessions};
+use crate::{
+    append, approvals, connection, insights, learning, load, offers, reviews, search, sessions,
+};
 
 /// Sessions in one SQLite file.
 ///
@@ -276,6 +280,132 @@ impl Approvals for SqliteStore {
             self.readers
                 .run(move |conn| approvals::open_ones(conn, now)),
         )
+    }
+}
+
+impl LearningLog for SqliteStore {
+    fn begin(&self, change: NewLearnedChange) -> BoxFuture<'_, Result<ChangeId, StoreError>> {
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer.run(move |conn| learning::begin(conn, &change)).await
+        })
+    }
+
+    fn finish(&self, id: ChangeId) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer.run(move |conn| learning::finish(conn, id)).await
+        })
+    }
+
+    fn abandon(&self, id: ChangeId) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer.run(move |conn| learning::abandon(conn, id)).await
+        })
+    }
+
+    fn changes(
+        &self,
+        filter: ChangeFilter,
+    ) -> BoxFuture<'_, Result<Vec<LearnedChange>, StoreError>> {
+        let read = move |conn: &_| learning::changes(conn, &filter);
+        Box::pin(self.readers.run(read))
+    }
+
+    fn change(&self, id: ChangeId) -> BoxFuture<'_, Result<Option<LearnedChange>, StoreError>> {
+        Box::pin(self.readers.run(move |conn| learning::change(conn, id)))
+    }
+}
+
+impl Reviews for SqliteStore {
+    fn set_review_due(&self, due: DueReview) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer.run(move |conn| reviews::set_due(conn, &due)).await
+        })
+    }
+
+    fn due_reviews(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<DueReview>, StoreError>> {
+        Box::pin(self.readers.run(move |conn| reviews::all_due(conn, now)))
+    }
+
+    fn take_review(
+        &self,
+        session: &SessionId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<TakenReview>, StoreError>> {
+        let session = session.clone();
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| reviews::take(conn, &session, now, until))
+                .await
+        })
+    }
+
+    fn put_off_review(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+        let session = session.clone();
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| reviews::put_off(conn, &session))
+                .await
+        })
+    }
+
+    fn finish_review(
+        &self,
+        session: &SessionId,
+        messages: u64,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let session = session.clone();
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| reviews::finish(conn, &session, messages))
+                .await
+        })
+    }
+
+    fn reviewed_messages(&self, session: &SessionId) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let session = session.clone();
+        let read = move |conn: &_| reviews::reviewed(conn, &session);
+        Box::pin(self.readers.run(read))
+    }
+}
+
+impl LearningLedger for SqliteStore {
+    fn reserve_use(
+        &self,
+        wanted: NewLearningUse,
+        budget: LearningUse,
+    ) -> BoxFuture<'_, Result<Option<ReservationId>, StoreError>> {
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| reviews::reserve(conn, &wanted, budget))
+                .await
+        })
+    }
+
+    fn settle_use(
+        &self,
+        id: ReservationId,
+        used: LearningUse,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| reviews::settle(conn, id, used))
+                .await
+        })
+    }
+
+    fn used_on(&self, day: &str) -> BoxFuture<'_, Result<LearningUse, StoreError>> {
+        let day = day.to_owned();
+        Box::pin(self.readers.run(move |conn| reviews::used_on(conn, &day)))
     }
 }
 

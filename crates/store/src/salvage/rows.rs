@@ -23,6 +23,9 @@ pub(super) const TABLES: &[Table] = &[
     table("tool_states", "session"),
     table("compactions", "session"),
     table("queued", "number"),
+    table("learned_changes", "number"),
+    table("reviews", "session"),
+    table("learning_use", "number"),
     // Its key is a text, and what it holds is over soon: it is read from its beginning as far as it goes.
     table("approvals", NO_KEY),
 ];

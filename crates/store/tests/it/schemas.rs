@@ -23,6 +23,7 @@ const RELEASED: &[(u32, &str)] = &[
     (7, include_str!("schemas/7.sql")),
     (8, include_str!("schemas/8.sql")),
     (9, include_str!("schemas/9.sql")),
+    (10, include_str!("schemas/10.sql")),
 ];
 
 #[tokio::test]

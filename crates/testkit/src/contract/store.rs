@@ -8,6 +8,7 @@
 mod approvals;
 mod archive;
 mod claims;
+mod learning;
 mod log;
 mod queued;
 mod searching;
@@ -15,7 +16,7 @@ mod talk;
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Archive, Store};
+use hermes_core::{Archive, LearningLedger, LearningLog, Reviews, Store};
 use tempfile::TempDir;
 
 /// Runs the whole suite. `open` opens the store that lives in a folder, empty at first.
@@ -24,6 +25,13 @@ pub async fn store_contract<S: Store + Archive>(open: impl AsyncFn(PathBuf) -> S
     claims::check(&open).await;
     archive::check(&open).await;
     searching::check(&open).await;
+}
+
+/// Runs the suite of what a store keeps of learning: the log of changes, the reviews that are due, the budget.
+pub async fn learning_contract<S: Store + Archive + LearningLog + Reviews + LearningLedger>(
+    open: impl AsyncFn(PathBuf) -> S,
+) {
+    learning::check(&open).await;
 }
 
 /// Runs the part of the suite that is about [`Store`] alone: the log and its approvals.
