@@ -93,6 +93,14 @@ impl Skills {
         }
     }
 
+    /// Keeps a skill from being changed or archived by the agent, or lets it be. Returns its name.
+    pub async fn pin(&self, name: &str, is_pinned: bool) -> Result<String, SkillError> {
+        let name = self.library().await.named(name)?.name.clone();
+        let _lock = self.hold().await?;
+        self.update_usage(|usage, _| usage.entry(&name).pinned = is_pinned)?;
+        Ok(name)
+    }
+
     async fn try_count(&self, names: &[String], what: Happened) -> Result<(), SkillError> {
         let _lock = self.hold().await?;
         self.update_usage(|usage, now| {

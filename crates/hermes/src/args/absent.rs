@@ -37,7 +37,6 @@ const ABSENT: &[Absent] = &[
     absent("setup gateway", NO_GATEWAY),
     absent("setup tts", "speech is not in this version yet"),
     absent("cron", "schedules are not in this version yet; `hermes -z \"PROMPT\"` in your crontab works"),
-    absent("skills", FIND_SKILLS),
     absent("bundles", FIND_SKILLS),
     absent("curator", NO_MEMORY),
     absent("memory", NO_MEMORY),

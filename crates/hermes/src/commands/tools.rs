@@ -2,9 +2,9 @@
 
 use std::io;
 
+use hermes_runtime::skills::members;
 use hermes_runtime::tools::switch::{leaves, save, switch_toolsets, table};
 use hermes_tools::Toolset;
-use hermes_runtime::skills::members;
 use serde_json::{Value, json};
 
 use super::checklist::{self, Entry};

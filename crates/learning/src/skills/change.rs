@@ -115,8 +115,14 @@ impl Skills {
             now: self.clock.now(),
         };
         let done = blocking(move || acting.act()).await;
-        log.finish(change, done.is_ok()).await?;
-        let archived_from = done?;
+        let archived_from = match done {
+            Ok(archived_from) => archived_from,
+            Err(error) => {
+                log.abandon(change).await?;
+                return Err(error);
+            }
+        };
+        log.finish(change).await?;
         self.note(&edit, by, archived_from);
         Ok(Made::Done { change, file })
     }
@@ -207,13 +213,14 @@ impl Skills {
         if edit.is_new() {
             return Ok(None);
         }
-        self.why_not_own(&edit.skill, file).await
+        self.why_not_own(&edit.skill, &edit.path, file).await
     }
 
     /// Why a skill is not the agent's own, if it is not.
     pub(super) async fn why_not_own(
         &self,
         name: &str,
+        path: &str,
         file: &Path,
     ) -> Result<Option<String>, SkillError> {
         let usage = self.usage();
@@ -231,17 +238,31 @@ impl Skills {
         if usage.get(name).is_some_and(|record| record.pinned) {
             return said("the skill is pinned");
         }
-        let last = self.last_change(name, SKILL_FILE).await?;
-        let written = last.and_then(|change| change.change.after);
-        let skill_file = file_of_skill(&self.library().await, name);
-        let is_now = skill_file.map(|file| content(&file)).transpose()?.flatten();
-        if written.is_some() && written != is_now {
-            return said("a person has changed the skill since you wrote it");
+        let skill_file = found(&self.library().await, name)?.file.clone();
+        for (path, file) in [(SKILL_FILE, skill_file.as_path()), (path, file)] {
+            if !self.is_as_we_left_it(name, path, file).await? {
+                return said("a person has changed the skill since you wrote it");
+            }
         }
         Ok(None)
     }
 
-    /// The last change of a file that is known to be made.
+    /// Whether a file is what our last change of it made it, or what it was before one that a crash cut off.
+    async fn is_as_we_left_it(
+        &self,
+        name: &str,
+        path: &str,
+        file: &Path,
+    ) -> Result<bool, SkillError> {
+        let Some(last) = self.last_change(name, path).await? else {
+            return Ok(true);
+        };
+        let is_now = content(file)?;
+        let was_cut_off = !last.is_finished && is_now == last.change.before;
+        Ok(is_now == last.change.after || was_cut_off)
+    }
+
+    /// The last change of a file.
     async fn last_change(
         &self,
         name: &str,
@@ -260,7 +281,7 @@ impl Skills {
                 ..ChangeFilter::default()
             })
             .await?;
-        Ok(changes.into_iter().find(|change| change.is_finished))
+        Ok(changes.into_iter().next())
     }
 
     /// Keeps count of a change that was made.
@@ -454,10 +475,6 @@ pub(super) fn found<'a>(library: &'a Library, name: &str) -> Result<&'a Skill, S
             })
         }
     }
-}
-
-fn file_of_skill(library: &Library, name: &str) -> Option<PathBuf> {
-    found(library, name).ok().map(|skill| skill.file.clone())
 }
 
 /// A path that models may write to: below one of the four folders, and nowhere else.

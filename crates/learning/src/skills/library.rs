@@ -7,7 +7,9 @@ use hermes_core::command::{Surface, is_name};
 use hermes_core::skill::{SkillLine, SkillNames, slash_name};
 
 use super::bundles::{self, Bundle};
+use super::change::found;
 use super::document::{Needs, Variable};
+use super::error::SkillError;
 use super::folders::{self, Found};
 use super::usage::Usage;
 
@@ -168,6 +170,11 @@ impl Library {
                 Lookup::Several(several.iter().map(full).collect())
             }
         }
+    }
+
+    /// The skill that a name means, or what to say instead.
+    pub fn named(&self, name: &str) -> Result<&Skill, SkillError> {
+        found(self, name)
     }
 
     /// Those in which all of the words stand, in names, descriptions, tags or bodies; the best first. Without words all.
