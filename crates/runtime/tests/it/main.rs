@@ -4,4 +4,5 @@
 
 mod many;
 mod one_of_many;
+mod skills;
 mod support;
