@@ -9,12 +9,15 @@
 
 mod bundles;
 mod change;
+mod curator;
 mod document;
 mod error;
 mod folders;
+pub mod guard;
 mod history;
 mod library;
 mod proposals;
+mod shipped;
 mod told;
 pub mod tools;
 mod usage;
@@ -30,6 +33,7 @@ use hermes_os::lock::Sharing;
 
 pub use bundles::Bundle;
 pub use change::{Edit, Made};
+pub use curator::{Curated, Curating};
 pub use document::{Invalid, Needs, Variable};
 pub use error::SkillError;
 pub use history::diff;

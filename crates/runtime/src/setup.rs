@@ -8,8 +8,8 @@ use std::time::Duration;
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports, SessionStart};
 use hermes_core::{
-    Audience, Author, Checkpoints, Clock, ModeSwitch, Model, Prefix, Processes, SessionId, SessionOptions,
-    Terminal, Tool,
+    Audience, Author, Checkpoints, Clock, ModeSwitch, Model, Prefix, Processes, SessionId,
+    SessionOptions, Terminal, Tool,
 };
 use hermes_learning::skills::Preloaded;
 use hermes_os::calendar::{UnknownZone, Zone};
@@ -87,7 +87,11 @@ impl Setup {
         let toolkit = runtime.toolkit(base)?;
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
         let mut built_in = toolkit.tools(&mode);
-        built_in.extend(skills::tools(base, Some(runtime.store().clone()), Author::Agent)?);
+        built_in.extend(skills::tools(
+            base,
+            Some(runtime.store().clone()),
+            Author::Agent,
+        )?);
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
@@ -299,7 +303,9 @@ pub fn prompt_inputs(
     if !options.leaves_out.rules {
         match skills::index(base) {
             Ok(index) => inputs.skills = index,
-            Err(error) => inputs.warnings.push(format!("the prompt tells of no skills: {error}")),
+            Err(error) => inputs
+                .warnings
+                .push(format!("the prompt tells of no skills: {error}")),
         }
     }
     inputs

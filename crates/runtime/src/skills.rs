@@ -62,9 +62,15 @@ const DISABLED_HERE: &str = "skills.platform_disabled.cli";
 fn environments(base: &Base) -> Vec<String> {
     let is_there = |path: &str| Path::new(path).exists();
     let found = [
-        ("docker", is_there("/.dockerenv") || is_there("/run/.containerenv")),
+        (
+            "docker",
+            is_there("/.dockerenv") || is_there("/run/.containerenv"),
+        ),
         ("s6", is_there("/run/s6")),
-        ("kanban", base.environment.get("HERMES_KANBAN_TASK").is_some()),
+        (
+            "kanban",
+            base.environment.get("HERMES_KANBAN_TASK").is_some(),
+        ),
     ];
     let found = found.into_iter().filter(|(_, is_so)| *is_so);
     found.map(|(name, _)| name.to_owned()).collect()
@@ -97,8 +103,14 @@ pub fn tools(
     }))
 }
 
+/// Puts the skills that come with the program into the home, at its first use.
+pub fn ship(base: &Base) -> Result<()> {
+    Ok(skills(base, None)?.ship()?)
+}
+
 /// What a prompt says of the skills there are now.
 pub fn index(base: &Base) -> Result<SkillIndex> {
+    ship(base)?;
     let sources = sources(base)?;
     let usage = hermes_learning::skills::Usage::read(&sources.home);
     Ok(SkillIndex {
@@ -248,8 +260,16 @@ mod tests {
             format!("---\nname: {name}\ndescription: {description}\n---\n")
         };
         put(root, "dev/DESCRIPTION.md", "For developers.");
-        put(root, "dev/lint/SKILL.md", &skill("lint", "finds slips in code"));
-        put(root, "dev/review/SKILL.md", &skill("Code Review", "looks at code"));
+        put(
+            root,
+            "dev/lint/SKILL.md",
+            &skill("lint", "finds slips in code"),
+        );
+        put(
+            root,
+            "dev/review/SKILL.md",
+            &skill("Code Review", "looks at code"),
+        );
         put(root, "dev/model/SKILL.md", &skill("model", "takes a name"));
         put(root, "standup.md", "Says what was done.");
         let library = library(root);

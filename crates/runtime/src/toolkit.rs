@@ -6,7 +6,8 @@
 use std::sync::{Arc, OnceLock};
 
 use hermes_core::{
-    Author, Exposure, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions, Tool, ToolSpec,
+    Author, Exposure, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions, Tool,
+    ToolSpec,
 };
 use hermes_exec::CheckpointStore;
 use hermes_policy::CommandLists;

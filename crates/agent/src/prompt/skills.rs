@@ -20,7 +20,11 @@ pub(super) fn fragment(index: &SkillIndex, tools: &[ToolSpec]) -> Option<String>
         return None;
     }
     let viewer = index.viewer;
-    let lines: Vec<&SkillLine> = index.lines.iter().filter(|line| is_for(line, &has)).collect();
+    let lines: Vec<&SkillLine> = index
+        .lines
+        .iter()
+        .filter(|line| is_for(line, &has))
+        .collect();
     let mut paragraph = vec!["# Skills".to_owned()];
     if !lines.is_empty() {
         paragraph.push(format!(
@@ -62,7 +66,10 @@ fn listed(mut lines: Vec<&SkillLine>, finder: &str) -> Vec<String> {
 fn by_category(lines: &[&SkillLine]) -> Vec<String> {
     let mut categories: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for line in lines {
-        categories.entry(&line.category).or_default().push(entry(line));
+        categories
+            .entry(&line.category)
+            .or_default()
+            .push(entry(line));
     }
     let mut told = Vec::new();
     for (category, mut entries) in categories {
@@ -142,7 +149,11 @@ mod tests {
         assert!(text.ends_with("\ndev:\n- a: does a\n- b: does b"), "{text}");
         assert!(text.contains("load it with view") && !text.contains("(write)"));
         assert_eq!(told(vec![], &["view"]), None);
-        assert!(told(vec![], &["view", "write"]).unwrap().ends_with("(write)"));
+        assert!(
+            told(vec![], &["view", "write"])
+                .unwrap()
+                .ends_with("(write)")
+        );
     }
 
     #[test]
@@ -166,7 +177,10 @@ mod tests {
         assert!(text.chars().count() < INDEX_CHARS_MAX + NAMES_CHARS_MAX + 400);
         assert!(text.contains(&format!("- skill-499: {long}\n")), "{text}");
         assert!(text.contains("- skill-495: ") && !text.contains("- skill-494: "));
-        assert!(text.contains("find(query) describes: skill-494, skill-493"), "{text}");
+        assert!(
+            text.contains("find(query) describes: skill-494, skill-493"),
+            "{text}"
+        );
         assert!(text.ends_with(" others"), "{text}");
     }
 }

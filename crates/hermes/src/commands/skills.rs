@@ -100,10 +100,16 @@ async fn show(base: &Base, name: &str, as_json: bool) -> Outcome<()> {
     row("name", one_line(&skill.name));
     row("for", one_line(&skill.description));
     row("file", skill.file.display().to_string());
-    row("by", whose(skill, usage.is_of_agent(&skill.name)).to_owned());
+    row(
+        "by",
+        whose(skill, usage.is_of_agent(&skill.name)).to_owned(),
+    );
     row(
         "used",
-        format!("{} by you, {} by the model", record.use_count, record.view_count),
+        format!(
+            "{} by you, {} by the model",
+            record.use_count, record.view_count
+        ),
     );
     if record.pinned {
         row("pinned", "yes".to_owned());
@@ -228,6 +234,10 @@ async fn undo(base: &Base, what: &str) -> Outcome<()> {
 async fn pin(base: &Base, name: &str, is_pinned: bool) -> Outcome<()> {
     let skills = read_only(base)?;
     let name = skills.pin(name, is_pinned).await.map_err(told)?;
-    let done = if is_pinned { "pinned" } else { "not pinned any more" };
+    let done = if is_pinned {
+        "pinned"
+    } else {
+        "not pinned any more"
+    };
     println(&format!("{}: {done}", printable(&name)))
 }

@@ -51,7 +51,12 @@ fn one(file: &Path) -> Result<Bundle, String> {
     }
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let said = yaml::read(&text)?;
-    let word = |key: &str| said[key].as_str().map(str::trim).filter(|text| !text.is_empty());
+    let word = |key: &str| {
+        said[key]
+            .as_str()
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+    };
     let given = file.file_stem().and_then(|stem| stem.to_str());
     let name = word("name").or(given).unwrap_or_default();
     let slash = slash_name(name).ok_or("it has no name that could be typed")?;
@@ -63,7 +68,10 @@ fn one(file: &Path) -> Result<Bundle, String> {
     .map(str::to_owned)
     .collect();
     if skills.is_empty() || skills.len() > SKILLS_MAX {
-        return Err(format!("it names {} skills; 1 to {SKILLS_MAX} are used", skills.len()));
+        return Err(format!(
+            "it names {} skills; 1 to {SKILLS_MAX} are used",
+            skills.len()
+        ));
     }
     let description = word("description").map(str::to_owned);
     Ok(Bundle {
@@ -82,7 +90,10 @@ mod tests {
     fn bundles_are_read_and_bad_ones_are_told_of() {
         let folder = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
-        put("release.yaml", "name: My Release\nskills: [review, ship]\ninstruction: Be careful.\n");
+        put(
+            "release.yaml",
+            "name: My Release\nskills: [review, ship]\ninstruction: Be careful.\n",
+        );
         put("empty.yaml", "skills: []\n");
         put("broken.yml", "a: [b");
         put("notes.txt", "skills: [x]");

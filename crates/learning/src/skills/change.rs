@@ -138,10 +138,11 @@ impl Skills {
         };
         let is_now = content(&file)?;
         if is_now != edit.before {
-            return Err(
-                SkillError::asked(format!("`{}` of `{}` was changed since", edit.path, edit.skill))
-                    .hint("look at it again, and make the change anew"),
-            );
+            return Err(SkillError::asked(format!(
+                "`{}` of `{}` was changed since",
+                edit.path, edit.skill
+            ))
+            .hint("look at it again, and make the change anew"));
         }
         Ok(file)
     }
@@ -163,7 +164,11 @@ impl Skills {
             .hint("change that one, or take another name"));
         }
         let category = edit.category.as_deref().unwrap_or_default();
-        let folder = self.sources.home.join(category_folder(category)?).join(name);
+        let folder = self
+            .sources
+            .home
+            .join(category_folder(category)?)
+            .join(name);
         if folder.symlink_metadata().is_ok() {
             return Err(SkillError::asked(format!(
                 "`{}` is there already, although it holds no skill that is used here",
@@ -177,7 +182,9 @@ impl Skills {
     /// Where an archived skill was, if nothing else is there now.
     fn file_before(&self, name: &str) -> Result<Option<PathBuf>, SkillError> {
         let usage = self.usage();
-        let from = usage.get(name).and_then(|record| record.archived_from.as_ref());
+        let from = usage
+            .get(name)
+            .and_then(|record| record.archived_from.as_ref());
         let is_plain = |path: &Path| {
             let mut parts = path.components();
             parts.all(|part| matches!(part, Component::Normal(_)))
@@ -208,7 +215,9 @@ impl Skills {
             return Ok(None);
         }
         if self.wants_approval {
-            return Ok(Some("changes of skills wait for the user's consent".to_owned()));
+            return Ok(Some(
+                "changes of skills wait for the user's consent".to_owned(),
+            ));
         }
         if edit.is_new() {
             return Ok(None);
@@ -225,11 +234,9 @@ impl Skills {
     ) -> Result<Option<String>, SkillError> {
         let usage = self.usage();
         let said = |text: &str| Ok(Some(text.to_owned()));
-        let is_at_home = self.sources.home.canonicalize().is_ok_and(|home| {
-            let real = file.parent().and_then(|folder| folder.canonicalize().ok());
-            real.is_some_and(|folder| folder.starts_with(home))
-        });
-        if !is_at_home {
+        let library = self.library().await;
+        let skill = found(&library, name)?;
+        if skill.is_external {
             return said("the skill is in a folder of others");
         }
         if !usage.is_of_agent(name) {
@@ -238,8 +245,7 @@ impl Skills {
         if usage.get(name).is_some_and(|record| record.pinned) {
             return said("the skill is pinned");
         }
-        let skill_file = found(&self.library().await, name)?.file.clone();
-        for (path, file) in [(SKILL_FILE, skill_file.as_path()), (path, file)] {
+        for (path, file) in [(SKILL_FILE, skill.file.as_path()), (path, file)] {
             if !self.is_as_we_left_it(name, path, file).await? {
                 return said("a person has changed the skill since you wrote it");
             }
@@ -327,7 +333,9 @@ impl Acting {
         match &self.edit.after {
             Some(_) if self.edit.is_new() && self.restore()? => Ok(None),
             Some(text) => self.write(text).map(|()| None),
-            None if self.edit.archives() => archive(&self.skills, &self.file, &self.edit.skill, self.now),
+            None if self.edit.archives() => {
+                archive(&self.skills, &self.file, &self.edit.skill, self.now)
+            }
             None => fs::remove_file(&self.file)
                 .doing("remove", &self.file)
                 .map(|()| None),
@@ -390,12 +398,20 @@ pub(super) fn archive(
     }
     let folder = skills.join(ARCHIVE);
     fs::create_dir_all(&folder).doing("make the folder", &folder)?;
-    let base = what.file_name().map_or(name.into(), |base| base.to_string_lossy());
-    let base = if file.ends_with(SKILL_FILE) { name.into() } else { base };
+    let base = what
+        .file_name()
+        .map_or(name.into(), |base| base.to_string_lossy());
+    let base = if file.ends_with(SKILL_FILE) {
+        name.into()
+    } else {
+        base
+    };
     let target = free_name(&folder, &base, now)?;
     fs::rename(what, &target).doing("archive", what)?;
     let home = skills.canonicalize().unwrap_or_else(|_| skills.to_owned());
-    let from = what.strip_prefix(&home).or_else(|_| what.strip_prefix(skills));
+    let from = what
+        .strip_prefix(&home)
+        .or_else(|_| what.strip_prefix(skills));
     Ok(Some(from.unwrap_or(what).display().to_string()))
 }
 

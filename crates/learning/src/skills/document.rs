@@ -51,6 +51,8 @@ pub(super) struct Document {
     pub related: Vec<String>,
     pub variables: Vec<Variable>,
     pub compatibility: Option<String>,
+    /// Where it wants to stand.
+    pub category: Option<String>,
     pub body: String,
     /// Everything the front matter says.
     pub fields: Map<String, Value>,
@@ -77,7 +79,9 @@ pub struct Variable {
 /// Why a text cannot be written as a skill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
-    #[error("it has no front matter; begin with a line `---`, then `name:` and `description:`, then `---`")]
+    #[error(
+        "it has no front matter; begin with a line `---`, then `name:` and `description:`, then `---`"
+    )]
     NoFrontMatter,
     #[error("its front matter is no YAML ({0}); put the description into double quotes")]
     NoYaml(String),
@@ -119,6 +123,7 @@ pub(super) fn read(text: &str) -> Document {
         related: list(front.get("related_skills")),
         variables: variables(&front),
         compatibility: words(front.get("compatibility"), COMPATIBILITY_CHARS_MAX),
+        category: words(front.get("category"), NAME_CHARS_MAX),
         body: body.to_owned(),
         fields,
     }

@@ -47,8 +47,10 @@ impl Skills {
             change.is_finished && change.undone_by.is_none() && change.change.undoes.is_none()
         });
         let last = last.ok_or_else(|| {
-            SkillError::asked(format!("no change of the skill `{name}` is left to take back"))
-                .hint("`hermes skills history` lists all")
+            SkillError::asked(format!(
+                "no change of the skill `{name}` is left to take back"
+            ))
+            .hint("`hermes skills history` lists all")
         })?;
         self.undo(last.id).await
     }

@@ -98,9 +98,11 @@ impl Sources {
             }
             for found in skill_folder.found {
                 let mut skill = Skill::of(found);
-                skill.is_external = !home
-                    .as_ref()
-                    .is_ok_and(|home| skill.folder.starts_with(home));
+                let real = skill.folder.canonicalize();
+                skill.is_external = match (&home, real) {
+                    (Ok(home), Ok(real)) => !real.starts_with(home),
+                    _ => true,
+                };
                 match taken.get(&skill.name) {
                     // Another one stands before it on purpose.
                     Some(first) if *first != number => continue,
@@ -197,7 +199,9 @@ impl Library {
     pub fn lines(&self, usage: &Usage, members: impl Fn(&str) -> Vec<String>) -> Vec<SkillLine> {
         let groups = |tools: &[String], toolsets: &[String]| -> Vec<Vec<String>> {
             let alone = tools.iter().map(|tool| vec![tool.clone()]);
-            alone.chain(toolsets.iter().map(|name| members(name))).collect()
+            alone
+                .chain(toolsets.iter().map(|name| members(name)))
+                .collect()
         };
         let lines = self.skills.iter().map(|skill| {
             let needs = &skill.needs;
@@ -304,7 +308,12 @@ impl Skill {
     /// than a body.
     fn rank(&self, words: &[&str]) -> Option<u32> {
         let name = self.name.to_lowercase();
-        let described = format!("{} {} {}", self.category, self.description, self.tags.join(" "));
+        let described = format!(
+            "{} {} {}",
+            self.category,
+            self.description,
+            self.tags.join(" ")
+        );
         let described = described.to_lowercase();
         let body = self.body.to_lowercase();
         let mut rank = 0;
@@ -359,10 +368,18 @@ mod tests {
         put(
             root,
             "a/SKILL.md",
-            &skill("here", "platforms: [linux, macos]\nenvironments: [docker]", ""),
+            &skill(
+                "here",
+                "platforms: [linux, macos]\nenvironments: [docker]",
+                "",
+            ),
         );
         put(root, "b/SKILL.md", &skill("there", "platforms: [beos]", ""));
-        put(root, "d/SKILL.md", &skill("boards", "environments: [kanban]", ""));
+        put(
+            root,
+            "d/SKILL.md",
+            &skill("boards", "environments: [kanban]", ""),
+        );
         put(root, "off/SKILL.md", &skill("named", "", ""));
         put(root, "c/SKILL.md", &skill("off", "", ""));
         let library = sources(root, &[]).library();
@@ -426,9 +443,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let described = |text: &str| format!("description: {text}");
-        put(root, "a/SKILL.md", &skill("deploy", &described("ships it"), "Use kubectl."));
-        put(root, "b/SKILL.md", &skill("kubectl", &described("asks the cluster"), "Do."));
-        put(root, "c/SKILL.md", &skill("other", &described("with kubectl"), "Deploy."));
+        put(
+            root,
+            "a/SKILL.md",
+            &skill("deploy", &described("ships it"), "Use kubectl."),
+        );
+        put(
+            root,
+            "b/SKILL.md",
+            &skill("kubectl", &described("asks the cluster"), "Do."),
+        );
+        put(
+            root,
+            "c/SKILL.md",
+            &skill("other", &described("with kubectl"), "Deploy."),
+        );
         let library = sources(root, &[]).library();
         let found = |words: &str| -> Vec<&str> {
             let found = library.search(words).into_iter();
@@ -450,10 +479,7 @@ mod tests {
         let lines = library.lines(&Usage::default(), |toolset| {
             vec![format!("{toolset}_one"), format!("{toolset}_two")]
         });
-        assert_eq!(
-            lines[0].requires,
-            [vec!["a"], vec!["web_one", "web_two"]]
-        );
+        assert_eq!(lines[0].requires, [vec!["a"], vec!["web_one", "web_two"]]);
         assert_eq!(lines[0].instead_of, [vec!["b"]]);
     }
 }

@@ -42,10 +42,8 @@ impl Sources {
             });
         }
         let Some(bundle) = library.bundle(slash) else {
-            return Err(
-                SkillError::asked(format!("the skill `{slash}` is gone"))
-                    .hint("/skills lists those there are"),
-            );
+            return Err(SkillError::asked(format!("the skill `{slash}` is gone"))
+                .hint("/skills lists those there are"));
         };
         let mut texts: Vec<String> = bundle.instruction.iter().cloned().collect();
         let mut names = Vec::new();
@@ -168,7 +166,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let body = "Run ${HERMES_SKILL_DIR}/run.sh in ${HERMES_SESSION_ID}, not !`date`.";
-        put(&root, "skills/go/SKILL.md", &format!("---\nname: go\n---\n{body}"));
+        put(
+            &root,
+            "skills/go/SKILL.md",
+            &format!("---\nname: go\n---\n{body}"),
+        );
         put(&root, "skills/go/run.sh", "");
         put(&root, "skills/flat.md", body);
         let sources = sources(&root);
@@ -204,7 +206,11 @@ mod tests {
         );
         let sources = sources(root);
         let told = sources.told("both", &"s".into()).unwrap();
-        assert!(told.text.starts_with("In this order.\n\nThe user asks"), "{}", told.text);
+        assert!(
+            told.text.starts_with("In this order.\n\nThe user asks"),
+            "{}",
+            told.text
+        );
         assert!(told.text.contains("First.") && told.text.contains("Second."));
         assert!(told.text.contains("`three` of this bundle is not there"));
         assert_eq!(told.names, ["one", "two"]);

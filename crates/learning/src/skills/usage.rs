@@ -133,7 +133,9 @@ impl Usage {
 
     /// Whether the agent made it.
     pub fn is_of_agent(&self, name: &str) -> bool {
-        let by = self.get(name).and_then(|record| record.created_by.as_deref());
+        let by = self
+            .get(name)
+            .and_then(|record| record.created_by.as_deref());
         by == Some(AGENT)
     }
 
@@ -200,7 +202,11 @@ mod tests {
         let mut usage = Usage::try_read(folder.path()).unwrap();
         assert!(usage.is_of_agent("a") && !usage.is_of_agent("b"));
         assert_eq!((usage.uses("a"), usage.uses("c")), (3, 0));
-        usage.happened("a", Happened::Used, Timestamp::from_millis(1_800_000_000_000));
+        usage.happened(
+            "a",
+            Happened::Used,
+            Timestamp::from_millis(1_800_000_000_000),
+        );
         usage.save(folder.path()).unwrap();
         let again = Usage::try_read(folder.path()).unwrap();
         assert_eq!(again, usage);

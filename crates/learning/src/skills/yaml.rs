@@ -189,8 +189,16 @@ mod tests {
     #[test]
     fn what_is_no_plain_document_is_refused_with_its_line() {
         assert!(super::read("a: [b").is_err());
-        assert!(super::read("a: &x 1\nb: *x\n").unwrap_err().starts_with("line 2"));
-        assert!(super::read(&"- ".repeat(40)).unwrap_err().contains("nested"));
+        assert!(
+            super::read("a: &x 1\nb: *x\n")
+                .unwrap_err()
+                .starts_with("line 2")
+        );
+        assert!(
+            super::read(&"- ".repeat(40))
+                .unwrap_err()
+                .contains("nested")
+        );
     }
 
     #[test]

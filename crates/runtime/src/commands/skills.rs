@@ -41,7 +41,9 @@ impl Conversation {
         })
         .await?;
         let used = told.iter().flatten().flat_map(|told| told.names.clone());
-        skills.count(&used.collect::<Vec<_>>(), Happened::Used).await;
+        skills
+            .count(&used.collect::<Vec<_>>(), Happened::Used)
+            .await;
         let words = told.into_iter().map(|told| Ok(told?.text));
         Ok(words.collect())
     }

@@ -145,7 +145,11 @@ impl SkillManage {
 
 /// What the arguments mean for one file.
 fn edit(library: &Library, arguments: Arguments) -> Result<Edit, SkillError> {
-    let reason = arguments.reason.as_deref().map(str::trim).unwrap_or_default();
+    let reason = arguments
+        .reason
+        .as_deref()
+        .map(str::trim)
+        .unwrap_or_default();
     let reason = match reason {
         "" => String::new(),
         reason => format!(" ({})", shorten(reason, REASON_CHARS_MAX)),
@@ -171,7 +175,9 @@ fn create(arguments: Arguments) -> Result<Edit, SkillError> {
     Ok(Edit {
         after: Some(as_written(&name, &text)?),
         before: None,
-        category: arguments.category.filter(|category| !category.trim().is_empty()),
+        category: arguments
+            .category
+            .filter(|category| !category.trim().is_empty()),
         path: SKILL_FILE.to_owned(),
         summary: format!("wrote the skill `{name}`"),
         skill: name,
@@ -190,7 +196,11 @@ fn rewrite(library: &Library, arguments: Arguments) -> Result<Edit, SkillError> 
 
 fn patch(library: &Library, arguments: Arguments) -> Result<Edit, SkillError> {
     let skill = found(library, &arguments.name)?;
-    let path = arguments.file_path.as_deref().map(str::trim).unwrap_or_default();
+    let path = arguments
+        .file_path
+        .as_deref()
+        .map(str::trim)
+        .unwrap_or_default();
     let path = if path.is_empty() { SKILL_FILE } else { path };
     let file = place(library, &skill.name, path)?;
     let before = content(&file)?.ok_or_else(|| no_file(&skill.name, path))?;
@@ -216,13 +226,18 @@ fn delete(library: &Library, arguments: Arguments) -> Result<Edit, SkillError> {
         before: content(&skill.file)?,
         ..change_of(&skill.name, SKILL_FILE, "archived")
     };
-    let into = arguments.absorbed_into.as_deref().map(str::trim).unwrap_or_default();
+    let into = arguments
+        .absorbed_into
+        .as_deref()
+        .map(str::trim)
+        .unwrap_or_default();
     if !into.is_empty() {
         let into = found(library, into)?;
         if into.name == skill.name {
             return Err(SkillError::asked("a skill cannot be absorbed into itself"));
         }
-        edit.summary.push_str(&format!(", covered by `{}`", into.name));
+        edit.summary
+            .push_str(&format!(", covered by `{}`", into.name));
     }
     Ok(edit)
 }
@@ -275,7 +290,10 @@ fn wanted(argument: Option<String>, name: &str) -> Result<String, SkillError> {
 }
 
 fn no_file(skill: &str, path: &str) -> SkillError {
-    SkillError::asked(format!("the skill `{skill}` has no file `{}`", shorten(path, 200)))
+    SkillError::asked(format!(
+        "the skill `{skill}` has no file `{}`",
+        shorten(path, 200)
+    ))
 }
 
 fn as_written(name: &str, text: &str) -> Result<String, SkillError> {
@@ -288,7 +306,9 @@ fn as_written(name: &str, text: &str) -> Result<String, SkillError> {
 /// Replaces a text that is quoted to the letter; where it is not, says what stands there.
 fn replaced(text: &str, old: &str, new: &str, all: bool) -> Result<String, SkillError> {
     if old == new {
-        return Err(SkillError::asked("`old_string` and `new_string` are the same"));
+        return Err(SkillError::asked(
+            "`old_string` and `new_string` are the same",
+        ));
     }
     match text.matches(old).count() {
         0 => Err(not_there(text, old)),
@@ -334,11 +354,19 @@ mod tests {
     #[test]
     fn a_patch_wants_its_text_once_and_says_where_it_is() {
         let text = "one\ntwo\n  three is here\ntwo\n";
-        assert_eq!(replaced(text, "one", "1", false).unwrap(), text.replace("one", "1"));
-        assert_eq!(replaced(text, "two", "2", true).unwrap(), text.replace("two", "2"));
+        assert_eq!(
+            replaced(text, "one", "1", false).unwrap(),
+            text.replace("one", "1")
+        );
+        assert_eq!(
+            replaced(text, "two", "2", true).unwrap(),
+            text.replace("two", "2")
+        );
         let twice = replaced(text, "two", "2", false).unwrap_err().told();
         assert!(twice.contains("2 times (lines 2, 4)"), "{twice}");
-        let near = replaced(text, "Three is here", "x", false).unwrap_err().told();
+        let near = replaced(text, "Three is here", "x", false)
+            .unwrap_err()
+            .told();
         assert!(near.contains("`  three is here`"), "{near}");
         assert!(replaced(text, "gone", "x", false).is_err());
         assert!(replaced(text, "one", "one", false).is_err());

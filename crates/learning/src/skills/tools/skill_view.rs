@@ -140,7 +140,10 @@ impl SkillView {
     }
 
     fn missing<'a>(&self, skill: &'a Skill) -> Vec<&'a str> {
-        let wanted = skill.variables.iter().filter(|variable| !variable.is_optional);
+        let wanted = skill
+            .variables
+            .iter()
+            .filter(|variable| !variable.is_optional);
         let names = wanted.map(|variable| variable.name.as_str());
         names.filter(|name| !(self.ports.is_set)(name)).collect()
     }

@@ -81,19 +81,30 @@ fn listed(library: &Library, arguments: &Arguments) -> Value {
             || skill.category == category
             || skill.category.starts_with(&format!("{category}/"))
     };
-    let found: Vec<&Skill> = library.search(&arguments.query).into_iter().filter(is_in).collect();
+    let found: Vec<&Skill> = library
+        .search(&arguments.query)
+        .into_iter()
+        .filter(is_in)
+        .collect();
     let shown = found.iter().take(SKILLS_MAX).map(|skill| {
         json!({"name": skill.name, "description": skill.description, "category": skill.category})
     });
     let shown: Vec<Value> = shown.collect();
-    let mut categories: Vec<&str> = library.skills.iter().map(|skill| skill.category.as_str()).collect();
+    let mut categories: Vec<&str> = library
+        .skills
+        .iter()
+        .map(|skill| skill.category.as_str())
+        .collect();
     categories.sort_unstable();
     categories.dedup();
     let hint = match found.len() {
         0 if library.skills.is_empty() => "there are no skills yet".to_owned(),
         0 => "nothing fits; use fewer words, or list all without any".to_owned(),
         more if more > SKILLS_MAX => {
-            format!("{} more fit; narrow it down with category or query", more - SKILLS_MAX)
+            format!(
+                "{} more fit; narrow it down with category or query",
+                more - SKILLS_MAX
+            )
         }
         _ => format!("{}(name) loads one", super::VIEWER),
     };
