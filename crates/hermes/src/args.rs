@@ -34,7 +34,7 @@ pub use model::{ModelArgs, ModelCommand};
 pub use run::{ChatArgs, RunFlags};
 pub use sessions::{SessionsArgs, SessionsCommand};
 pub use setup::{SetupArgs, SetupSection};
-pub use skills::{SkillsArgs, SkillsCommand};
+pub use skills::{InstallArgs, SkillsArgs, SkillsCommand, TapCommand};
 pub use tools::{ToolsArgs, ToolsCommand};
 
 const AFTER_HELP: &str = "\
@@ -174,7 +174,7 @@ pub enum Command {
     Config(ConfigArgs),
     /// Choose which tools models are offered, from a list or by name
     Tools(ToolsArgs),
-    /// List skills, see and take back what was changed in them
+    /// List, install and audit skills; see and take back what was changed in them
     Skills(SkillsArgs),
     /// Add, remove and try MCP servers
     Mcp(McpArgs),

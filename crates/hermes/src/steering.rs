@@ -57,6 +57,7 @@ fn only_looks(command: &Command) -> bool {
                     | SkillsCommand::Proposals { .. }
                     | SkillsCommand::History { .. }
                     | SkillsCommand::Diff { .. }
+                    | SkillsCommand::Audit { .. }
             )
         ),
         Command::Tools(args) => matches!(args.command, Some(ToolsCommand::List { .. })),

@@ -15,6 +15,7 @@ mod error;
 mod folders;
 pub mod guard;
 mod history;
+pub mod hub;
 mod library;
 mod proposals;
 mod shipped;

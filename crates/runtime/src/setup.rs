@@ -8,8 +8,8 @@ use std::time::Duration;
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
 use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports, SessionStart};
 use hermes_core::{
-    Audience, Author, Checkpoints, Clock, ModeSwitch, Model, Prefix, Processes, SessionId,
-    SessionOptions, Terminal, Tool,
+    Audience, Checkpoints, Clock, ModeSwitch, Model, Prefix, Processes, SessionId, SessionOptions,
+    Terminal, Tool,
 };
 use hermes_learning::skills::Preloaded;
 use hermes_os::calendar::{UnknownZone, Zone};
@@ -87,16 +87,13 @@ impl Setup {
         let toolkit = runtime.toolkit(base)?;
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
         let mut built_in = toolkit.tools(&mode);
-        built_in.extend(skills::tools(
-            base,
-            Some(runtime.store().clone()),
-            Author::Agent,
-        )?);
+        built_in.extend(toolkit.for_skills.iter().cloned());
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
         let (notes, missing) = notes(base, options)?;
-        let inputs = prompt_inputs(base, options, notes, &cwd);
+        let mut inputs = prompt_inputs(base, options, notes, &cwd);
+        inputs.skills = toolkit.shared_index(inputs.skills);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
         warnings.extend(of_servers.iter().cloned());
@@ -302,7 +299,7 @@ pub fn prompt_inputs(
     inputs.warnings.extend(unknown);
     if !options.leaves_out.rules {
         match skills::index(base) {
-            Ok(index) => inputs.skills = index,
+            Ok(index) => inputs.skills = Arc::new(index),
             Err(error) => inputs
                 .warnings
                 .push(format!("the prompt tells of no skills: {error}")),

@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::skill::SkillIndex;
-use hermes_core::{Author, LearningLog, Tool};
+use hermes_core::{Author, BoxFuture, LearningLog, Tool};
+use hermes_learning::skills::hub::{Hub, Places, Web, WebError};
 use hermes_learning::skills::tools::{self, SkillPorts};
 use hermes_learning::skills::{Library, Proposal, Skill, SkillError, Skills, Sources};
-use hermes_tools::TOOLSETS;
+use hermes_tools::{Downloads, TOOLSETS};
 
 use crate::base::Base;
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
 use crate::layout::{Table, age, one_line};
+use crate::tools::web;
 
 /// Enough of a description to choose by.
 const SHOWN_CHARS_MAX: usize = 160;
@@ -106,6 +108,29 @@ pub fn tools(
 /// Puts the skills that come with the program into the home, at its first use.
 pub fn ship(base: &Base) -> Result<()> {
     Ok(skills(base, None)?.ship()?)
+}
+
+/// Where skills come from that are not here.
+pub fn hub(base: &Base, log: Option<Arc<dyn LearningLog>>) -> Result<Hub> {
+    Ok(Hub {
+        skills: skills(base, log)?,
+        web: Arc::new(HubWeb(Downloads::new(&web::settings(base)?))),
+        places: Places::default(),
+    })
+}
+
+/// The web as tools reach it: by the same rules, and as much at a time.
+pub struct HubWeb(pub Downloads);
+
+impl Web for HubWeb {
+    fn get<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Vec<u8>, WebError>> {
+        Box::pin(async move {
+            self.0.get(url).await.map_err(|error| WebError {
+                message: error.message,
+                status: error.status,
+            })
+        })
+    }
 }
 
 /// What a prompt says of the skills there are now.

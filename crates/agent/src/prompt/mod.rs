@@ -9,6 +9,7 @@ mod skills;
 mod subagent;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hermes_core::skill::SkillIndex;
 use hermes_core::{ModelName, Timestamp, ToolSpec};
@@ -33,8 +34,8 @@ pub struct PromptInputs {
     pub soul: Option<String>,
     pub environment: EnvironmentFacts,
     pub context: Option<ContextFile>,
-    /// The skills there are when the session begins.
-    pub skills: SkillIndex,
+    /// The skills there are when the session begins; those that begin with the same ones share them.
+    pub skills: Arc<SkillIndex>,
     /// Notes from the caller: worktree, personality, the caller's own system prompt.
     pub notes: Vec<String>,
     /// Things the user should know about: a context file that was cut.

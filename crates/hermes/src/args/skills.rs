@@ -75,4 +75,84 @@ pub enum SkillsCommand {
         /// Its name
         name: String,
     },
+    /// Mark skills of the agent's that nobody uses as stale, archive the oldest, and name those that say nearly the same
+    Curate {
+        /// Only show what would be done
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// List the skills of the repositories and sites that are searched
+    Browse {
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Look for skills elsewhere: in taps, at skills.sh and ClawHub
+    Search {
+        /// What they should be about
+        #[arg(required = true)]
+        words: Vec<String>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Show a skill from elsewhere and what a scan found in it, without installing it
+    Inspect {
+        /// owner/repository/skill, clawhub:NAME, or an https address
+        identifier: String,
+    },
+    /// Install a skill from elsewhere, after it was scanned and you agreed
+    Install(InstallArgs),
+    /// Ask for newer versions of installed skills
+    Update {
+        /// Only this one
+        name: Option<String>,
+        /// Replace what was changed by hand, and install what should be looked at first
+        #[arg(long)]
+        force: bool,
+        /// Agree without being asked
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// Take an installed skill away; its files are archived
+    Uninstall {
+        /// Its name
+        name: String,
+    },
+    /// Look at installed skills again: whether they were changed, and what is in them
+    Audit {
+        /// Only this one
+        name: Option<String>,
+    },
+    /// List, add and remove the repositories and sites that are searched
+    Tap {
+        #[command(subcommand)]
+        command: Option<TapCommand>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// owner/repository/skill, clawhub:NAME, or an https address
+    pub identifier: String,
+    /// Install what should be looked at first; never what is dangerous
+    #[arg(long)]
+    pub force: bool,
+    /// Agree without being asked
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TapCommand {
+    /// List them; the default
+    List,
+    /// Add a repository at GitHub, or a site that lists its skills
+    Add {
+        /// owner/repository, or an https address
+        place: String,
+    },
+    /// Remove one that you added
+    Remove {
+        /// As it is listed
+        place: String,
+    },
 }

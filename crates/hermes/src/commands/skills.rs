@@ -1,9 +1,11 @@
 //! `hermes skills`: what skills there are, what was changed in them and by whom, and what waits for consent.
 
+mod hub;
+
 use std::sync::Arc;
 
 use hermes_core::{Author, Clock as _, LearnedChange, LearningLog, Subject};
-use hermes_learning::skills::{Made, Skill, Skills};
+use hermes_learning::skills::{Curating, Made, Skill, Skills};
 use hermes_runtime::{SystemClock, open_store, skills};
 use serde_json::{Value, json};
 
@@ -16,6 +18,7 @@ use crate::output::println;
 const COMMAND: &str = "hermes skills";
 
 pub(crate) async fn run(base: &Base, args: SkillsArgs) -> Outcome<()> {
+    skills::ship(base)?;
     let command = args.command.unwrap_or(SkillsCommand::List {
         words: Vec::new(),
         json: JsonFlag { json: false },
@@ -37,6 +40,19 @@ pub(crate) async fn run(base: &Base, args: SkillsArgs) -> Outcome<()> {
         SkillsCommand::Undo { what } => undo(base, &what).await,
         SkillsCommand::Pin { name } => pin(base, &name, true).await,
         SkillsCommand::Unpin { name } => pin(base, &name, false).await,
+        SkillsCommand::Curate { dry_run } => curate(base, dry_run).await,
+        SkillsCommand::Browse { json } => hub::search(base, "", json.json).await,
+        SkillsCommand::Search { words, json } => {
+            hub::search(base, &words.join(" "), json.json).await
+        }
+        SkillsCommand::Inspect { identifier } => hub::inspect(base, &identifier).await,
+        SkillsCommand::Install(args) => hub::install(base, args).await,
+        SkillsCommand::Update { name, force, yes } => {
+            hub::update(base, name.as_deref(), force, yes).await
+        }
+        SkillsCommand::Uninstall { name } => hub::uninstall(base, &name).await,
+        SkillsCommand::Audit { name } => hub::audit(base, name.as_deref()).await,
+        SkillsCommand::Tap { command } => hub::tap(base, command),
     }
 }
 
@@ -240,4 +256,38 @@ async fn pin(base: &Base, name: &str, is_pinned: bool) -> Outcome<()> {
         "not pinned any more"
     };
     println(&format!("{}: {done}", printable(&name)))
+}
+
+async fn curate(base: &Base, dry_run: bool) -> Outcome<()> {
+    let curating = if dry_run {
+        Curating::ToSee
+    } else {
+        Curating::Really
+    };
+    let curated = logged(base)?.curate(curating).await.map_err(told)?;
+    let would = if dry_run { "would be " } else { "" };
+    let mut lines = Vec::new();
+    for name in &curated.archived {
+        lines.push(format!(
+            "{would}archived: {}, unused for 90 days",
+            one_line(name)
+        ));
+    }
+    for name in &curated.stale {
+        lines.push(format!(
+            "{would}marked stale: {}, unused for 30 days",
+            one_line(name)
+        ));
+    }
+    for (one, other, percent) in &curated.alike {
+        lines.push(format!(
+            "nearly the same ({percent} % of the words): {} and {}; ask for them to be merged, or archive one",
+            one_line(one),
+            one_line(other)
+        ));
+    }
+    match lines.as_slice() {
+        [] => println("nothing to do: every skill of the agent's is in use, and no two are alike"),
+        lines => println(&lines.join("\n")),
+    }
 }

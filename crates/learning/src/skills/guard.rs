@@ -7,7 +7,7 @@ mod rules;
 
 use std::sync::OnceLock;
 
-use regex::RegexSet;
+use regex::bytes::{RegexSet, RegexSetBuilder};
 
 use rules::RULES;
 
@@ -19,8 +19,11 @@ const FILE_BYTES_MAX: usize = 256 * 1024;
 const EXCERPT_CHARS_MAX: usize = 120;
 /// More findings say nothing new.
 const FINDINGS_MAX: usize = 200;
-/// A line longer than this is looked at in parts; nobody reads it.
-const LINE_CHARS_MAX: usize = 4_000;
+/// A line is looked at in parts of this length, and only in so many of them: what is longer nobody reads, which is a finding.
+const PART_BYTES_MAX: usize = 4_000;
+const PARTS_MAX: usize = 8;
+/// Letters without a blank that only a program reads.
+const BLOB_CHARS_MIN: usize = 400;
 
 /// A file of a skill that is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,6 +198,18 @@ fn scan_file(file: &SkillFile) -> Vec<Finding> {
                 });
             }
         }
+        if has_blob(line) {
+            findings.push(Finding {
+                line: number + 1,
+                excerpt: excerpt(line),
+                ..finding(
+                    Category::Obfuscation,
+                    Severity::High,
+                    &file.path,
+                    "has a long text that only a program reads",
+                )
+            });
+        }
         if let Some(what) = hidden(line) {
             findings.push(Finding {
                 line: number + 1,
@@ -209,25 +224,39 @@ fn scan_file(file: &SkillFile) -> Vec<Finding> {
     findings
 }
 
-/// A line in parts of bounded length.
+fn has_blob(line: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || "+/=_-".contains(c);
+    let mut words = line.split(|c: char| !is_letter(c));
+    words.any(|word| word.len() >= BLOB_CHARS_MIN)
+}
+
+/// The beginning of a line, in parts of bounded length.
 fn parts(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
-    std::iter::from_fn(move || {
+    let parts = std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let part = hermes_core::text::head(rest, LINE_CHARS_MAX);
+        let part = hermes_core::text::head(rest, PART_BYTES_MAX);
         // A character has at most four bytes, so that something is always taken.
         rest = &rest[part.len()..];
         Some(part)
-    })
+    });
+    parts.take(PARTS_MAX)
 }
 
 fn matching(line: &str) -> impl Iterator<Item = &'static rules::Rule> {
     static SET: OnceLock<Option<RegexSet>> = OnceLock::new();
-    let set = SET.get_or_init(|| RegexSet::new(RULES.iter().map(|rule| rule.pattern)).ok());
-    let found = set.as_ref().map(|set| set.matches(line));
+    let found = SET
+        .get_or_init(set)
+        .as_ref()
+        .map(|set| set.matches(line.as_bytes()));
     found.into_iter().flatten().map(|number| &RULES[number])
+}
+
+fn set() -> Option<RegexSet> {
+    let patterns = RULES.iter().map(|rule| rule.pattern);
+    RegexSetBuilder::new(patterns).unicode(false).build().ok()
 }
 
 /// Characters that people do not see and models read. Joiners inside words of scripts that need them, and of emoji, are fine.
@@ -275,7 +304,7 @@ mod tests {
 
     #[test]
     fn every_rule_compiles_and_finds_its_own_example() {
-        RegexSet::new(RULES.iter().map(|rule| rule.pattern)).unwrap();
+        assert!(set().is_some());
         for rule in RULES {
             let found: Vec<_> = matching(rule.example).map(|rule| rule.what).collect();
             assert!(found.contains(&rule.what), "{}: {found:?}", rule.what);
@@ -307,7 +336,8 @@ mod tests {
         };
         let program = scan(&[file("run", b"\x7fELF\x02".to_vec())]);
         assert_eq!(program.verdict(), ScanVerdict::Dangerous);
-        let large = scan(&[file("a.md", vec![b'a'; TOTAL_BYTES_MAX + 1])]);
+        let large = scan(&[file("a.md", b"a b\n".repeat(TOTAL_BYTES_MAX / 4 + 1))]);
         assert_eq!(large.verdict(), ScanVerdict::Caution);
+        assert_eq!(verdict(&"QUJD".repeat(200)).0, ScanVerdict::Caution);
     }
 }
