@@ -5,5 +5,6 @@
 
 pub mod notes;
 pub mod review;
+pub mod skills;
 
 pub mod threats;

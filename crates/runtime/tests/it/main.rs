@@ -5,4 +5,5 @@
 mod learning;
 mod many;
 mod one_of_many;
+mod skills;
 mod support;

@@ -7,13 +7,15 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::front_matter::{self, Document};
+use super::document::{self, Document};
 
 pub(super) const SKILL_FILE: &str = "SKILL.md";
 /// Describes a category.
 const DESCRIPTION_FILE: &str = "DESCRIPTION.md";
 /// What a skill may fill of a conversation; the rest belongs into files beside it.
-const SKILL_CHARS_MAX: usize = 100_000;
+pub(super) const SKILL_CHARS_MAX: usize = 100_000;
+/// A file beside a skill that is read or written.
+pub(super) const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Categories, one in another.
 const DEPTH_MAX: usize = 5;
 /// Entries of all folders: whoever names their whole disk still gets an answer.
@@ -202,7 +204,7 @@ impl Walk<'_> {
         if text.chars().count() > SKILL_CHARS_MAX {
             return Err(too_long());
         }
-        Ok(front_matter::read(&text))
+        Ok(document::read(&text))
     }
 
     /// Refuses a link that leads out of the folders with skills.
