@@ -23,6 +23,7 @@ pub mod mcp;
 pub mod models;
 pub mod personality;
 pub mod quick;
+pub mod recall;
 pub mod safety;
 pub mod skills;
 pub mod terminals;

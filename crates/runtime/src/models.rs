@@ -44,15 +44,21 @@ pub enum Purpose {
     Subagent,
     /// Judges commands before a person is asked.
     Approval,
+    /// Summarises what earlier conversations say.
+    Recall,
+    /// Names conversations.
+    Titles,
 }
 
 impl Purpose {
     /// Where the settings name its model; the main one has more places than a section.
-    fn section(self) -> Option<&'static str> {
+    pub(crate) fn section(self) -> Option<&'static str> {
         match self {
             Self::Main => None,
             Self::Subagent => Some("delegation"),
             Self::Approval => Some("auxiliary.approval"),
+            Self::Recall => Some("auxiliary.session_search"),
+            Self::Titles => Some("auxiliary.title_generation"),
         }
     }
 }

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{Error, Result};
+use crate::recall::keep_titled;
 use crate::runtime::Runtime;
 use crate::setup::{Setup, Start};
 
@@ -55,7 +56,14 @@ impl Runtime {
     ) -> Result<OpenedSession> {
         let (ports, model) = (setup.session_ports(), setup.ports.model.name());
         let opened = Session::open(ports, setup.settings.clone(), setup.start(start)).await?;
-        Ok(self.sessions.run(opened, options.clone(), model))
+        let opened = self.sessions.run(opened, options.clone(), model);
+        if let Some(titles) = &setup.titles {
+            let session = opened.session.clone();
+            self.sessions
+                .tasks
+                .spawn(keep_titled(titles.clone(), session));
+        }
+        Ok(opened)
     }
 
     /// Closes a session: what it does ends first. An error says that it stopped by itself before.

@@ -11,6 +11,7 @@ use hermes_core::{
     Audience, Checkpoints, Clock, ModeSwitch, Model, Prefix, Processes, SessionId, SessionOptions,
     Terminal, Tool,
 };
+use hermes_learning::titles::Titles;
 use hermes_os::calendar::{UnknownZone, Zone};
 
 use crate::base::Base;
@@ -20,6 +21,7 @@ use crate::mcp::tool_source::{McpToolSource, Patience, server_tools, version};
 use crate::mcp::{McpContext, Servers, discovery_time};
 use crate::models::{Found, Purpose};
 use crate::personality::Personalities;
+use crate::recall;
 use crate::runtime::Runtime;
 use crate::safety;
 use crate::skills;
@@ -53,6 +55,8 @@ pub struct Setup {
     pub missing_skills: Option<String>,
     /// Those of the warnings that are about MCP servers.
     pub server_warnings: Vec<String>,
+    /// What names the conversation; nothing: nobody does.
+    pub(crate) titles: Option<Titles>,
     source: String,
     offer: Offer,
     servers: Arc<Servers>,
@@ -85,7 +89,11 @@ impl Setup {
         let of_servers = servers.want(base, &chosen, context).await;
         let toolkit = runtime.toolkit(base)?;
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
-        let built_in = toolkit.tools(&mode);
+        let mut built_in = toolkit.tools(&mode);
+        let archive = runtime.store();
+        let asking = recall::asking(base, runtime.models(), Purpose::Recall, &model)?;
+        built_in.push(recall::recall_tool(base, archive.clone(), Some(asking)));
+        let titles = recall::titles(base, runtime.models(), options, &model, archive.clone())?;
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
@@ -123,6 +131,7 @@ impl Setup {
             warnings,
             missing_skills: missing,
             server_warnings: of_servers,
+            titles,
             source: options.source.clone(),
             offer,
             servers: Arc::clone(servers),

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::base::Base;
 use crate::delegation;
 use crate::error::Result;
+use crate::recall;
 use crate::safety;
 use crate::terminals::{self, Terminals};
 use crate::tools::references::SessionReferences;
@@ -206,6 +207,7 @@ pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
 
 /// The built-in tools that a conversation with these options is offered.
 pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<dyn Tool>>> {
-    let every = hermes_tools::built_in(&tool_ports(base)?);
+    let mut every = hermes_tools::built_in(&tool_ports(base)?);
+    every.extend(recall::to_look_at(base));
     Ok(Toolsets::chosen(base, options)?.of(&every))
 }

@@ -44,6 +44,12 @@ pub const TOOLSETS: &[Toolset] = &[
         includes: &[],
     },
     Toolset {
+        name: "session_search",
+        legacy_name: None,
+        purpose: "find what was said in earlier conversations",
+        includes: &[],
+    },
+    Toolset {
         name: "terminal",
         legacy_name: Some("terminal_tools"),
         purpose: "run commands, also in the background",
@@ -69,6 +75,9 @@ pub const TOOLSETS: &[Toolset] = &[
     },
 ];
 
+/// Tools of a toolset that another crate makes.
+const MADE_ELSEWHERE: &[(&str, &[&str])] = &[("session_search", &["session_search"])];
+
 /// Toolsets that settings may name although their tools are not here: those of the program this one follows.
 const ELSEWHERE: &[&str] = &[
     "browser",
@@ -86,7 +95,6 @@ const ELSEWHERE: &[&str] = &[
     "project",
     "safe",
     "search",
-    "session_search",
     "skills",
     "spotify",
     "tts",
@@ -137,13 +145,17 @@ impl Selection {
 }
 
 impl Toolset {
-    /// The built-in tools that say they are in it, in the order of [`BUILT_IN`].
+    /// The tools that say they are in it: built-in ones in the order of [`BUILT_IN`], then others.
     pub fn tools(&self) -> Vec<&'static str> {
         let selection = Selection(self.parts().collect());
         let tools = BUILT_IN
             .iter()
             .filter(|tool| selection.has_tool(tool.exposure));
-        tools.map(|tool| tool.name).collect()
+        let elsewhere = MADE_ELSEWHERE
+            .iter()
+            .filter(|(toolset, _)| selection.0.contains(toolset))
+            .flat_map(|(_, tools)| tools.iter().copied());
+        tools.map(|tool| tool.name).chain(elsewhere).collect()
     }
 
     /// The names of those that it is made of: its own, unless it is made of others.
@@ -261,8 +273,8 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, terminal, todo, web, \
-             debugging, hermes-cli, all, *"
+            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, session_search, terminal, \
+             todo, web, debugging, hermes-cli, all, *"
         );
     }
 }

@@ -6,3 +6,4 @@
 )]
 
 mod notes;
+mod recall;

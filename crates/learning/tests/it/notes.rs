@@ -5,9 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hermes_core::{
-    Agreement, Author, CancellationToken, ChangeFilter, Consent, LearnedChange,
-    LearningLog, NewLearnedChange, PreviewContext, Subject, Timestamp, Tool, ToolContext,
-    ToolError,
+    Agreement, Author, CancellationToken, ChangeFilter, Consent, LearnedChange, LearningLog,
+    NewLearnedChange, PreviewContext, Subject, Timestamp, Tool, ToolContext, ToolError,
 };
 use hermes_learning::notes::{
     NoteFile, Notes, NotesError, NotesSettings, Operation, Provenance, Refused, tool,
