@@ -406,6 +406,7 @@ fn weight(event: &Event) -> usize {
         | Event::CallProgress { text, .. }
         | Event::SubagentProgress { text, .. }
         | Event::CallFinished { text, .. }
+        | Event::CompactionProgress { text }
         | Event::Rewound { said: text, .. } => text.len(),
         Event::CallStarted { arguments, .. } => weight_of_json(arguments),
         Event::ApprovalRequested(question) => {

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    CallId, LoadedSession, Message, Prefix, Role, ToolCall, ToolResult, ToolStates, history,
+    CallId, LoadedSession, Message, ModelName, Origin, Prefix, Role, Shortened, ToolCall,
+    ToolResult, ToolStates, Usage, history,
 };
 use serde_json::Value;
 
+use crate::compaction::{self, gauge::Gauge};
 use crate::delegation::CallPlace;
 
 pub(crate) struct History {
@@ -17,6 +19,10 @@ pub(crate) struct History {
     states: ToolStates,
     /// Replies of the turn that runs, also those that a compaction took out of sight.
     replies: usize,
+    /// How much of the window it fills.
+    pub(crate) gauge: Gauge,
+    /// What it was told of tools may be out of sight.
+    pub(crate) has_forgotten: bool,
 }
 
 impl History {
@@ -27,6 +33,8 @@ impl History {
             messages: Arc::default(),
             states: ToolStates::new(),
             replies: 0,
+            gauge: Gauge::default(),
+            has_forgotten: false,
         }
     }
 
@@ -38,6 +46,8 @@ impl History {
             messages: Arc::new(loaded.messages),
             states: loaded.tool_states,
             replies: open_turn.map_or(0, |turn| turn.replies as usize),
+            gauge: Gauge::default(),
+            has_forgotten: false,
         }
     }
 
@@ -65,19 +75,34 @@ impl History {
         self.messages_mut().push(message);
     }
 
-    /// Finds where the last turns begin: as many as there are, up to so many. `None` when there is none.
-    pub(crate) fn before_last(&self, turns: u32) -> Option<(u32, usize)> {
-        let said = self.messages.iter().enumerate().rev();
-        let begins = said.filter(|(_, message)| message.begins_turn());
-        let counted = (1..).zip(begins.map(|(at, _)| at));
-        counted.take(turns as usize).last()
+    /// What the next request takes of the window, in tokens.
+    pub(crate) fn tokens(&mut self, model: &ModelName) -> u64 {
+        self.gauge.tokens(&self.prefix, &self.messages, model)
     }
 
-    /// Drops everything from a message on, and returns that message.
-    pub(crate) fn cut(&mut self, at: usize) -> Message {
-        let message = self.messages[at].clone();
-        self.messages_mut().truncate(at);
-        message
+    /// Takes in what a provider counted for the last request and its answer.
+    pub(crate) fn measure(&mut self, usage: &Usage, model: &ModelName, window: Option<u64>) {
+        let window = self.gauge.window(window);
+        let seen = (&self.prefix, self.messages.as_slice());
+        self.gauge.measure(usage, seen, model, window);
+    }
+
+    /// Where what was said begins, behind a summary if there is one.
+    pub(crate) fn after_summary(&self) -> usize {
+        let first = self.messages.first();
+        usize::from(first.is_some_and(|first| first.origin == Some(Origin::Summary)))
+    }
+
+    /// Goes on with a summary and what comes from a message on, some of it shortened.
+    pub(crate) fn compact(
+        &mut self,
+        summary: Option<Message>,
+        cut: usize,
+        shortened: Vec<Shortened>,
+    ) {
+        self.messages = Arc::new(compaction::seen(&self.messages, summary, cut, shortened));
+        self.gauge.reset();
+        self.has_forgotten = true;
     }
 
     /// Adds the results of one reply, putting them into the order of its calls.

@@ -9,6 +9,7 @@ mod turn;
 mod approvals;
 mod calls;
 mod circles;
+mod compaction;
 mod consent;
 mod delegation;
 mod elicitations;
@@ -29,12 +30,11 @@ mod tool_source;
 
 pub mod prompt;
 
+pub use compaction::CompactionSettings;
 pub use consent::ConsentPolicy;
 pub use delegation::DelegationSettings;
 pub use events::{EventLog, Follower};
 pub use reviewer::Reviewer;
 pub use safety::Safety;
-pub use session::{
-    AgentSettings, Limits, Opened, Ports, Resumed, Session, SessionStart, WeakSession,
-};
+pub use session::{AgentSettings, Limits, Opened, Ports, Session, SessionStart, WeakSession};
 pub use tool_source::{SessionTools, ToolSource};

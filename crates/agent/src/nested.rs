@@ -20,6 +20,12 @@ pub(crate) struct NestedContext {
 }
 
 impl NestedContext {
+    /// Shows again what was shown: the model no longer sees it.
+    pub(crate) fn forget(&self) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|folder| *folder == self.root);
+    }
+
     /// Looks below `root`, whose own context file is in the prompt already.
     pub(crate) fn below(root: &Path, enabled: bool) -> Self {
         let seen = HashSet::from([root.to_path_buf()]);

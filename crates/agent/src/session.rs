@@ -1,6 +1,7 @@
 //! A session: one task that owns a conversation and takes [`Op`]s one after the other.
 
 mod beginning;
+mod compress;
 mod equip;
 mod rewind;
 mod task;
@@ -11,13 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, FollowFrom, Message,
-    ModeSwitch, Model, Op, Prefix, Random, References, Response, SessionId, SessionRecord, Store,
+    ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, Event, FollowFrom,
+    ModeSwitch, Model, Notice, Op, Prefix, Random, References, Response, Resumed, SessionId, Store,
     StoreError, Tool, UserMessage,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::compaction::CompactionSettings;
 use crate::consent::ConsentPolicy;
 use crate::delegation::DelegationSettings;
 use crate::events::{EventLog, Follower};
@@ -45,6 +47,8 @@ pub struct Ports {
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Who answers subagents, if not the session's own model.
     pub subagent_model: Option<Arc<dyn Model>>,
+    /// Who summarises what a conversation outgrows, if not the session's own model.
+    pub compression_model: Option<Arc<dyn Model>>,
     /// Who looks at a call before a person does.
     pub safety: Safety,
     /// Who brings what a person refers to with an `@` besides files, if anybody does.
@@ -65,6 +69,7 @@ pub struct AgentSettings {
     /// Whether context files of subdirectories come with the results that touch them.
     pub nested_context: bool,
     pub delegation: DelegationSettings,
+    pub compaction: CompactionSettings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +86,31 @@ impl Default for Limits {
             steps_max: 90,
             result_chars_max: 100_000,
             turn_result_chars_max: 200_000,
+        }
+    }
+}
+
+impl Limits {
+    /// The same where not more than so many tokens fit into the model: no result takes more than a good part of them.
+    pub(crate) fn within(self, window: Option<u64>) -> Self {
+        /// Characters of English in a token.
+        const CHARS: u64 = 4;
+        /// What results may have in windows that are not small.
+        const RESULT_CHARS_FLOOR: u64 = 8_000;
+        let Some(window) = window else {
+            return self;
+        };
+        let chars = |percent: u64, floor: u64| {
+            let part = window.saturating_mul(CHARS * percent) / 100;
+            // In the smallest, a quarter of all: more would push everything else out.
+            usize::try_from(part.max(floor.min(window))).unwrap_or(usize::MAX)
+        };
+        Self {
+            result_chars_max: self.result_chars_max.min(chars(15, RESULT_CHARS_FLOOR)),
+            turn_result_chars_max: self
+                .turn_result_chars_max
+                .min(chars(30, 2 * RESULT_CHARS_FLOOR)),
+            ..self
         }
     }
 }
@@ -115,14 +145,6 @@ pub struct Opened {
     pub resumed: Option<Resumed>,
 }
 
-pub struct Resumed {
-    pub record: SessionRecord,
-    /// To be let go once it is seen: what is said next would otherwise be said in a copy.
-    pub messages: Arc<Vec<Message>>,
-    /// A turn was cut short by a crash; it goes on by itself when the task runs.
-    pub has_open_turn: bool,
-}
-
 /// A handle to a session. The session ends when the last handle is dropped and its work is done.
 #[derive(Clone)]
 pub struct Session {
@@ -148,6 +170,11 @@ impl WeakSession {
     /// Reads along what happens, from wherever one likes.
     pub fn follow(&self, from: FollowFrom) -> Follower {
         self.events.follow(from)
+    }
+
+    /// Tells whoever follows of something that happened beside the conversation.
+    pub fn tell(&self, notice: Notice) {
+        self.events.tell(Event::Notice { notice });
     }
 
     /// Sends an op. Returns false when the session is gone.

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::{CallId, text};
 
+use crate::session::Limits;
+
 /// What the model sees of a spilled result: enough to decide whether to read on.
 const PREVIEW_BYTES: usize = 1_500;
 /// No result is spilled below this, however much the turn has already used.
@@ -14,19 +16,22 @@ const RESULT_CHARS_FLOOR: usize = 8_000;
 
 /// How much result text a turn may still put into the conversation.
 pub(crate) struct TurnBudget {
+    result_chars_max: usize,
     chars_left: usize,
 }
 
 impl TurnBudget {
-    pub(crate) fn new(chars_max: usize) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self {
-            chars_left: chars_max,
+            result_chars_max: limits.result_chars_max,
+            chars_left: limits.turn_result_chars_max,
         }
     }
 
     /// Returns how long the next result may be.
-    pub(crate) fn allowance(&self, result_chars_max: usize) -> usize {
-        result_chars_max.min(self.chars_left.max(RESULT_CHARS_FLOOR))
+    pub(crate) fn allowance(&self) -> usize {
+        self.result_chars_max
+            .min(self.chars_left.max(RESULT_CHARS_FLOOR))
     }
 
     pub(crate) fn spend(&mut self, chars: usize) {
@@ -193,10 +198,17 @@ mod tests {
 
     #[test]
     fn a_turn_that_used_its_budget_gets_the_floor() {
-        let mut budget = TurnBudget::new(20_000);
-        assert_eq!(budget.allowance(100_000), 20_000);
+        let limits = Limits {
+            turn_result_chars_max: 20_000,
+            ..Limits::default()
+        };
+        let mut budget = TurnBudget::new(limits);
+        assert_eq!(budget.allowance(), 20_000);
         budget.spend(19_000);
-        assert_eq!(budget.allowance(100_000), RESULT_CHARS_FLOOR);
-        assert_eq!(budget.allowance(5_000), 5_000);
+        assert_eq!(budget.allowance(), RESULT_CHARS_FLOOR);
+        // A small window has a smaller floor.
+        let budget = TurnBudget::new(limits.within(Some(4_096)));
+        assert_eq!(budget.allowance(), 4_096);
+        assert_eq!(TurnBudget::new(limits.within(None)).allowance(), 20_000);
     }
 }

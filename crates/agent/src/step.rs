@@ -10,6 +10,7 @@ use hermes_core::{
 };
 
 use crate::circles::{self, Watch};
+use crate::compaction::{self, Outcome};
 use crate::history::History;
 use crate::salvage;
 use crate::turn::TurnContext;
@@ -18,6 +19,9 @@ use crate::turn::TurnContext;
 const ATTEMPTS_MAX: u32 = 3;
 /// How often an answer that was cut is continued.
 const CONTINUATIONS_MAX: u32 = 3;
+/// How often a conversation is made shorter because a provider says that it is too long: each time by more, and after
+/// this many there is hardly anything left.
+const OVERFLOWS_MAX: u32 = 4;
 /// The output limit asked for first when a reply hit the model's usual one; doubled each time.
 const OUTPUT_TOKENS_RAISED: u32 = 8_192;
 
@@ -49,8 +53,11 @@ pub(crate) async fn request_reply(
     };
     let mut last_error = None;
     let mut went_in_circles = false;
+    if compaction::make_room(&cx.compaction(), history).await? == Outcome::Stopped {
+        return Ok(ReplyOutcome::Stopped);
+    }
     for attempt in 1..=ATTEMPTS_MAX {
-        match stream_reply(cx, history, &mut draft).await? {
+        match stream_fitting(cx, history, &mut draft).await? {
             Streamed::Stopped(partial) => {
                 record_partial(cx, history, draft.joined_with(partial), &draft);
                 return Ok(ReplyOutcome::Stopped);
@@ -133,7 +140,7 @@ pub(crate) async fn last_words(
         nudge: Some(NUDGE_LAST_WORDS),
         ..Draft::default()
     };
-    if let Streamed::Complete(mut message) = stream_reply(cx, history, &mut draft).await? {
+    if let Streamed::Complete(mut message) = stream_fitting(cx, history, &mut draft).await? {
         message
             .parts
             .retain(|part| !matches!(part, Part::ToolCall(_)));
@@ -215,6 +222,35 @@ enum Streamed {
     /// It says the same over and over, and was stopped.
     Circling(Message),
     Failed(ModelError),
+}
+
+/// Streams one reply; a conversation that is too long for the model is made shorter and sent again.
+async fn stream_fitting(
+    cx: &TurnContext<'_>,
+    history: &mut History,
+    draft: &mut Draft,
+) -> Result<Streamed, StoreError> {
+    let mut times = 0;
+    loop {
+        let mut error = match stream_reply(cx, history, draft).await? {
+            Streamed::Failed(error) if error.kind == ModelErrorKind::ContextTooLong => error,
+            streamed => return Ok(streamed),
+        };
+        times += 1;
+        let outcome = if times <= OVERFLOWS_MAX {
+            compaction::recover(&cx.compaction(), history, &error, times).await?
+        } else {
+            Outcome::Unchanged
+        };
+        match outcome {
+            Outcome::Compacted => {}
+            Outcome::Stopped => return Ok(Streamed::Stopped(Message::assistant(""))),
+            Outcome::Unchanged => {
+                error.hint = compaction::hint(&cx.compaction(), history);
+                return Ok(Streamed::Failed(error));
+            }
+        }
+    }
 }
 
 /// Streams one reply, and continues it while it is cut short.
@@ -357,6 +393,10 @@ fn record_reply(cx: &TurnContext<'_>, history: &mut History, mut message: Messag
         model: draft.model(cx),
     });
     history.push(message);
+    if let Some(finish) = finish {
+        let model = &cx.ports.model;
+        history.measure(&finish.usage, &model.name(), model.context_window());
+    }
     tell_usage(cx, draft);
 }
 

@@ -21,7 +21,7 @@ pub struct SessionTools {
 /// Where a session gets its tools from.
 ///
 /// A session asks before its first message, and again before each further one. What its prefix says never changes; what
-/// comes later is told in a message, and can be called from then on.
+/// comes later is told in a message; it can be called by its name as soon as it is there.
 pub trait ToolSource: Send + Sync {
     /// Waits for what is worth waiting for before a session says its first word, and tells the person what that is.
     /// Dropping the future ends the waiting; the session goes on with what there is.
@@ -31,4 +31,8 @@ pub trait ToolSource: Send + Sync {
     fn version(&self) -> u64;
 
     fn session_tools(&self) -> SessionTools;
+
+    /// Returns the tools of servers as they are this moment: a model may learn of one in the middle of a turn, from what
+    /// a tool says or from the person, and calls it before it was told. Cheap.
+    fn late(&self) -> Vec<Arc<dyn Tool>>;
 }

@@ -7,6 +7,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::approvals::OpenApprovals;
 use crate::calls::{self, Answered, Kept};
+use crate::compaction::CompactionContext;
 use crate::delegation::Launch;
 use crate::elicitations::Elicitations;
 use crate::events::EventLog;
@@ -56,7 +57,12 @@ pub(crate) async fn run_turn(
 ) -> Result<TurnEnd, StoreError> {
     let (mut lost, mut is_asked) = (start.lost, start.is_asked);
     let mut repeats = RepeatGuard::default();
-    let mut budget = TurnBudget::new(cx.settings.limits.turn_result_chars_max);
+    let window = cx.ports.model.context_window();
+    let limits = cx
+        .settings
+        .limits
+        .within(history.gauge.known_window(window));
+    let mut budget = TurnBudget::new(limits);
     for _ in start.steps_used..cx.settings.limits.steps_max {
         // After a crash the last reply may be there already, with calls that have no result.
         if history.awaits_reply() {
@@ -93,6 +99,18 @@ pub(crate) async fn run_turn(
 }
 
 impl TurnContext<'_> {
+    pub(crate) fn compaction(&self) -> CompactionContext<'_> {
+        CompactionContext {
+            ports: self.ports,
+            settings: self.settings,
+            recorder: self.recorder,
+            events: self.events,
+            nested: self.nested,
+            turn: &self.turn,
+            stop: &self.stop,
+        }
+    }
+
     /// Tells whoever follows. Nobody can hold the work up by that.
     pub(crate) fn tell(&self, event: Event) {
         self.events.tell(event);

@@ -270,7 +270,7 @@ fn warning(settings: &Settings, key: &Key) -> Option<String> {
             "`{key}` is not a setting we know; it is saved as it is{question}"
         ));
     }
-    if is_unused(key) {
+    if is_unused(key, settings.built_in()) {
         return Some(format!(
             "`{key}` is saved, and has no effect in this version"
         ));

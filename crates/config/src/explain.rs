@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{key::Key, layer::Layer, mask::mask, origin::Origin, unused::is_unused, yaml};
+use crate::{key::Key, layer::Layer, mask::mask, origin::Origin, yaml};
 
 /// What each layer says about one setting, the strongest first.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,8 @@ pub struct Explanation {
     /// The value in effect as written, secrets masked; `None` when nothing sets it.
     pub value: Option<Value>,
     pub says: Vec<Said>,
+    /// Whether nothing reads it in this version.
+    pub is_unused: bool,
 }
 
 /// What one layer says.
@@ -60,6 +62,7 @@ impl Explanation {
             key: key.clone(),
             value: value.map(|value| mask(&name, value)),
             says,
+            is_unused: false,
         }
     }
 }
@@ -83,7 +86,7 @@ impl fmt::Display for Explanation {
                 said.origin
             )?;
         }
-        if is_unused(&self.key) {
+        if self.is_unused {
             writeln!(f, "  it has no effect in this version")?;
         }
         Ok(())

@@ -37,7 +37,7 @@ const OWN_FILES: &[&str] = &[
 ];
 
 /// Who the agent is until its owner says otherwise.
-const DEFAULT_SOUL: &str = "\
+pub const DEFAULT_SOUL: &str = "\
 You are Hermes, an agent that works for one person and remembers what matters to them.
 
 Be direct and warm. Do the work rather than describing it, check what you did before you call it done,

@@ -17,6 +17,9 @@ use crate::{
 /// Sections that list some names and take any other.
 const OPEN_SECTIONS: [&[&str]; 2] = [&["auxiliary"], &["display", "platforms"]];
 
+/// Names, which numbers and the like are none of. Other texts may be: keys of digits, versions.
+const NAMES: [&str; 2] = ["model.default", "model.provider"];
+
 /// Reports the problems of a layer, and takes out what cannot stand for a section: the defaults stay in its place.
 pub(crate) fn review(
     layer: &mut Layer,
@@ -96,7 +99,11 @@ impl Review<'_> {
             self.misfit(entry, path, expected, &value, is_section);
             return !is_section;
         }
-        if is_refused(&path.join("."), &value) {
+        let key = path.join(".");
+        if NAMES.contains(&key.as_str()) && (value.is_number() || value.is_boolean()) {
+            self.misfit(entry, path, "a name", &value, false);
+        }
+        if is_refused(&key, &value) {
             self.refused(entry, path, &value);
         }
         if is_section && default.entries().next().is_some() {

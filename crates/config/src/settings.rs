@@ -130,11 +130,10 @@ impl Settings {
     pub fn explain(&self, key: &str) -> Result<Explanation, KeyError> {
         let key = aliases::canonical(key.parse()?);
         let written = self.as_written();
-        Ok(Explanation::new(
-            &key,
-            &self.layers,
-            look_up(&written, &key),
-        ))
+        Ok(Explanation {
+            is_unused: unused::is_unused(&key, self.built_in()),
+            ..Explanation::new(&key, &self.layers, look_up(&written, &key))
+        })
     }
 
     /// Returns all settings in effect for showing: secrets masked, and variables by name, as they may hold secrets.

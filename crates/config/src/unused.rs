@@ -7,6 +7,7 @@ use crate::{
     key::Key,
     layer::Layer,
     origin::Problem,
+    suggest,
     yaml::{Content, Node},
 };
 
@@ -19,10 +20,10 @@ pub const UNUSED: &[&str] = &[
     "auxiliary.transient_retries",
     "auxiliary.vision",
     "auxiliary.web_extract",
-    "auxiliary.compression",
+    "auxiliary.compression.extra_body",
     "auxiliary.approval.extra_body",
     "auxiliary.title_generation",
-    "auxiliary.background_review",
+    "auxiliary.background_review.extra_body",
     "agent.service_tier",
     "agent.reasoning_overrides",
     "agent.tool_use_enforcement",
@@ -46,15 +47,18 @@ pub const UNUSED: &[&str] = &[
     "max_concurrent_sessions",
     "max_live_sessions",
     "goals",
-    "compression",
+    "compression.protect_first_n",
+    "compression.hygiene_hard_message_limit",
+    "compression.in_place",
+    "compression.codex_gpt55_autoraise",
+    "compression.codex_app_server_auto",
     "context",
     "context_file_max_chars",
-    "memory",
+    "memory.provider",
     "skills.inline_shell",
     "skills.inline_shell_timeout",
     "skills.guard_agent_created",
     "skills.write_approval",
-    "skills.creation_nudge_interval",
     "skills.platform_disabled",
     "tool_loop_guardrails",
     "terminal.home_mode",
@@ -71,7 +75,6 @@ pub const UNUSED: &[&str] = &[
     "privacy",
     "display.interface",
     "display.streaming",
-    "display.memory_notifications",
     "display.final_response_markdown",
     "display.skin",
     "display.language",
@@ -131,9 +134,18 @@ const UNUSED_OF_PROVIDERS: &[&str] = &[
 /// Where providers of the user's own stand: by name, and as a list.
 const PROVIDERS: [&str; 2] = ["providers", "custom_providers"];
 
+/// The section with a model for each kind of side work. It takes any name, because others know more kinds than we do.
+const SIDE_WORK: &str = "auxiliary";
+
 /// Tells whether a setting, or the section it stands in, has no effect.
-pub(crate) fn is_unused(key: &Key) -> bool {
+pub(crate) fn is_unused(key: &Key, defaults: &Node) -> bool {
     let segments = key.segments();
+    if let [section, name, ..] = segments
+        && section == SIDE_WORK
+        && !is_side_work(defaults, name)
+    {
+        return true;
+    }
     if let [section, _, name, ..] = segments
         && PROVIDERS.contains(&section.as_str())
     {
@@ -151,6 +163,7 @@ pub(crate) fn unused(layers: &[Layer], defaults: &Node) -> Vec<Problem> {
             .iter()
             .filter_map(|name| said(layer, name, defaults))
             .chain(said_of_providers(layer))
+            .chain(said_of_side_work(layer, defaults))
             .collect();
         told.sort_by_key(|problem: &Problem| problem.origin.position);
         told
@@ -174,6 +187,27 @@ fn said(layer: &Layer, name: &str, defaults: &Node) -> Option<Problem> {
         origin: layer.origin(node.at),
         hint: None,
     })
+}
+
+fn is_side_work(defaults: &Node, name: &str) -> bool {
+    let known = defaults.child(SIDE_WORK);
+    known.is_some_and(|known| known.child(name).is_some())
+}
+
+/// Models for side work that is not done here.
+fn said_of_side_work(layer: &Layer, defaults: &Node) -> Vec<Problem> {
+    let section = layer.root.child(SIDE_WORK);
+    let entries = section.into_iter().flat_map(Node::entries);
+    let unknown = entries.filter(|entry| !is_side_work(defaults, &entry.key));
+    let path = [SIDE_WORK.to_owned()];
+    unknown
+        .map(|entry| Problem {
+            message: format!("`{SIDE_WORK}.{}` has no effect in this version", entry.key),
+            origin: layer.origin(entry.key_at),
+            hint: suggest::nearest(defaults, &path, &entry.key)
+                .map(|near| format!("did you mean `{near}`?")),
+        })
+        .collect()
 }
 
 fn said_of_providers(layer: &Layer) -> Vec<Problem> {

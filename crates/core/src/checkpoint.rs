@@ -11,7 +11,7 @@ use crate::tool::BoxFuture;
 /// user's: neither their files nor their repository. Work goes on when it fails.
 pub trait Checkpoints: Send + Sync {
     /// Returns the folder that is copied before `path` changes; `cwd` is where the session works. `None` for places too
-    /// wide to copy, such as a home folder.
+    /// wide to copy, such as a home folder. Called on a thread that may wait for the disk.
     fn project(&self, path: &Path, cwd: &Path) -> Option<PathBuf>;
 
     /// Keeps the project as it is now. When nothing changed since its last copy, that one serves.

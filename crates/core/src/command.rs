@@ -45,6 +45,8 @@ pub enum Verb {
     Mcp,
     ReloadMcp,
     Skills,
+    Memory,
+    Learned,
     Image,
     Paste,
     Status,
@@ -334,6 +336,12 @@ const RECONNECTED: Argument =
         word("reconnect", "connect a server anew, or all").then(Argument::Of(List::Servers))
     ]);
 
+const MEMORY: Argument = Argument::Words(&[
+    word("search", "find notes, also archived ones, by words"),
+    word("history", "list the changes of the notes"),
+    word("undo", "take a change back, by its number"),
+]);
+
 #[rustfmt::skip]
 pub const COMMANDS: &[Command] = &[
     command(Verb::New, "new", Conversation, "start a new conversation").also(&["reset", "clear"]).takes("[TITLE]").any_time(),
@@ -367,6 +375,8 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are, or connect one anew").takes("[reconnect NAME|all]").known(RECONNECTED).any_time(),
     command(Verb::ReloadMcp, "reload-mcp", Tools, "read the MCP servers of the settings again").any_time(),
     command(Verb::Skills, "skills", Tools, "list the skills, or those with these words; /NAME [TEXT] uses one").also(&["reload-skills"]).takes("[WORDS]").known(Argument::Of(List::Skills)).any_time(),
+    command(Verb::Memory, "memory", Tools, "show what it remembers, or search, list changes and take one back").takes("[search WORDS|history|undo N]").known(MEMORY).any_time(),
+    command(Verb::Learned, "learned", Tools, "list what it learned, show one change, or take it back").takes("[N|undo N]").any_time(),
     command(Verb::Image, "image", Tools, "attach an image").takes("PATH [TEXT]").in_terminals().any_time(),
     command(Verb::Paste, "paste", Tools, "attach the image in the clipboard").in_terminals().any_time(),
 

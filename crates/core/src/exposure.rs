@@ -1,5 +1,9 @@
 //! Who gets to call a tool. Each tool declares it in its own file; no list elsewhere names tools.
 
+use serde_json::{Map, Value, json};
+
+use crate::tool::ToolSpec;
+
 /// Where a tool is offered, and to whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exposure {
@@ -7,9 +11,44 @@ pub struct Exposure {
     pub surfaces: Surfaces,
     pub subagents: Subagents,
     pub scripts: Scripts,
-    /// Whether small models are told of it from the beginning: only of what is needed to read, write and run. With more
-    /// they pick the wrong one; the others they find.
-    pub for_small_models: bool,
+    /// How small models are told of it, if they are told from the beginning: only of what is needed to read, write and run.
+    /// With more they pick the wrong one; the others they find.
+    pub for_small_models: Option<Brief>,
+}
+
+/// A tool in few words: with many, small models answer without a call and make the answer up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    pub description: &'static str,
+    /// The parameters they are told of; all must be there. Calls with others work as well.
+    pub parameters: &'static [&'static str],
+    pub example: Option<Example>,
+}
+
+/// A call from the question to the answer. Small models do as they are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    pub question: &'static str,
+    /// The arguments as JSON.
+    pub arguments: &'static str,
+    pub result: &'static str,
+    pub answer: &'static str,
+}
+
+impl Brief {
+    /// Says the same of a tool in few words.
+    pub fn of(&self, spec: &ToolSpec) -> ToolSpec {
+        let of_type = |name: &&str| {
+            let kind = spec.parameters["properties"][*name]["type"].clone();
+            ((*name).to_owned(), json!({ "type": kind }))
+        };
+        let properties: Map<String, Value> = self.parameters.iter().map(of_type).collect();
+        ToolSpec {
+            name: spec.name.clone(),
+            description: self.description.to_owned(),
+            parameters: json!({"type": "object", "properties": properties, "required": self.parameters}),
+        }
+    }
 }
 
 /// What a tool is switched on and off with.
@@ -60,13 +99,22 @@ impl Exposure {
         Self::everywhere_but_in_scripts(ToolGroup::Finder)
     }
 
+    /// A finder that small models are told of.
+    pub const fn of_finder_for_small_models(brief: Brief) -> Self {
+        Self::everywhere(ToolGroup::Finder, Some(brief))
+    }
+
     pub const fn everywhere_but_in_scripts(group: ToolGroup) -> Self {
+        Self::everywhere(group, None)
+    }
+
+    const fn everywhere(group: ToolGroup, for_small_models: Option<Brief>) -> Self {
         Self {
             group,
             surfaces: Surfaces::Every,
             subagents: Subagents::All,
             scripts: Scripts::No,
-            for_small_models: false,
+            for_small_models,
         }
     }
 

@@ -5,26 +5,32 @@ use crate::message::{Message, Role};
 
 /// Reorders the results after each reply to the order of its calls: parallel calls finish in any order.
 pub fn in_call_order(messages: Vec<Message>) -> Vec<Message> {
-    let mut ordered: Vec<Message> = Vec::with_capacity(messages.len());
+    in_call_order_by(messages, |message| message)
+}
+
+/// The same for whatever comes with a message.
+pub fn in_call_order_by<T>(items: Vec<T>, message_of: impl Fn(&T) -> &Message) -> Vec<T> {
+    let mut ordered: Vec<T> = Vec::with_capacity(items.len());
     let mut calls: Vec<CallId> = Vec::new();
     let mut results_from = 0;
-    for message in messages {
+    for item in items {
+        let message = message_of(&item);
         if message.role != Role::Tool {
-            sort_results(&mut ordered[results_from..], &calls);
+            sort_results(&mut ordered[results_from..], &calls, &message_of);
             calls = message.calls().map(|call| call.id.clone()).collect();
-            ordered.push(message);
+            ordered.push(item);
             results_from = ordered.len();
         } else {
-            ordered.push(message);
+            ordered.push(item);
         }
     }
-    sort_results(&mut ordered[results_from..], &calls);
+    sort_results(&mut ordered[results_from..], &calls, &message_of);
     ordered
 }
 
-fn sort_results(results: &mut [Message], calls: &[CallId]) {
-    results.sort_by_key(|message| {
-        let result = message.tool_result();
+fn sort_results<T>(results: &mut [T], calls: &[CallId], message_of: impl Fn(&T) -> &Message) {
+    results.sort_by_key(|item| {
+        let result = message_of(item).tool_result();
         result
             .and_then(|result| calls.iter().position(|call| *call == result.call))
             .unwrap_or(usize::MAX)

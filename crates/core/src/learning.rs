@@ -190,6 +190,8 @@ pub trait Reviews: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueReview {
     pub session: SessionId,
+    /// Who talks in it, where a process serves several: what is learned is about them.
+    pub person: Option<String>,
     pub at: Timestamp,
     pub notes: bool,
     pub skills: bool,

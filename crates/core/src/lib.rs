@@ -11,7 +11,10 @@ pub mod sessions;
 
 pub mod approval;
 pub mod approval_code;
+pub mod around;
 pub mod call_channel;
+pub mod choice;
+pub mod compaction;
 pub mod delegation;
 pub mod elicitation;
 pub mod follow;
@@ -43,10 +46,12 @@ pub mod exposure;
 pub mod fence;
 pub mod hidden_keys;
 pub mod history;
+pub mod json_lines;
 pub mod picture;
 pub mod random;
 pub mod redact;
 pub mod reply;
+pub mod report;
 pub mod review;
 mod safety;
 pub mod secret;
@@ -64,6 +69,7 @@ pub use call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 pub use checkpoint::{Change, CheckpointError, Checkpoints};
 pub use clock::{Clock, Timestamp};
 pub use command_policy::{BeyondFence, CommandPlace, CommandPolicy, FenceSetting, JudgedCommand};
+pub use compaction::{CompactionEnd, CompactionReason, CompactionReport, Shortened, SummarySource};
 pub use delegation::{
     Delegated, Delegates, Delegation, Dispatched, Manner, SubagentReport, SubagentRole,
     SubagentStatus, SubagentTask, SubagentTokens, TracedCall,
@@ -73,7 +79,7 @@ pub use elicitation::{
     Elicitation, ElicitationRequest, Field, FieldKind, FieldOption, PendingElicitation, Person,
     Response, TextFormat, Wanted,
 };
-pub use exposure::{Exposure, Scripts, Subagents, Surfaces, ToolGroup};
+pub use exposure::{Brief, Example, Exposure, Scripts, Subagents, Surfaces, ToolGroup};
 pub use fence::{Checkout, FenceArea, Fencing, Pass};
 pub use follow::{FollowFrom, Followed, NumberedEvent};
 pub use hidden_keys::HiddenKeys;
@@ -104,8 +110,8 @@ pub use session::{
     ApprovalRequest, Event, Notice, Op, QueuedMessage, TurnEnd, UserMessage, WaitsFor,
 };
 pub use sessions::{
-    Audience, ConsentOption, LeavesOut, OpenError, OpenSession, RunningSession, SessionHandle,
-    SessionOptions, Sessions,
+    Audience, ConsentOption, Events, LeavesOut, OpenError, OpenSession, Resumed, RunningSession,
+    SessionFacts, SessionHandle, SessionOptions, Sessions, Warning, WarningAbout,
 };
 pub use store::{
     Archive, Claim, Counted, Ending, Entry, HourUse, Insights, Intent, LoadedSession, ModelUse,

@@ -23,6 +23,11 @@ pub trait Model: Send + Sync {
     fn context_window(&self) -> Option<u64>;
 
     fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>>;
+
+    /// The most that so many tokens can cost, whoever of its stand-ins answers.
+    fn cost_at_most(&self, _input: u64, _output: u64) -> Cost {
+        Cost::Unknown
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::approval::{ApprovalAnswer, Settled, Verdict};
 use crate::approval_code::ApprovalCode;
+use crate::compaction::{CompactionEnd, CompactionReason};
 use crate::elicitation::{Elicitation, Response};
 use crate::id::{ApprovalId, CallId, ElicitationId, QueuedId, TurnId};
 use crate::message::{Message, Origin, Part, ResultStatus, Role};
@@ -37,6 +38,10 @@ pub enum Op {
     },
     /// Takes the last turn back and says the same again. Not while one runs.
     Retry,
+    /// Makes the conversation shorter for its model, with an eye on a topic if one is named. Not while a turn runs.
+    Compact {
+        topic: Option<String>,
+    },
 }
 
 /// What a person sent: text, and pictures or sound beside it.
@@ -204,6 +209,22 @@ pub enum Event {
         turns: u32,
         said: String,
     },
+    /// The conversation is being made shorter for its model.
+    CompactionStarted {
+        reason: CompactionReason,
+        /// What a request takes now.
+        tokens: u64,
+        /// What fits into one, as far as that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<u64>,
+    },
+    /// How far it is. Each line replaces the one before it.
+    CompactionProgress {
+        text: String,
+    },
+    CompactionEnded {
+        end: CompactionEnd,
+    },
     /// Nothing runs and nothing waits: it is the user's turn.
     Idle,
 }
@@ -279,6 +300,10 @@ pub enum Notice {
     /// Subagents that ran in the background have come to rest; what they found begins a turn.
     SubagentsDone {
         subagents: usize,
+    },
+    /// Something was learned from the conversation: what, and how to take it back.
+    Learned {
+        text: String,
     },
     /// An interrupt made the session forget messages that waited.
     Forgotten {
@@ -375,6 +400,7 @@ mod tests {
             },
             Notice::Forgotten { messages: 2 },
             Notice::SubagentsDone { subagents: 2 },
+            Notice::Learned { text: "t".into() },
             Notice::NotAllowed {
                 tool: "t".into(),
                 reason: "r".into(),
@@ -429,6 +455,31 @@ mod tests {
             events.push(Event::ApprovalClosed { approval, how });
         }
         events.push(Event::Idle);
+        events.push(Event::CompactionStarted {
+            reason: CompactionReason::Full,
+            tokens: 1,
+            window: None,
+        });
+        let report = crate::CompactionReport {
+            summary: crate::SummarySource::Digest,
+            tokens_before: 4,
+            tokens_after: 1,
+            summarised: 3,
+            shortened: 2,
+            kept: 1,
+            elapsed_ms: 5,
+            usage,
+            cost: Some(cost),
+            notes: vec!["n".into()],
+        };
+        let reason = "r".into();
+        for end in [
+            CompactionEnd::Done { report },
+            CompactionEnd::Unchanged { reason },
+            CompactionEnd::Stopped,
+        ] {
+            events.push(Event::CompactionEnded { end });
+        }
         for event in events {
             let json = serde_json::to_string(&event).unwrap();
             assert_eq!(

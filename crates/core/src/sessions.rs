@@ -6,11 +6,16 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 
+use crate::approval::ApprovalAnswer;
+use crate::elicitation::Response;
 use crate::follow::{FollowFrom, Followed};
-use crate::id::SessionId;
+use crate::hidden_keys::HiddenKeys;
+use crate::id::{ApprovalId, ElicitationId, SessionId};
+use crate::message::Message;
 use crate::mode::Mode;
 use crate::model::ModelName;
 use crate::session::Op;
+use crate::store::SessionRecord;
 use crate::tool::BoxFuture;
 
 /// The conversations of a process.
@@ -59,15 +64,79 @@ pub trait SessionHandle: Send + Sync {
     fn send(&self, op: Op) -> BoxFuture<'_, bool>;
 
     /// Reads along what happens, from wherever one likes. Nobody who follows holds the session up.
-    fn follow(&self, from: FollowFrom) -> BoxStream<'static, Followed>;
+    fn follow(&self, from: FollowFrom) -> Events;
+}
+
+/// What happens in a session, as it happens.
+pub type Events = BoxStream<'static, Followed>;
+
+impl dyn SessionHandle + '_ {
+    /// Ends the turn that runs.
+    pub async fn interrupt(&self) -> bool {
+        self.send(Op::Interrupt).await
+    }
+
+    pub async fn answer(&self, approval: ApprovalId, answer: impl Into<ApprovalAnswer>) -> bool {
+        let answer = answer.into();
+        self.send(Op::Answer { approval, answer }).await
+    }
+
+    pub async fn respond(&self, elicitation: ElicitationId, response: Response) -> bool {
+        let op = Op::Respond {
+            elicitation,
+            response,
+        };
+        self.send(op).await
+    }
 }
 
 /// A session that was just opened, and what happens in it.
 pub struct RunningSession {
     pub handle: Arc<dyn SessionHandle>,
-    pub events: BoxStream<'static, Followed>,
+    /// From its very beginning.
+    pub events: Events,
+    /// What there was before, when it was resumed or branched off.
+    pub resumed: Option<Resumed>,
+    pub facts: SessionFacts,
     /// Things the user should know before the first answer.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
+}
+
+/// What a surface may want to know before anything is said.
+#[derive(Debug, Clone)]
+pub struct SessionFacts {
+    /// Who answers.
+    pub model: ModelName,
+    /// Tokens that fit into one request and its answer, as far as that is known.
+    pub context_window: Option<u64>,
+    /// Keys that models are not shown, and programs that read along should not be either.
+    pub hidden_keys: Option<Arc<HiddenKeys>>,
+}
+
+/// Something that is not as the user may think.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    pub about: WarningAbout,
+    pub text: String,
+}
+
+/// What a warning is about: who wants nothing but an answer still wants to know what it is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarningAbout {
+    Settings,
+    /// A server is not there, and its tools with it.
+    Servers,
+    /// A skill that was asked for is not there.
+    Skills,
+}
+
+/// What a session that goes on had before.
+pub struct Resumed {
+    pub record: SessionRecord,
+    /// To be let go once it is seen: what is said next would otherwise be said in a copy.
+    pub messages: Arc<Vec<Message>>,
+    /// A turn was cut short by a crash; it goes on by itself when the task runs.
+    pub has_open_turn: bool,
 }
 
 /// What there is to know of a session that is open.
@@ -87,6 +156,8 @@ pub struct OpenError {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// Whoever asked could mend it: nothing was begun.
+    pub is_asked: bool,
 }
 
 /// How one conversation is to be. What is not said is as the settings say.

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::approval::{Approvals, Verdict};
 use crate::clock::Timestamp;
+use crate::compaction::Shortened;
 use crate::effect::Effect;
 use crate::id::{ApprovalId, CallId, QueuedId, SessionId, TurnId};
 use crate::message::{Message, Role, ToolResult};
@@ -42,6 +43,14 @@ pub trait Store: Approvals {
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>>;
+
+    /// Finds the turn that is so many from the end, the last one being 1: the first there is when there are fewer. Says how
+    /// many turns it is from the end, and what it began with, also when a summary covers that.
+    fn turn_from_end(
+        &self,
+        session: &SessionId,
+        turns: u32,
+    ) -> BoxFuture<'_, Result<Option<(u32, Message)>, StoreError>>;
 
     /// Sessions with a turn that was started and never ended, or with words that wait for one, oldest first.
     fn unfinished(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
@@ -131,12 +140,14 @@ pub enum Entry {
         tool: String,
         state: Value,
     },
-    /// From here on a model sees `summary` and the last `kept` messages. Nothing is deleted: people and search see
-    /// everything, and taking back a turn that the summary covers takes back the compaction.
+    /// From here on a model sees `summary` and the last `kept` messages, some of them shortened. Nothing is deleted: people
+    /// and search see everything, and taking back a turn that the summary covers takes back the compaction.
     Compacted {
-        /// Its origin is [`crate::Origin::Summary`].
-        summary: Message,
+        /// Its origin is [`crate::Origin::Summary`]. Without one, all that is seen now is kept, and some of it shortened.
+        summary: Option<Message>,
         kept: u32,
+        /// What is seen in place of some of the kept messages. Those that were shortened before stay so.
+        shortened: Vec<Shortened>,
         /// What requests begin with from now on, where that has changed.
         prefix: Option<Prefix>,
     },

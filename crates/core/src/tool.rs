@@ -33,6 +33,12 @@ pub trait Tool: Send + Sync {
     /// Where it is offered, and to whom. The same for as long as the tool lives.
     fn exposure(&self) -> &Exposure;
 
+    /// Whether it asks about changes of files, as freely as the mode of a conversation says. Such a tool is made once for
+    /// each answer.
+    fn reviews_changes(&self) -> bool {
+        false
+    }
+
     /// Works out what a call would do, before anything is decided about it. Changes nothing.
     ///
     /// `arguments` were coerced to and checked against [`ToolSpec::parameters`]; what still does not fit is told when the
@@ -45,6 +51,14 @@ pub trait Tool: Send + Sync {
     fn stands_for(&self, _arguments: &Value) -> Option<(Arc<dyn Tool>, Value)> {
         None
     }
+
+    /// What a model is reminded of when it no longer sees the older part of its conversation, from what the tool keeps.
+    fn reminder(&self, _state: &Value) -> Option<String> {
+        None
+    }
+
+    /// The model no longer sees older results of a session: what counts as shown to it must be shown again.
+    fn forget_shown(&self, _session: &SessionId) {}
 
     /// Forgets what is kept in memory for a session that is no longer open. Nothing for most tools.
     fn close_session(&self, _session: &SessionId) {}

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::approval::{AnswerSource, ApprovalAnswer, Settled, Verdict};
+use crate::compaction::{CompactionEnd, CompactionReason};
 use crate::exact::exact;
 use crate::model::ModelNotice;
 use crate::session::{ApprovalRequest, Notice, TurnEnd};
@@ -103,6 +104,7 @@ pub fn notice(notice: &Notice) -> String {
         Notice::NoCheckpoint { reason } => {
             format!("no checkpoint, so /rollback cannot take this turn back: {reason}")
         }
+        Notice::Learned { text } => format!("learned: {text}"),
         Notice::SubagentsDone { subagents } => {
             let who = match subagents {
                 1 => "a subagent has".to_owned(),
@@ -114,6 +116,67 @@ pub fn notice(notice: &Notice) -> String {
         Notice::SteeringQueued => {
             "your words came too late for this turn; they are the next one".into()
         }
+    }
+}
+
+/// Why a conversation is being made shorter.
+pub fn compaction_started(reason: CompactionReason, tokens: u64, window: Option<u64>) -> String {
+    let size = match window {
+        Some(window) if window > 0 => {
+            let percent = tokens.saturating_mul(100) / window;
+            format!(
+                "{} of {} tokens ({percent} %)",
+                thousands(tokens),
+                thousands(window)
+            )
+        }
+        _ => format!("{} tokens", thousands(tokens)),
+    };
+    match reason {
+        CompactionReason::Full => format!("the conversation fills {size}; making it shorter"),
+        CompactionReason::TooLong => {
+            format!("the conversation is too long for the model ({size}); making it shorter")
+        }
+        CompactionReason::Asked => format!("making the conversation shorter: {size}"),
+    }
+}
+
+/// What came of a compaction, a line for each thing to know.
+pub fn compaction_ended(end: &CompactionEnd) -> Vec<String> {
+    let report = match end {
+        CompactionEnd::Stopped => {
+            return vec!["stopped; the conversation is as it was".to_owned()];
+        }
+        CompactionEnd::Unchanged { reason } => return vec![reason.clone()],
+        CompactionEnd::Done { report } => report,
+    };
+    let mut done = Vec::new();
+    if report.summarised > 0 {
+        done.push(format!("{} messages summarised", report.summarised));
+    }
+    if report.shortened > 0 {
+        done.push(format!("{} shortened", report.shortened));
+    }
+    done.push(format!("{} kept as they are", report.kept));
+    let first = format!(
+        "made shorter in {:.1} s: {} tokens before, {} after; {}; nothing is deleted",
+        report.elapsed_ms as f64 / 1000.0,
+        thousands(report.tokens_before),
+        thousands(report.tokens_after),
+        done.join(", "),
+    );
+    std::iter::once(first)
+        .chain(report.notes.iter().cloned())
+        .collect()
+}
+
+/// `950`, `12.3k`, `200k`, `1.0M`.
+pub fn thousands(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..100_000 => format!("{:.1}k", count as f64 / 1e3),
+        100_000..1_000_000 => format!("{}k", count / 1_000),
+        _ => format!("{:.1}M", count as f64 / 1e6),
     }
 }
 

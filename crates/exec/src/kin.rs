@@ -4,6 +4,8 @@
 //! becomes a child of ours where we adopt such ones. So nothing that a fenced command started hides from this.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,10 +16,13 @@ const ROUNDS_MAX: usize = 100;
 
 const ROUND_INTERVAL: Duration = Duration::from_millis(2);
 
+/// Room for what the kernel says of a process: it gives no size, and growing a buffer costs a read each time.
+const STAT_BYTES: usize = 1024;
+
 /// Returns the processes below us that are inside a fence. None where that cannot be told: without `/proc`, and where we
 /// cannot gain rights ourselves.
 pub(crate) fn fenced() -> Vec<Pid> {
-    if is_bound("self") {
+    if is_bound("self") || is_childless() {
         return Vec::new();
     }
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
@@ -59,9 +64,22 @@ pub(crate) fn end_fenced() {
     }
 }
 
+/// Returns whether we are known to have no children: most often nothing was left, and there is no need to look at every
+/// process of the machine.
+fn is_childless() -> bool {
+    let Ok(threads) = Path::new("/proc/self/task").read_dir() else {
+        return false;
+    };
+    // Kernels can be built without this list.
+    let mut children = threads.map(|thread| std::fs::read(thread?.path().join("children")));
+    children.all(|found| found.is_ok_and(|list| list.is_empty()))
+}
+
 /// Returns the parent of a process that has not ended.
 fn living_parent(process: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let mut stat = String::with_capacity(STAT_BYTES);
+    let mut file = File::open(format!("/proc/{process}/stat")).ok()?;
+    file.read_to_string(&mut stat).ok()?;
     // The name before it may hold anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;

@@ -7,7 +7,9 @@ mod approvals;
 mod auth;
 mod checkpoints;
 mod config;
+mod learning;
 mod mcp;
+mod memory;
 mod model;
 mod run;
 mod sessions;
@@ -28,7 +30,9 @@ pub use approvals::{ApprovalsArgs, ApprovalsCommand};
 pub use auth::{AuthAddArgs, AuthArgs, AuthCommand, AuthKind, LoginArgs, LoginPlace};
 pub use checkpoints::{CheckpointsArgs, CheckpointsCommand};
 pub use config::{ConfigArgs, ConfigCommand};
+pub use learning::{LearningArgs, LearningCommand};
 pub use mcp::{McpArgs, McpCommand, McpLoginArgs, McpReauthArgs, WaitFlag};
+pub use memory::{MemoryArgs, MemoryCommand, NotesArg};
 pub use model::{ModelArgs, ModelCommand};
 pub use run::{ChatArgs, RunFlags};
 pub use sessions::{SessionsArgs, SessionsCommand};
@@ -164,6 +168,10 @@ pub enum Command {
     Sessions(SessionsArgs),
     /// See and answer what waits for permission to run
     Approvals(ApprovalsArgs),
+    /// Show, search, edit and undo what it remembers
+    Memory(MemoryArgs),
+    /// Show what it learned by itself, and take it back
+    Learning(LearningArgs),
     /// Show requests, tokens, cost and tools, by day and hour
     Insights(InsightsArgs),
     /// List what files were like before changes, and bring it back

@@ -8,12 +8,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_agent::{Follower, Session};
+use futures_util::StreamExt as _;
+use hermes_core::json_lines::JsonLines;
 use hermes_core::quick::QuickCommands;
 use hermes_core::text::{self, printable};
-use hermes_core::{Event, Followed, Message, Op, Role, skill};
+use hermes_core::{
+    Event, Events, Followed, Message, Op, Role, RunningSession, SessionHandle, skill,
+};
 use hermes_runtime::commands::{Here, WhenBusy};
-use hermes_runtime::{Conversation, OpenedSession, Start};
+use hermes_runtime::{Conversation, Start};
 use tokio::time::{Instant, sleep};
 
 use crate::args::RunFlags;
@@ -25,9 +28,9 @@ use crate::tui_bridge;
 use crate::keyboard::{Keyboard, Typed};
 use crate::logging;
 use crate::output::{note, print};
-use crate::prepare::Prepared;
+use crate::prepare::{Place, Prepared};
 use crate::quick;
-use crate::render::{JsonLines, Live, Renderer};
+use crate::render::{Live, Renderer};
 use crate::signals::Signals;
 use crate::style::Style;
 use crate::turn::{give_up, news};
@@ -56,7 +59,8 @@ pub async fn run(
                 .hint("use it with -z or `chat -q`"),
         );
     }
-    let mut prepared = Prepared::new(&base, flags, Audience::Person, source).await?;
+    let place = Place::choose(&base, flags, Audience::Person, source).await?;
+    let mut prepared = Prepared::new(place).await?;
     let start = prepared.start.clone();
     let host = &mut prepared.conversation;
     if tui_bridge::fits(&base, flags) {
@@ -118,7 +122,9 @@ impl<'a> Chat<'a> {
         let err = Style::of(&std::io::stderr(), &base.environment);
         let show_reasoning = base.settings.bool("display.show_reasoning")?;
         let renderer = if flags.json {
-            Renderer::Json(JsonLines::hiding(&host.setup().ports.safety))
+            Renderer::Json(JsonLines::hiding(
+                host.setup().ports.safety.hidden_keys.clone(),
+            ))
         } else {
             Renderer::Live(Live::new(err, show_reasoning))
         };
@@ -140,7 +146,7 @@ impl<'a> Chat<'a> {
         let mut opened = self.host.open(start).await?;
         let mut last = None;
         loop {
-            let session = opened.session.id().clone();
+            let session = opened.handle.id().clone();
             // The same session again, with another model say, is no news.
             if last.as_ref() != Some(&session) {
                 self.introduce(&opened, last.is_some());
@@ -159,7 +165,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    fn introduce(&self, opened: &OpenedSession, is_another: bool) {
+    fn introduce(&self, opened: &RunningSession, is_another: bool) {
         match &opened.resumed {
             Some(resumed) => self.show_past(&resumed.messages),
             None if is_another => note(&self.err.dim("a new conversation")),
@@ -178,20 +184,21 @@ impl<'a> Chat<'a> {
     }
 
     /// Talks in one session until the user wants another one or none.
-    async fn one_session(&mut self, opened: OpenedSession) -> Outcome<Option<Start>> {
-        let OpenedSession {
-            session,
+    async fn one_session(&mut self, opened: RunningSession) -> Outcome<Option<Start>> {
+        let RunningSession {
+            handle: session,
             mut events,
             resumed,
+            ..
         } = opened;
         let mut was_used = resumed.is_some();
         drop(resumed);
         self.renderer.begin(session.id())?;
         let start = loop {
-            let wanted = self.until_idle(&session, &mut events).await?;
+            let wanted = self.until_idle(session.as_ref(), &mut events).await?;
             let next = match wanted {
                 Some(next) => next,
-                None => match self.prompt(&session, &mut events).await? {
+                None => match self.prompt(session.as_ref(), &mut events).await? {
                     Some(next) => next,
                     None => continue,
                 },
@@ -218,17 +225,22 @@ impl<'a> Chat<'a> {
                     .dim(format!("hermes -r {id} goes on with this conversation")),
             );
         }
-        self.host.close(session).await?;
+        self.host.close(session.id()).await?;
         Ok(start)
     }
 
     /// Asks the user for something to do. Returns nothing when the session begins a turn by itself.
-    async fn prompt(&mut self, session: &Session, events: &mut Follower) -> Outcome<Option<Next>> {
+    async fn prompt(
+        &mut self,
+        session: &dyn SessionHandle,
+        events: &mut Events,
+    ) -> Outcome<Option<Next>> {
         self.signals.reset();
         if let Some(question) = self.question.take() {
             let here = Here {
                 session: session.id().clone(),
                 is_busy: false,
+                can_choose: false,
             };
             if let Some(next) = self.next(&question, here).await {
                 return Ok(Some(next));
@@ -265,6 +277,7 @@ impl<'a> Chat<'a> {
             let here = Here {
                 session: session.id().clone(),
                 is_busy: false,
+                can_choose: false,
             };
             if let Some(next) = self.next(&line, here).await {
                 return Ok(Some(next));
@@ -275,8 +288,8 @@ impl<'a> Chat<'a> {
     /// Shows what happens until it is the user's turn, and takes what they type meanwhile. Returns where they want to go.
     async fn until_idle(
         &mut self,
-        session: &Session,
-        events: &mut Follower,
+        session: &dyn SessionHandle,
+        events: &mut Events,
     ) -> Outcome<Option<Next>> {
         self.signals.reset();
         let is_for_program = matches!(self.renderer, Renderer::Json(_));
@@ -329,7 +342,7 @@ impl<'a> Chat<'a> {
     /// Does what is typed while something runs. Who leaves stops it first.
     async fn meanwhile(
         &mut self,
-        session: &Session,
+        session: &dyn SessionHandle,
         typed: Typed,
         asking: &mut Asking,
     ) -> Option<Next> {
@@ -342,6 +355,7 @@ impl<'a> Chat<'a> {
         let here = Here {
             session: session.id().clone(),
             is_busy: true,
+            can_choose: false,
         };
         let next = match line {
             Some(line) => self.next(&line, here).await?,
@@ -359,7 +373,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    async fn do_meanwhile(&self, session: &Session, op: Op) {
+    async fn do_meanwhile(&self, session: &dyn SessionHandle, op: Op) {
         if matches!(op, Op::Say(_)) && self.when_busy == WhenBusy::Interrupt {
             session.interrupt().await;
         }
@@ -400,7 +414,7 @@ impl<'a> Chat<'a> {
 
 /// Waits for a turn that nobody typed: subagents in the background have come to rest. What they do before that would
 /// only disturb who is typing.
-async fn turn_begins(events: &mut Follower) -> Option<Followed> {
+async fn turn_begins(events: &mut Events) -> Option<Followed> {
     loop {
         let followed = events.next().await?;
         if matches!(
@@ -412,7 +426,7 @@ async fn turn_begins(events: &mut Follower) -> Option<Followed> {
     }
 }
 
-pub fn gone(session: &Session) -> Failure {
+pub fn gone(session: &dyn SessionHandle) -> Failure {
     Failure::new("the session stopped unexpectedly").hint(format!(
         "this is a bug; everything said so far is saved: hermes -r {}",
         session.id()

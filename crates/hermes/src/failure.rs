@@ -51,11 +51,6 @@ impl Failure {
         self.hint = Some(hint.into());
         self
     }
-
-    pub fn at(mut self, place: impl fmt::Display) -> Self {
-        self.place = Some(place.to_string());
-        self
-    }
 }
 
 impl fmt::Display for Failure {
@@ -83,6 +78,20 @@ impl From<hermes_runtime::Error> for Failure {
             hint: error.hint(),
             code,
             ..Self::new(error.to_string())
+        }
+    }
+}
+
+impl From<hermes_core::OpenError> for Failure {
+    fn from(error: hermes_core::OpenError) -> Self {
+        Self {
+            hint: error.hint,
+            code: if error.is_asked {
+                code::USAGE
+            } else {
+                code::FAILED
+            },
+            ..Self::new(error.message)
         }
     }
 }
@@ -120,9 +129,10 @@ mod tests {
 
     #[test]
     fn a_failure_says_what_where_and_what_next_and_no_secret() {
-        let failure = Failure::new("key sk-proj-abc123def456ghi789jkl was refused")
-            .at("config.yaml:3")
-            .hint("set another key");
+        let failure = Failure {
+            place: Some("config.yaml:3".to_owned()),
+            ..Failure::new("key sk-proj-abc123def456ghi789jkl was refused").hint("set another key")
+        };
         assert_eq!(
             failure.to_string(),
             "error: key *** was refused\n   at: config.yaml:3\n hint: set another key"

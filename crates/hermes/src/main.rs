@@ -5,35 +5,27 @@
     reason = "a binary has no outside; `pub` marks the interface of a module"
 )]
 
-mod ancestry;
 mod args;
 mod chat;
 mod choose_session;
-mod clipboard;
 mod commands;
 mod copy;
 mod countdown;
 mod demo;
 mod editor;
 mod failure;
-mod former_home;
 mod keyboard;
-mod logging;
 mod oneshot;
 mod output;
 mod pager;
 mod piped;
 mod prepare;
 mod render;
-mod seclusion;
-mod shown;
 mod signals;
 mod steering;
-mod style;
 mod tui_bridge;
 mod turn;
 mod usage_file;
-mod worktree;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -43,9 +35,11 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use hermes_core::Audience;
+use hermes_os::{ancestry, seclusion};
 use hermes_runtime::base::{self, Base};
-use hermes_runtime::models::{mixture, stated_windows};
-use hermes_runtime::{checkpoints, image, mcp, quick, terminals};
+use hermes_runtime::{
+    checkpoints, clipboard, former_home, image, logging, mcp, quick, shown, style, terminals,
+};
 
 use args::{ChatArgs, Cli, Command, DemoArgs, RunFlags};
 use commands::setup::Ready;
@@ -157,6 +151,14 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
         Some(Command::Insights(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::insights::run(&base, args))
+        }
+        Some(Command::Memory(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::memory::run(&base, args))
+        }
+        Some(Command::Learning(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::learning::run(&base, args))
         }
         Some(Command::Checkpoints(args)) => {
             let base = begin(profile, &flags)?;

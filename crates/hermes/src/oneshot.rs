@@ -4,25 +4,26 @@ use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hermes_agent::Safety;
+use hermes_core::json_lines::JsonLines;
+use hermes_core::report::Report;
 use hermes_core::text::printable;
-use hermes_core::{Part, UserMessage};
+use hermes_core::{Part, RunningSession, UserMessage, WarningAbout};
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::image;
 use crate::output::{note, println};
-use crate::piped::{self, Piped, Shown};
-use crate::prepare::Prepared;
-use crate::render::{JsonLines, Live, Renderer};
+use crate::piped;
+use crate::prepare::Place;
+use crate::render::{Live, Renderer};
 use crate::style::Style;
-use crate::turn::{self, Report};
+use crate::turn::{self, Asked};
 use crate::usage_file;
 use hermes_core::Audience;
+use hermes_runtime::piped::{Piped, Shown};
 
-/// Where sessions with a single question come from, unless the caller says otherwise.
-pub const ONE_SHOT_SOURCE: &str = "oneshot";
+pub use hermes_runtime::commands::ONE_SHOT_SOURCE;
 
 /// What is asked, and how the answer is shown.
 pub struct OneShot {
@@ -48,18 +49,19 @@ pub async fn run(base: &Arc<Base>, flags: &RunFlags, one_shot: OneShot) -> Outco
     let asked = answer(base, flags, &one_shot).await;
     if let Some(path) = &flags.usage_file {
         match &asked {
-            Ok(report) => usage_file::write(path, report)?,
+            Ok(asked) => usage_file::write(path, &asked.report)?,
             Err(failure) => usage_file::write_failure(path, failure)?,
         }
     }
-    let report = asked?;
+    let asked = asked?;
+    let report = &asked.report;
     if report.refused > 0 {
         note(&unattended(report.refused));
     }
     if one_shot.manner == Manner::AnswerAndSession {
         note(&format!("\nsession_id: {}", report.session));
     }
-    match report.failure() {
+    match asked.failure() {
         Some(failure) if one_shot.manner == Manner::Live && !flags.json => {
             // It was shown as it happened; only the exit code is left to tell.
             Err(Failure {
@@ -77,32 +79,40 @@ pub async fn run(base: &Arc<Base>, flags: &RunFlags, one_shot: OneShot) -> Outco
     }
 }
 
-async fn answer(base: &Arc<Base>, flags: &RunFlags, one_shot: &OneShot) -> Outcome<Report> {
+async fn answer(base: &Arc<Base>, flags: &RunFlags, one_shot: &OneShot) -> Outcome<Asked> {
     let asked = OneShotPrompt::read(base, one_shot).await?;
-    let prepared = Prepared::new(base, flags, one_shot.audience, &one_shot.source).await?;
-    let setup = prepared.conversation.setup();
-    let safety = &setup.ports.safety;
-    let mut renderer = renderer(base, flags, one_shot.manner, safety);
-    let warnings = match one_shot.manner {
-        Manner::Live => &setup.warnings,
-        // Somebody wants only the answer; that a server is missing is part of what it is worth.
-        Manner::AnswerOnly | Manner::AnswerAndSession => &setup.server_warnings,
-    };
-    if !flags.json {
-        for warning in warnings {
-            note(&format!("warning: {warning}"));
+    let place = Place::choose(base, flags, one_shot.audience, &one_shot.source).await?;
+    let mut renderer = Renderer::Quiet;
+    let asked = match place.open().await {
+        Ok(opened) => {
+            renderer = self::renderer(base, flags, one_shot.manner, &opened);
+            for warning in warnings(&opened, one_shot.manner, flags.json) {
+                note(&format!("warning: {warning}"));
+            }
+            let message = asked.message(opened.facts.context_window);
+            turn::run(&place.runtime, opened, Some(message), &mut renderer).await
         }
-    }
-    let window = setup.ports.model.context_window();
-    let message = asked.message(window);
-    let start = prepared.start.clone();
-    let asked = turn::run(&prepared.conversation, start, Some(message), &mut renderer).await;
-    prepared.leave().await;
-    let report = asked?;
+        Err(failure) => Err(failure),
+    };
+    place.leave().await;
+    let asked = asked?;
+    let report = &asked.report;
     if matches!(renderer, Renderer::Quiet) && !report.text.trim().is_empty() {
-        print_answer(report.text.trim_end()).map_err(|failure| unread(failure, &report))?;
+        print_answer(report.text.trim_end()).map_err(|failure| unread(failure, report))?;
     }
-    Ok(report)
+    Ok(asked)
+}
+
+/// What is told before the answer. Who wants only that, still wants to know what it is worth; a program reads events.
+fn warnings(opened: &RunningSession, manner: Manner, is_json: bool) -> impl Iterator<Item = &str> {
+    let is_told = move |about: WarningAbout| match about {
+        WarningAbout::Skills => true,
+        WarningAbout::Servers => !is_json,
+        WarningAbout::Settings => !is_json && manner == Manner::Live,
+    };
+    let warnings = opened.warnings.iter();
+    let told = warnings.filter(move |warning| is_told(warning.about));
+    told.map(|warning| warning.text.as_str())
 }
 
 /// A terminal gets nothing it would obey; a program gets the answer as it is.
@@ -137,9 +147,9 @@ fn unread(failure: Failure, report: &Report) -> Failure {
     ))
 }
 
-fn renderer(base: &Base, flags: &RunFlags, manner: Manner, safety: &Safety) -> Renderer {
+fn renderer(base: &Base, flags: &RunFlags, manner: Manner, opened: &RunningSession) -> Renderer {
     match manner {
-        _ if flags.json => Renderer::Json(JsonLines::hiding(safety)),
+        _ if flags.json => Renderer::Json(JsonLines::hiding(opened.facts.hidden_keys.clone())),
         Manner::AnswerOnly | Manner::AnswerAndSession => Renderer::Quiet,
         Manner::Live => {
             let style = Style::of(&std::io::stderr(), &base.environment);

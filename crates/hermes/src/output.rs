@@ -22,6 +22,13 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// How wide the terminal is; whatever tells no width is an ordinary one.
+pub fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let columns = size.map(|size| usize::from(size.ws_col));
+    columns.filter(|columns| *columns > 0).unwrap_or(80)
+}
+
 /// A reader that went away, as in `hermes sessions list | head`, is no news to anybody: nothing is left to say.
 fn closed(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {

@@ -6,13 +6,11 @@
 //! ancestors could write to is given [`FROM_ANCESTORS`]; one that another program of the pipeline holds may be silent for
 //! `agent.stdin_silence` seconds. What came until then is the input, and its reader hears that it may go on.
 
-mod shown;
-mod writer;
-
 use std::io::{IsTerminal as _, Seek as _};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
+use hermes_os::pipeline;
 use rustix::fs::{FileType, fstat};
 use tokio::io::{AsyncReadExt as _, Stdin};
 use tokio::time::{Instant, timeout};
@@ -20,8 +18,7 @@ use tokio::time::{Instant, timeout};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
-
-pub use shown::Shown;
+use hermes_runtime::piped::{End, Piped};
 
 /// How long a pipe that nobody but our ancestors holds may take to give anything. Who starts us with something to read
 /// writes it at once; who left the pipe open by accident should not wait long for an answer.
@@ -31,24 +28,6 @@ const TOTAL: Duration = Duration::from_secs(3600);
 /// Bytes read at most. Only the beginning and the end of so much are shown; `yes` would fill any memory.
 const READ_BYTES_MAX: usize = 64 << 20;
 const CHUNK_BYTES: usize = 64 << 10;
-
-/// What came, and whether that was all.
-#[derive(Debug, Default)]
-pub struct Piped {
-    pub bytes: Vec<u8>,
-    pub end: End,
-}
-
-/// How reading came to its end.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    #[default]
-    Complete,
-    /// It stayed open, and nothing came for this long.
-    Silent(Duration),
-    /// There is more than anybody reads, or it takes too long.
-    TooMuch,
-}
 
 /// Reads what is piped into this process; nothing when nothing is.
 pub async fn read(base: &Base) -> Outcome<Option<Piped>> {
@@ -139,7 +118,9 @@ impl Reader {
             match timeout(left.min(FROM_ANCESTORS), self.stdin.read(chunk)).await {
                 Ok(read) => return Ok(Ok(read.map_err(unreadable)?)),
                 Err(_) if left <= FROM_ANCESTORS => return Ok(Err(self.silence)),
-                Err(_) if is_first && !writer::is_in_pipeline() => return Ok(Err(FROM_ANCESTORS)),
+                Err(_) if is_first && !pipeline::is_in_pipeline() => {
+                    return Ok(Err(FROM_ANCESTORS));
+                }
                 Err(_) => self.tell(),
             }
         }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Audience, SessionOptions};
+use hermes_core::{Audience, RunningSession, SessionId, SessionOptions, Sessions};
+use hermes_runtime::worktree::Worktree;
 use hermes_runtime::{Conversation, Runtime, Start};
 
 use crate::args::RunFlags;
@@ -10,17 +11,18 @@ use crate::base::Base;
 use crate::choose_session::choose;
 use crate::failure::Outcome;
 use crate::output::note;
-use crate::worktree::Worktree;
 
-pub struct Prepared {
-    pub conversation: Conversation,
-    /// How the session that the flags mean begins.
-    pub start: Start,
+/// Where a session is to be, before anything of it is opened.
+pub struct Place {
+    pub runtime: Arc<Runtime>,
+    options: SessionOptions,
+    /// The session to go on with; a new one without it.
+    session: Option<SessionId>,
     worktree: Option<Worktree>,
 }
 
-impl Prepared {
-    pub async fn new(
+impl Place {
+    pub async fn choose(
         base: &Arc<Base>,
         flags: &RunFlags,
         audience: Audience,
@@ -43,22 +45,59 @@ impl Prepared {
             source: source.to_owned(),
             ..flags.options()
         };
-        match Conversation::new(runtime, options).await {
+        Ok(Self {
+            runtime,
+            options,
+            session: chosen.session,
+            worktree,
+        })
+    }
+
+    /// Opens the session.
+    pub async fn open(&self) -> Outcome<RunningSession> {
+        let (sessions, options): (&dyn Sessions, _) = (&*self.runtime, self.options.clone());
+        Ok(match &self.session {
+            Some(session) => sessions.resume(session.clone(), options).await?,
+            None => sessions.open(options).await?,
+        })
+    }
+
+    /// Cleans up, whatever became of the session.
+    pub async fn leave(self) {
+        for notice in self.runtime.stop().await {
+            note(&notice);
+        }
+        leave(self.worktree, self.runtime.base()).await;
+    }
+}
+
+/// A conversation in which slash commands can be given.
+pub struct Prepared {
+    pub conversation: Conversation,
+    /// How the session that the flags mean begins.
+    pub start: Start,
+    place: Place,
+}
+
+impl Prepared {
+    pub async fn new(place: Place) -> Outcome<Self> {
+        let conversation = Conversation::new(Arc::clone(&place.runtime), place.options.clone());
+        match conversation.await {
             Ok(conversation) => {
                 if let Some(missing) = &conversation.setup().missing_skills {
                     note(&format!("warning: {missing}"));
                 }
                 Ok(Self {
                     conversation,
-                    start: match chosen.session {
-                        Some(session) => Start::Resume(session),
+                    start: match &place.session {
+                        Some(session) => Start::Resume(session.clone()),
                         None => Start::New { title: None },
                     },
-                    worktree,
+                    place,
                 })
             }
             Err(error) => {
-                leave(worktree, base).await;
+                leave(place.worktree, place.runtime.base()).await;
                 Err(error.into())
             }
         }
@@ -66,16 +105,14 @@ impl Prepared {
 
     /// Cleans up, whatever became of the conversation.
     pub async fn leave(self) {
-        let runtime = self.conversation.runtime();
-        for notice in runtime.stop().await {
-            note(&notice);
-        }
-        leave(self.worktree, runtime.base()).await;
+        self.place.leave().await;
     }
 }
 
 async fn leave(worktree: Option<Worktree>, base: &Base) {
-    if let Some(worktree) = worktree {
-        worktree.leave(base).await;
+    if let Some(worktree) = worktree
+        && let Some(kept) = worktree.leave(base).await
+    {
+        note(&kept);
     }
 }

@@ -1,15 +1,12 @@
 //! Shows events: as text for people, as lines of JSON for programs, or not at all.
 
-mod json;
-
+use hermes_core::json_lines::JsonLines;
 use hermes_core::text::{self, printable};
 use hermes_core::{Event, Followed, Notice, ResultStatus, SessionId, WaitsFor, wording};
 
-use crate::failure::Outcome;
-use crate::output::{note, print};
+use crate::failure::{Failure, Outcome};
+use crate::output::{note, print, println};
 use crate::style::Style;
-
-pub use json::JsonLines;
 
 /// Where everything but the answer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +64,7 @@ impl Renderer {
     /// Tells programs which session it is, before anything else.
     pub fn begin(&mut self, session: &SessionId) -> Outcome<()> {
         match self {
-            Self::Json(json) => json.begin(session),
+            Self::Json(_) => println(&JsonLines::beginning(session)),
             Self::Quiet | Self::Live(_) => Ok(()),
         }
     }
@@ -83,7 +80,12 @@ impl Renderer {
                 }
                 Ok(())
             }
-            Self::Json(json) => json.show(followed),
+            Self::Json(json) => {
+                let unwritten =
+                    |error| Failure::new(format!("cannot write an event as JSON: {error}"));
+                let lines = json.lines(followed).map_err(unwritten)?;
+                lines.iter().try_for_each(|line| println(line))
+            }
             Self::Live(live) => live.show(followed),
         }
     }
@@ -186,6 +188,21 @@ impl Live {
                         .dim(format!("taken back: {turns}, from “{said}”")),
                 );
             }
+            Event::CompactionStarted {
+                reason,
+                tokens,
+                window,
+            } => {
+                self.end_line()?;
+                let words = wording::compaction_started(*reason, *tokens, *window);
+                self.note(&self.style.dim(format!("  {words}")));
+            }
+            Event::CompactionEnded { end } => {
+                self.end_line()?;
+                for line in wording::compaction_ended(end) {
+                    self.note(&self.style.yellow(format!("  {}", printable(&line))));
+                }
+            }
             Event::TurnEnded { end, .. } => {
                 self.end_line()?;
                 if let Some(words) = wording::turn_end(end) {
@@ -196,6 +213,8 @@ impl Live {
             | Event::TurnStarted { .. }
             | Event::ReplyFinished { .. }
             | Event::CallSpent { .. }
+            // The line before says what happens; the next one what came of it.
+            | Event::CompactionProgress { .. }
             | Event::ApprovalRequested(_)
             | Event::ApprovalClosed { .. }
             | Event::ElicitationRequested(_)

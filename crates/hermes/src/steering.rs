@@ -3,8 +3,8 @@
 
 use crate::ancestry;
 use crate::args::{
-    AuthCommand, CheckpointsCommand, Cli, Command, ConfigCommand, McpCommand, ModelCommand,
-    SessionsCommand, ToolsCommand,
+    AuthCommand, CheckpointsCommand, Cli, Command, ConfigCommand, LearningCommand, McpCommand,
+    MemoryCommand, ModelCommand, SessionsCommand, ToolsCommand,
 };
 use crate::failure::{Failure, Outcome};
 
@@ -60,6 +60,11 @@ fn only_looks(command: &Command) -> bool {
                     | SessionsCommand::Stats { .. }
             )
         ),
+        Command::Memory(args) => !matches!(
+            args.command,
+            Some(MemoryCommand::Undo { .. } | MemoryCommand::Edit { .. })
+        ),
+        Command::Learning(args) => !matches!(args.command, Some(LearningCommand::Undo { .. })),
         Command::Checkpoints(args) => matches!(
             args.command,
             Some(CheckpointsCommand::List { .. } | CheckpointsCommand::Diff { .. })

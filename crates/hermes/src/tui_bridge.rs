@@ -1,10 +1,7 @@
 //! `hermes` in a terminal: carries words between the interface, which shows and asks, and the session and the host,
 //! which do.
 
-mod around;
 mod bridge;
-mod earlier;
-mod lists;
 mod settings;
 
 use std::io::IsTerminal as _;

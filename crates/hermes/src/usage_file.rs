@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
+use hermes_core::report::Report;
 use hermes_core::{Cost, ModelName, SessionId};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
-use crate::turn::Report;
 
 /// Writes the report of a run, complete or not.
 pub fn write(path: &Path, report: &Report) -> Outcome<()> {
     let usage = report.usage;
-    let failure = report.failure();
+    let problem = report.problem();
     let (cost_status, cost_source) = match report.cost {
         Some(Cost::Estimated(_)) => ("estimated", "price_table"),
         Some(Cost::Included) => ("included", "none"),
@@ -32,11 +32,11 @@ pub fn write(path: &Path, report: &Report) -> Outcome<()> {
         "provider": report.model.provider,
         "session_id": report.session.as_str(),
         "completed": report.end.is_success(),
-        "failed": failure.is_some(),
+        "failed": problem.is_some(),
         "service_tier": Value::Null,
     });
-    if let Some(failure) = failure {
-        fields["failure"] = json!(failure.message);
+    if let Some((message, _)) = problem {
+        fields["failure"] = json!(message);
     }
     save(path, &fields)
 }

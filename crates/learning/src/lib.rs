@@ -5,6 +5,7 @@
 
 pub mod notes;
 pub mod recall;
+pub mod review;
 pub mod titles;
 
 pub mod asking;

@@ -79,11 +79,11 @@ pub struct NotesSettings {
     pub write_approval: bool,
 }
 
-/// The notes of one person.
+/// The notes of one person. Clones share everything: each conversation has some.
 #[derive(Clone)]
 pub struct Notes {
-    settings: NotesSettings,
-    files: Files,
+    settings: Arc<NotesSettings>,
+    files: Arc<Files>,
     log: Arc<dyn LearningLog>,
     clock: Arc<dyn Clock>,
 }
@@ -149,8 +149,8 @@ impl Notes {
     pub fn new(settings: NotesSettings, log: Arc<dyn LearningLog>, clock: Arc<dyn Clock>) -> Self {
         let files = Files::of(&settings.folder, settings.person.as_deref());
         Self {
-            settings,
-            files,
+            settings: Arc::new(settings),
+            files: Arc::new(files),
             log,
             clock,
         }

@@ -15,7 +15,7 @@ use hermes_core::backoff::Backoff;
 use hermes_core::redact::redact;
 use hermes_core::text::shorten;
 use hermes_core::{
-    Delta, FinishReason, Finished, Message, Model, ModelError, ModelErrorKind, ModelName,
+    Cost, Delta, FinishReason, Finished, Message, Model, ModelError, ModelErrorKind, ModelName,
     ModelNotice, ModelRequest, Random, Secret, TurnId, Usage,
 };
 
@@ -175,6 +175,19 @@ impl Model for Client {
 
     fn context_window(&self) -> Option<u64> {
         self.routes[0].context_window
+    }
+
+    fn cost_at_most(&self, input: u64, output: u64) -> Cost {
+        let costs: Vec<Cost> = self
+            .routes
+            .iter()
+            .map(|route| prices::cost_at_most(route, input, output))
+            .collect();
+        let known: Option<Vec<u64>> = costs.iter().map(|cost| cost.micro_usd()).collect();
+        match known {
+            Some(known) => Cost::Estimated(known.into_iter().max().unwrap_or(0)),
+            None => Cost::Unknown,
+        }
     }
 
     fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {

@@ -87,6 +87,23 @@ pub(crate) fn cost_of(route: &Route, usage: &Usage) -> Cost {
     find(&model).map_or(Cost::Unknown, |price| price.of(usage))
 }
 
+/// Estimates the most that so many tokens can cost on a route: a prompt that is written into a cache may be dearest.
+pub(crate) fn cost_at_most(route: &Route, input: u64, output: u64) -> Cost {
+    let prompt = |usage: Usage| cost_of(route, &Usage { output, ..usage });
+    let plain = prompt(Usage {
+        input,
+        ..Usage::default()
+    });
+    let written = prompt(Usage {
+        cache_write: input,
+        ..Usage::default()
+    });
+    match (plain, written) {
+        (Cost::Estimated(plain), Cost::Estimated(written)) => Cost::Estimated(plain.max(written)),
+        (plain, _) => plain,
+    }
+}
+
 /// Free variants on aggregators carry the name of the paid one.
 fn is_free(model: &str) -> bool {
     model.ends_with(":free")

@@ -61,6 +61,8 @@ pub struct McpPorts {
     pub environment: Vec<(String, String)>,
     /// What servers offered last. Without it, each has to be waited for.
     pub remembered: Option<Arc<Remembered>>,
+    /// Programs are started one after the other.
+    pub starts: Arc<Semaphore>,
 }
 
 impl McpPorts {
@@ -78,6 +80,7 @@ impl McpPorts {
             clock,
             environment: Vec::new(),
             remembered: None,
+            starts: Arc::new(Semaphore::new(1)),
         }
     }
 

@@ -20,6 +20,7 @@ use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -35,7 +36,9 @@ use crate::log::ServerLog;
 use crate::respond::Respondent;
 use crate::settings::{HttpWire, LogLevel, Protocol, ServerSettings, TransportSettings};
 use crate::signal::Reporter;
-use crate::stdio::{Effort, Lines, MalwareCheck, Process, Program, Written, child_environment};
+use crate::stdio::{
+    Effort, Lines, MalwareCheck, Pipes, Process, Program, Written, child_environment,
+};
 use found::{Era, WireFound};
 
 /// Requests of our own (probes, lists) that must not wait behind the calls.
@@ -102,6 +105,8 @@ pub(crate) struct Dialer {
     respondent: Arc<Respondent>,
     log: ServerLog,
     tokens: Option<Arc<ServerToken>>,
+    /// Whose turn it is to start a program.
+    starts: Arc<Semaphore>,
 }
 
 impl Dialer {
@@ -126,6 +131,7 @@ impl Dialer {
             settings,
             environment: ports.environment.clone(),
             respondent,
+            starts: Arc::clone(&ports.starts),
         }
     }
 
@@ -165,19 +171,19 @@ impl Dialer {
                     environment: child_environment(&self.environment, env),
                     cwd: cwd.clone(),
                 };
-                self.connect_program(&program, wires, era).await
+                self.connect_program(program, wires, era).await
             }
         }
     }
 
     async fn connect_program(
         &self,
-        program: &Program,
+        program: Program,
         wires: &Wires,
         era: Protocol,
     ) -> Result<Connection, Failure> {
         let log = self.log.afresh();
-        let (process, pipes) = Process::start(program)?;
+        let (process, pipes) = self.start(program).await?;
         let mut copier = JoinSet::new();
         copier.spawn(log.clone().copy(pipes.stderr));
         let effort = process.effort();
@@ -199,6 +205,17 @@ impl Dialer {
                 Err(with_words(failure, "it printed", noise.first()))
             }
         }
+    }
+
+    /// Starts a program on another thread, and one after the other: twenty at once would keep a screen from being drawn.
+    async fn start(&self, program: Program) -> Result<(Process, Pipes), Failure> {
+        let _turn = self.starts.acquire().await;
+        let started = tokio::task::spawn_blocking(move || Process::start(&program)).await;
+        started.unwrap_or_else(|stopped| {
+            Err(Failure::Unreachable {
+                cause: format!("the start was cut off: {stopped}"),
+            })
+        })
     }
 
     fn too_late(&self) -> Failure {

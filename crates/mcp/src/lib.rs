@@ -11,6 +11,7 @@
 
 mod auth;
 mod client;
+mod conformance;
 mod diagnose;
 mod known;
 mod roster;
@@ -50,6 +51,7 @@ mod serve;
 
 pub use auth::{Callback, CallbackError, Login, LoginError, Returned, forget_login};
 pub use client::{Mcp, McpPorts, OfferedTool, UnknownServer, Unseen};
+pub use conformance::try_everything;
 pub use diagnose::{Fault, Phase, Step, diagnose};
 pub use known::Remembered;
 pub use respond::Models;

@@ -13,5 +13,5 @@ pub(crate) use environment::child_environment;
 pub(crate) use family::Effort;
 pub(crate) use lines::Lines;
 pub(crate) use malware::MalwareCheck;
-pub(crate) use process::{Process, Program};
+pub(crate) use process::{Pipes, Process, Program};
 pub(crate) use written::Written;

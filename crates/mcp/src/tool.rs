@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use hermes_core::redact::redact;
+use hermes_core::text::shorten;
 use hermes_core::{
     Effect, Exposure, Parallel, Plan, PlanContext, Tool, ToolContext, ToolError, ToolOutput,
     ToolSpec,
@@ -11,7 +12,7 @@ use hermes_core::{
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult, Tool as ListedTool,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::in_flight::{Call, CalledOff};
 use crate::name::{distinct_tool_name, tool_name};
@@ -21,6 +22,9 @@ use crate::server::{CallError, Fate, Request, Server};
 use crate::settings::Retry;
 use crate::utility::{Utility, UtilityTool};
 use crate::view::Offer;
+
+/// Of an answer that cannot be read, this much is shown.
+const ANSWER_CHARS_MAX: usize = 500;
 
 /// A tool that a server offers.
 struct RemoteTool {
@@ -163,12 +167,29 @@ impl RemoteTool {
                     Ok(output)
                 }
             }
-            _ => Err(ToolError::OutcomeUnknown(format!(
-                "MCP server `{}`, {}: it answered with something other than a result: it may work on in the \
-                 background",
-                self.server.settings.name, request.operation
+            other => Err(ToolError::OutcomeUnknown(format!(
+                "MCP server `{}`, {}: {}",
+                self.server.settings.name,
+                request.operation,
+                without_result(&other)
             ))),
         }
+    }
+}
+
+/// What is known of a call whose answer is no result.
+fn without_result(answer: &ServerResult) -> String {
+    let unreadable = "it answered, so the tool has most likely run, but what it answered is not a result as the protocol has it";
+    match answer {
+        ServerResult::CreateTaskResult(_) | ServerResult::GetTaskResult(_) => {
+            "it made a task of it, which it works on in the background; tasks are not followed here"
+                .to_owned()
+        }
+        ServerResult::CustomResult(custom) => {
+            let shown = shorten(&redact(&json!(custom).to_string()), ANSWER_CHARS_MAX);
+            format!("{unreadable}: {shown}")
+        }
+        _ => unreadable.to_owned(),
     }
 }
 

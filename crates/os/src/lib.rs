@@ -2,20 +2,24 @@
 //!
 //! Owns where a path leads ([`paths`]), files that are replaced all at once ([`mod@replace`], through a [`folder`] held open),
 //! locks between processes ([`lock`]), what is renewed under such a lock ([`renewal`]), groups of processes ([`group`]), the
-//! set-up of HTTP clients ([`http`], [`mod@retry_after`]) and calendar time ([`calendar`]).
+//! set-up of HTTP clients ([`http`], [`mod@retry_after`]), calendar time ([`calendar`]), who started this process
+//! ([`ancestry`]), who writes to it ([`pipeline`]) and who may look into it ([`seclusion`]).
 //!
 //! Knows nothing of agents: no session, model, tool or setting is named here, and no other crate of ours is used. A thing
 //! that one crate alone needs stays there.
 
+pub mod ancestry;
 pub mod calendar;
 pub mod folder;
 pub mod group;
 pub mod http;
 pub mod lock;
 pub mod paths;
+pub mod pipeline;
 pub mod renewal;
 pub mod replace;
 pub mod retry_after;
+pub mod seclusion;
 
 pub use folder::Folder;
 pub use group::ProcessGroup;

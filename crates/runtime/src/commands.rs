@@ -5,12 +5,16 @@
 //! what every command does; what takes more than a few lines is in a file of its own.
 
 mod arguments;
+pub mod around;
 mod attach;
 mod conversations;
 mod copy;
 mod describe;
 mod diff;
+mod earlier;
 mod init;
+mod lists;
+mod memory;
 mod model;
 mod own;
 mod reasoning;
@@ -22,11 +26,11 @@ mod when_busy;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hermes_agent::Session;
+use hermes_core::choice::Choice;
 use hermes_core::command::{Command, Surface, Verb};
 use hermes_core::{
-    Archive as _, ConsentOption, Insights, Mode, Op, SearchHit, SessionId, SessionOptions,
-    SessionRecord, StoreError, Timestamp, TranscriptLine,
+    Archive as _, ConsentOption, Insights, Mode, Op, RunningSession, SearchHit, SessionId,
+    SessionOptions, SessionRecord, StoreError, Timestamp, TranscriptLine,
 };
 use hermes_mcp::ServerStatus;
 use hermes_store::SqliteStore;
@@ -38,17 +42,13 @@ use crate::personality::{self, Personalities};
 use crate::quick;
 use crate::runtime::Runtime;
 use crate::safety;
-use crate::sessions::OpenedSession;
 use crate::setup::{Setup, Start};
 use crate::tools::switch as switch_toolsets;
 use crate::tools::toolsets::{TERMINAL, Toolsets};
 use arguments::{days, no_such, said, search_words, undo_count, words};
-pub use conversations::{HIDDEN_SOURCE, gone, moved};
+pub use conversations::{HIDDEN_SOURCE, ONE_SHOT_SOURCE, gone, moved};
 pub use own::Heard;
 pub use when_busy::WhenBusy;
-
-const NOTHING_TO_COMPRESS: &str =
-    "there is nothing to compress: this conversation is sent as it is; /new starts an empty one";
 
 const NO_PLATFORMS: &str = "\
 no chat platform is connected: this version talks in terminals and to programs (`hermes -z`), and has no gateway yet, which is \
@@ -69,6 +69,8 @@ pub struct Here {
     pub session: SessionId,
     /// A turn runs.
     pub is_busy: bool,
+    /// The surface can show a list to choose from.
+    pub can_choose: bool,
 }
 
 /// What a command came to: something to show, and something for the surface to do.
@@ -109,6 +111,8 @@ pub enum Then {
     #[default]
     Nothing,
     Send(Op),
+    /// Let somebody choose.
+    Choose(Choice),
     /// Leave this session and open another, or the same one anew.
     Open(Start),
     Leave,
@@ -158,17 +162,27 @@ impl Conversation {
     }
 
     /// Opens a session; the runtime owns its task.
-    pub async fn open(&self, start: Start) -> Result<OpenedSession> {
+    pub async fn open(&self, start: Start) -> Result<RunningSession> {
         self.runtime.begin(&self.setup, &self.options, start).await
     }
 
     /// Closes a session that was opened here: what it does ends first.
-    pub async fn close(&self, session: Session) -> Result<()> {
-        self.runtime.close_session(session).await
+    pub async fn close(&self, session: &SessionId) -> Result<()> {
+        self.runtime.sessions.close(session).await
     }
 
     /// Does what a command asks, or says why not. Nothing here ends the conversation.
-    pub async fn run(&mut self, command: &Command, arguments: &str, here: &Here) -> Result<Done> {
+    pub async fn run(
+        &mut self,
+        command: &'static Command,
+        arguments: &str,
+        here: &Here,
+    ) -> Result<Done> {
+        if here.can_choose
+            && let Some(done) = self.choices(command, arguments, here).await
+        {
+            return done;
+        }
         if here.is_busy && !command.during_turn {
             let name = command.name;
             return Ok(Done::text(format!(
@@ -186,7 +200,7 @@ impl Conversation {
                     title: words(arguments),
                 })
             }
-            Verb::Resume => self.resume(arguments).await?,
+            Verb::Resume => self.resume(arguments, here).await?,
             Verb::Sessions => Done::shown(self.sessions(arguments).await?),
             Verb::History => Done::shown(self.transcript(&here.session).await?),
             Verb::Copy => self.copy(arguments, here).await?,
@@ -203,7 +217,9 @@ impl Conversation {
             Verb::Rollback => Done::text(self.rollback(arguments, here).await?),
             Verb::Diff => self.diff().await?,
             Verb::Init => Done::send(Op::Say(init::message(arguments))),
-            Verb::Compress => Done::text(NOTHING_TO_COMPRESS),
+            Verb::Compress => Done::send(Op::Compact {
+                topic: words(arguments),
+            }),
             Verb::Stop => Done::send(Op::Interrupt),
             Verb::Steer => Done::send(Op::Steer(said(arguments, "/steer use tabs")?)),
             Verb::Queue => Done::send(Op::Say(said(arguments, "/queue and then the tests")?)),
@@ -220,6 +236,8 @@ impl Conversation {
             Verb::Mcp => Done::shown(self.servers(arguments).await?),
             Verb::ReloadMcp => self.reload_servers().await?,
             Verb::Skills => Done::text(self.library().await?.list(search_words(arguments))),
+            Verb::Memory => Done::text(self.memory(arguments).await?),
+            Verb::Learned => Done::text(self.learned(arguments).await?),
             Verb::Image => self.attach(arguments).await?,
             Verb::Paste => Done::then(Then::Paste {
                 words: arguments.to_owned(),

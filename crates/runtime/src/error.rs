@@ -143,6 +143,7 @@ impl From<Error> for hermes_core::OpenError {
     fn from(error: Error) -> Self {
         Self {
             hint: error.hint(),
+            is_asked: error.kind() == ErrorKind::Asked,
             message: error.to_string(),
         }
     }

@@ -2,6 +2,8 @@
 
 use hermes_core::{Timestamp, Usage, text};
 
+use crate::style::Style;
+
 /// Rows of cells, each column as wide as its widest cell. The last column may be of any width.
 pub struct Table<const COLUMNS: usize> {
     heading: Option<[&'static str; COLUMNS]>,
@@ -43,6 +45,11 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         lines.join("\n")
     }
 
+    /// The rows with a heading that stands out.
+    pub fn styled(&self, style: Style) -> String {
+        self.text_with(|heading| style.bold(heading))
+    }
+
     fn widths(&self) -> [usize; COLUMNS] {
         let width = |column: usize| {
             let heading = self
@@ -74,6 +81,23 @@ pub fn age(then: Timestamp, now: Timestamp) -> String {
         MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
         HOUR..DAY => format!("{} h ago", seconds / HOUR),
         DAY.. => format!("{} d ago", seconds / DAY),
+    }
+}
+
+/// The seconds that are left until a time, rounded up; none when it is past.
+pub fn seconds_between(now: Timestamp, then: Timestamp) -> i64 {
+    let millis = then.as_millis().saturating_sub(now.as_millis());
+    millis.max(0).saturating_add(999) / 1000
+}
+
+/// In the largest unit that fits, rounded up.
+pub fn duration(seconds: i64) -> String {
+    let up = |unit: i64| (seconds + unit - 1) / unit;
+    match seconds {
+        ..=60 => format!("{seconds} s"),
+        61..=3600 => format!("{} min", up(60)),
+        3601..=172_800 => format!("{} h", up(3600)),
+        _ => format!("{} d", up(86_400)),
     }
 }
 
@@ -109,7 +133,11 @@ pub fn tokens_out(usage: &Usage) -> String {
 
 /// `1 session`, `2 sessions`.
 pub fn count(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+    let plural = match number {
+        1 => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
     format!("{number} {noun}{plural}")
 }
 
@@ -165,5 +193,11 @@ mod tests {
         let widths = [3, 5];
         assert_eq!(line(&["ä".into(), "b".into()], &widths), "ä    b");
         assert_eq!(line(&["abc".into(), String::new()], &widths), "abc");
+    }
+
+    #[test]
+    fn a_rest_is_told_in_the_largest_unit_that_fits() {
+        let told = [30, 61, 3600, 3601, 500_000].map(duration);
+        assert_eq!(told, ["30 s", "2 min", "60 min", "2 h", "6 d"]);
     }
 }

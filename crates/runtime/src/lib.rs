@@ -2,8 +2,8 @@
 //! sessions with [`hermes_core::SessionOptions`] as often as asked.
 //!
 //! It joins the leaves, and is the only library that knows them all. It must not print, know the command line, or know any
-//! screen: errors are data with hints, and what a slash command shows is data that a surface renders. Start at
-//! [`Runtime::start`].
+//! screen: errors are data with hints, and what a slash command shows is data that a surface renders, or takes as the text
+//! that [`shown`] makes of it. Start at [`Runtime::start`].
 
 pub mod commands;
 mod runtime;
@@ -15,24 +15,35 @@ mod clock;
 mod error;
 
 pub mod checkpoints;
+pub mod clipboard;
 pub mod delegation;
+pub mod doctor;
+pub mod export;
+pub mod former_home;
 pub mod git;
 pub mod image;
 pub mod layout;
+pub mod learned;
+pub mod logging;
 pub mod mcp;
 pub mod models;
+pub mod notes;
 pub mod personality;
+pub mod piped;
 pub mod quick;
 pub mod recall;
+pub mod reviews;
 pub mod safety;
+pub mod shown;
 pub mod skills;
+pub mod style;
 pub mod terminals;
 pub mod toolkit;
 pub mod tools;
+pub mod worktree;
 
 pub use clock::SystemClock;
 pub use commands::Conversation;
 pub use error::{Error, ErrorKind, Result};
-pub use runtime::{Runtime, open_store};
-pub use sessions::OpenedSession;
+pub use runtime::{Runtime, open_archive, open_store};
 pub use setup::{Setup, Start};

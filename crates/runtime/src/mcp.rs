@@ -1,23 +1,26 @@
 //! The MCP servers of the settings, running.
 
+pub mod edit;
 mod files;
 pub mod tool_source;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_config::Settings;
+use hermes_core::text::nearest;
 use hermes_core::{KnownOffers, Model, Random};
 use hermes_mcp::{
-    Mcp, McpPorts, Reloaded, Remembered, ServerSettings, ServerStatus, UnknownServer,
+    BreakerStatus, Mcp, McpPorts, Reloaded, Remembered, ServerSettings, ServerState, ServerStatus,
+    UnknownServer,
 };
 use serde_json::Value;
 
 use crate::base::Base;
 use crate::clock::SystemClock;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::models::Models;
 use crate::tools::toolsets::Toolsets;
 
@@ -41,8 +44,8 @@ struct State {
     remembered: Option<Arc<Remembered>>,
     /// As they run.
     settings: Vec<ServerSettings>,
-    /// The names that conversations wanted.
-    wanted: BTreeSet<String>,
+    /// The names that conversations want, and how many do.
+    wanted: BTreeMap<String, usize>,
     files: Option<SettingsFiles>,
     warnings: Vec<String>,
 }
@@ -52,6 +55,14 @@ pub struct McpContext {
     pub model: Arc<dyn Model>,
     pub cwd: PathBuf,
     pub is_attended: bool,
+}
+
+/// What a conversation wants of the servers.
+pub struct Wanted {
+    /// For [`Servers::release`].
+    pub names: Vec<String>,
+    /// What is wrong with the settings.
+    pub warnings: Vec<String>,
 }
 
 /// What came of reading the settings again.
@@ -72,8 +83,8 @@ impl Servers {
     }
 
     /// Starts the chosen servers of `mcp_servers` that do not run yet; waits for none. One that is wrongly configured does
-    /// not hinder the others. Returns what is wrong.
-    pub async fn want(&self, base: &Base, chosen: &Toolsets, context: McpContext) -> Vec<String> {
+    /// not hinder the others.
+    pub async fn want(&self, base: &Base, chosen: &Toolsets, context: McpContext) -> Wanted {
         let mut state = self.state.lock().await;
         state
             .files
@@ -83,15 +94,17 @@ impl Servers {
             let remembered = Remembered::read(known, Arc::new(SystemClock)).await;
             state.remembered = Some(Arc::new(remembered));
         }
-        let (sections, mut warnings) = sections(base, &[]);
+        let (mut sections, mut warnings) = sections(base, &[]);
+        sections.retain(|server| chosen.has_server(&server.name));
+        let names: Vec<String> = sections.iter().map(|server| server.name.clone()).collect();
+        for name in &names {
+            *state.wanted.entry(name.clone()).or_default() += 1;
+        }
         let is_new = |server: &ServerSettings| {
             let mut running = state.settings.iter();
-            chosen.has_server(&server.name) && !running.any(|one| one.name == server.name)
+            !running.any(|one| one.name == server.name)
         };
         let new: Vec<ServerSettings> = sections.into_iter().filter(is_new).collect();
-        state
-            .wanted
-            .extend(new.iter().map(|server| server.name.clone()));
         if !new.is_empty() {
             state.settings.extend(new);
             let settings = state.settings.clone();
@@ -101,7 +114,28 @@ impl Servers {
             }
         }
         state.warnings.clone_from(&warnings);
-        warnings
+        Wanted { names, warnings }
+    }
+
+    /// A conversation does without these from now on. Those that nobody else wants are stopped.
+    pub async fn release(&self, names: &[String]) {
+        let mut state = self.state.lock().await;
+        for name in names {
+            if let Some(count) = state.wanted.get_mut(name) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        state.wanted.retain(|_, count| *count > 0);
+        let before = state.settings.len();
+        let State {
+            settings, wanted, ..
+        } = &mut *state;
+        settings.retain(|server| wanted.contains_key(&server.name));
+        if settings.len() < before
+            && let Some(mcp) = self.mcp.get()
+        {
+            mcp.reload(settings.clone()).await;
+        }
     }
 
     /// Returns whether the files of the settings have changed since they were last looked at.
@@ -124,12 +158,14 @@ impl Servers {
         let mut state = self.state.lock().await;
         let (mut settings, mut warnings) = sections(base, &state.settings);
         settings.retain(|server| {
-            chosen.has_server(&server.name) || state.wanted.contains(&server.name)
+            chosen.has_server(&server.name) || state.wanted.contains_key(&server.name)
         });
         state.settings.clone_from(&settings);
         let names = settings.iter().map(|server| server.name.clone());
         let names: Vec<String> = names.collect();
-        state.wanted.extend(names.iter().cloned());
+        for name in &names {
+            state.wanted.entry(name.clone()).or_insert(1);
+        }
         let reloaded = match self.mcp.get() {
             Some(mcp) => mcp.reload(settings).await,
             None if settings.is_empty() => Reloaded::default(),
@@ -226,6 +262,28 @@ pub fn discovery_time(base: &Base) -> Result<Duration> {
     Ok(base.settings.seconds("mcp_discovery_timeout")?)
 }
 
+/// One server of the settings.
+pub fn one(base: &Base, name: &str) -> Result<ServerSettings> {
+    let (mut servers, _) = settings(base);
+    match servers.iter().position(|server| server.name == name) {
+        Some(at) => Ok(servers.swap_remove(at)),
+        None => {
+            let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
+            Err(unknown(name, &names))
+        }
+    }
+}
+
+/// There is no server of that name among these.
+pub fn unknown(name: &str, names: &[String]) -> Error {
+    let near = nearest(name, names.iter().map(String::as_str));
+    let hint = match near.first() {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`hermes mcp list` shows what there is".into(),
+    };
+    Error::failed(format!("there is no MCP server `{name}`")).with_hint(hint)
+}
+
 /// The servers whose sections cannot be used, and why.
 pub fn invalid_sections(base: &Base) -> Vec<(String, String)> {
     if let Some(problem) = no_section(&base.settings) {
@@ -239,6 +297,23 @@ pub fn invalid_sections(base: &Base) -> Vec<(String, String)> {
         Some((name.clone(), error.to_string()))
     };
     sections.iter().filter_map(reason).collect()
+}
+
+/// The servers whose sections cannot be used, as what they are.
+pub fn unusable(base: &Base) -> Vec<ServerStatus> {
+    let server = |(name, reason): (String, String)| ServerStatus {
+        name,
+        state: ServerState::Misconfigured { reason },
+        last_success: None,
+        round_trip: None,
+        reconnects: 0,
+        breaker: BreakerStatus::Closed,
+        next_attempt: None,
+        tools: 0,
+        last_error: None,
+        notes: Vec::new(),
+    };
+    invalid_sections(base).into_iter().map(server).collect()
 }
 
 /// What is odd about the servers of some settings, one line each.

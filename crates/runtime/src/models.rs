@@ -4,14 +4,21 @@
 //! purpose says. Conversations that want the same model share its client, and with it its connections.
 
 pub mod choice;
+pub mod chosen;
+pub mod forget;
+pub mod found;
 mod key_ledger;
+pub mod keys;
 pub mod known;
 mod known_wires;
 pub mod mixture;
 pub mod settings;
 pub(crate) mod small;
+pub mod standing;
 pub mod stated_windows;
 mod token_store;
+pub mod try_out;
+pub mod ways_in;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -44,6 +51,10 @@ pub enum Purpose {
     Subagent,
     /// Judges commands before a person is asked.
     Approval,
+    /// Summarises conversations that outgrow their model.
+    Compression,
+    /// Looks through conversations for what is worth keeping.
+    Review,
     /// Summarises what earlier conversations say.
     Recall,
     /// Names conversations.
@@ -57,6 +68,8 @@ impl Purpose {
             Self::Main => None,
             Self::Subagent => Some("delegation"),
             Self::Approval => Some("auxiliary.approval"),
+            Self::Compression => Some("auxiliary.compression"),
+            Self::Review => Some("auxiliary.background_review"),
             Self::Recall => Some("auxiliary.session_search"),
             Self::Titles => Some("auxiliary.title_generation"),
         }

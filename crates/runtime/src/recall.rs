@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use hermes_agent::Session;
-use hermes_core::{Archive, Audience, Event, FollowFrom, Followed, Model, SessionOptions, Tool};
+use hermes_agent::Follower;
+use hermes_core::{Archive, Audience, Event, Followed, Model, SessionId, SessionOptions, Tool};
 use hermes_learning::asking::Asking;
 use hermes_learning::recall::{Profiles, Recall, tool};
 use hermes_learning::titles::Titles;
@@ -136,11 +136,8 @@ pub(crate) fn titles(
 }
 
 /// Names a conversation after its first exchange. Ends with it.
-pub(crate) async fn keep_titled(titles: Titles, session: Session) {
-    let id = session.id().clone();
-    let mut events = session.follow(FollowFrom::Now).into_stream();
-    // It would keep the session open.
-    drop(session);
+pub(crate) async fn keep_titled(titles: Titles, id: SessionId, follower: Follower) {
+    let mut events = follower.into_stream();
     let mut turns = 0;
     while let Some(followed) = events.next().await {
         let Followed::Event(event) = followed else {

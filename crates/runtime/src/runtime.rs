@@ -143,6 +143,15 @@ pub fn open_store(base: &Base) -> Result<SqliteStore> {
     Ok(SqliteStore::open(base.home.database(), base.home.locks())?)
 }
 
+/// Opens the database for looking; `None` when there is none yet.
+pub fn open_archive(base: &Base) -> Result<Option<SqliteStore>> {
+    let path = base.home.database();
+    match path.try_exists() {
+        Ok(false) => Ok(None),
+        _ => Ok(Some(SqliteStore::open_read_only(path)?)),
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,18 +5,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use futures_util::stream::BoxStream;
-use hermes_agent::{Follower, Opened, Resumed, Session, WeakSession};
+use hermes_agent::{Opened, Session, WeakSession};
 use hermes_core::{
-    Archive as _, BoxFuture, FollowFrom, Followed, ModelName, Op, OpenError, OpenSession,
-    RunningSession, SessionHandle, SessionId, SessionOptions, Sessions,
+    Archive as _, BoxFuture, Events, FollowFrom, ModelName, Op, OpenError, OpenSession, Resumed,
+    RunningSession, SessionFacts, SessionHandle, SessionId, SessionOptions, Sessions, Warning,
+    WarningAbout,
 };
+use hermes_learning::titles::Titles;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{Error, Result};
 use crate::recall::keep_titled;
+use crate::reviews::ReviewPlan;
 use crate::runtime::Runtime;
 use crate::setup::{Setup, Start};
 
@@ -27,6 +29,8 @@ const CLOSING_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct OpenSessions {
     tasks: TaskTracker,
+    /// Those who look through sessions; each ends with its session.
+    reviews: TaskTracker,
     open: Mutex<HashMap<SessionId, Open>>,
 }
 
@@ -37,40 +41,40 @@ struct Open {
     task: JoinHandle<()>,
 }
 
-/// A session that was just opened, for whoever stands behind a conversation.
-pub struct OpenedSession {
-    pub session: Session,
-    /// From its very beginning.
-    pub events: Follower,
-    /// What there was before, when it was resumed or branched off.
-    pub resumed: Option<Resumed>,
+/// A session whose task runs.
+struct Started {
+    handle: Arc<dyn SessionHandle>,
+    events: Events,
+    resumed: Option<Resumed>,
 }
 
 impl Runtime {
     /// Opens a session and runs it until it is closed.
-    pub async fn begin(
+    pub(crate) async fn begin(
         &self,
         setup: &Setup,
         options: &SessionOptions,
         start: Start,
-    ) -> Result<OpenedSession> {
+    ) -> Result<RunningSession> {
         let (ports, model) = (setup.session_ports(), setup.ports.model.name());
         let opened = Session::open(ports, setup.settings.clone(), setup.start(start)).await?;
-        let opened = self.sessions.run(opened, options.clone(), model);
-        if let Some(titles) = &setup.titles {
-            let session = opened.session.clone();
-            self.sessions
-                .tasks
-                .spawn(keep_titled(titles.clone(), session));
-        }
-        Ok(opened)
-    }
-
-    /// Closes a session: what it does ends first. An error says that it stopped by itself before.
-    pub async fn close_session(&self, session: Session) -> Result<()> {
-        let id = session.id().clone();
-        drop(session);
-        self.sessions.close(&id).await
+        let facts = SessionFacts {
+            model: model.clone(),
+            context_window: setup.ports.model.context_window(),
+            hidden_keys: setup.ports.safety.hidden_keys.clone(),
+        };
+        let review = setup.review.clone();
+        let titles = setup.titles.clone();
+        let opened = self
+            .sessions
+            .run(opened, options.clone(), model, review, titles);
+        Ok(RunningSession {
+            handle: opened.handle,
+            events: opened.events,
+            resumed: opened.resumed,
+            facts,
+            warnings: warnings(setup),
+        })
     }
 
     /// Opens a session for a surface that has nothing but the port.
@@ -80,21 +84,37 @@ impl Runtime {
         start: Start,
     ) -> Result<RunningSession, OpenError> {
         let setup = self.set_up(&options).await?;
-        let opened = self.begin(&setup, &options, start).await?;
-        Ok(RunningSession {
-            handle: Arc::new(Handle(opened.session.downgrade())),
-            events: opened.events.into_stream(),
-            warnings: setup
-                .warnings
-                .into_iter()
-                .chain(setup.missing_skills)
-                .collect(),
-        })
+        Ok(self.begin(&setup, &options, start).await?)
     }
 }
 
+fn warnings(setup: &Setup) -> Vec<Warning> {
+    let of_settings = setup.warnings.iter().map(|text| {
+        let about = if setup.server_warnings.contains(text) {
+            WarningAbout::Servers
+        } else {
+            WarningAbout::Settings
+        };
+        (about, text)
+    });
+    let skills = setup.missing_skills.iter();
+    let all = of_settings.chain(skills.map(|text| (WarningAbout::Skills, text)));
+    let warning = |(about, text): (WarningAbout, &String)| Warning {
+        about,
+        text: text.clone(),
+    };
+    all.map(warning).collect()
+}
+
 impl OpenSessions {
-    fn run(&self, opened: Opened, options: SessionOptions, model: ModelName) -> OpenedSession {
+    fn run(
+        &self,
+        opened: Opened,
+        options: SessionOptions,
+        model: ModelName,
+        review: Option<ReviewPlan>,
+        titles: Option<Titles>,
+    ) -> Started {
         let Opened {
             session,
             task,
@@ -102,6 +122,19 @@ impl OpenSessions {
         } = opened;
         // Before its task runs: whoever opened it misses nothing.
         let events = session.follow(FollowFrom::Now);
+        if let Some(review) = review {
+            let earlier = resumed
+                .as_ref()
+                .map(|resumed| Arc::clone(&resumed.messages));
+            let followed = session.follow(FollowFrom::Now);
+            let follow = review.follow(session.downgrade(), followed, earlier.unwrap_or_default());
+            self.reviews.spawn(follow);
+        }
+        if let Some(titles) = titles {
+            let followed = session.follow(FollowFrom::Now);
+            self.tasks
+                .spawn(keep_titled(titles, session.id().clone(), followed));
+        }
         let open = Open {
             session: session.clone(),
             options: Arc::new(options),
@@ -109,14 +142,15 @@ impl OpenSessions {
             task: self.tasks.spawn(task),
         };
         self.lock().insert(session.id().clone(), open);
-        OpenedSession {
-            session,
-            events,
+        Started {
+            handle: Arc::new(Handle(session.downgrade())),
+            events: events.into_stream(),
             resumed,
         }
     }
 
-    async fn close(&self, id: &SessionId) -> Result<()> {
+    /// Closes one: what it does ends first. An error says that it stopped by itself before.
+    pub(crate) async fn close(&self, id: &SessionId) -> Result<()> {
         let Some(Open { session, task, .. }) = self.lock().remove(id) else {
             return Ok(());
         };
@@ -137,6 +171,9 @@ impl OpenSessions {
         if timeout(CLOSING_PATIENCE, join_all(tasks)).await.is_err() {
             stops.iter().for_each(AbortHandle::abort);
         }
+        // What a review is writing is written, and what is left of it stays due.
+        self.reviews.close();
+        _ = timeout(CLOSING_PATIENCE, self.reviews.wait()).await;
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Open>> {
@@ -155,7 +192,7 @@ impl SessionHandle for Handle {
         Box::pin(self.0.send(op))
     }
 
-    fn follow(&self, from: FollowFrom) -> BoxStream<'static, Followed> {
+    fn follow(&self, from: FollowFrom) -> Events {
         self.0.follow(from).into_stream()
     }
 }

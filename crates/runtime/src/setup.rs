@@ -5,28 +5,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources};
-use hermes_agent::{AgentSettings, ConsentPolicy, Limits, Ports, SessionStart};
+use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources, Wording};
+use hermes_agent::{AgentSettings, CompactionSettings, ConsentPolicy, Limits, Ports, SessionStart};
+use hermes_config::DEFAULT_SOUL;
 use hermes_core::{
-    Audience, Checkpoints, Clock, ModeSwitch, Model, Prefix, Processes, SessionId, SessionOptions,
-    Terminal, Tool,
+    Audience, Checkpoints, Clock, ModeSwitch, Model, ModelName, Prefix, ProcessName, ProcessState,
+    Processes, SessionId, SessionOptions, Terminal, Tool,
 };
+use hermes_learning::notes::Notes;
 use hermes_learning::titles::Titles;
 use hermes_os::calendar::{UnknownZone, Zone};
 
 use crate::base::Base;
+use crate::clock::SystemClock;
 use crate::delegation;
 use crate::error::Result;
 use crate::mcp::tool_source::{McpToolSource, Patience, server_tools, version};
 use crate::mcp::{McpContext, Servers, discovery_time};
+use crate::models::small::ModelSize;
 use crate::models::{Found, Purpose};
+use crate::notes;
 use crate::personality::Personalities;
 use crate::recall;
+use crate::reviews::ReviewPlan;
 use crate::runtime::Runtime;
 use crate::safety;
 use crate::skills;
 use crate::terminals::{self, forwarded};
-use crate::toolkit::Toolkit;
+use crate::toolkit::{Toolkit, built_in_tools};
 use crate::tools::offer::{Disclosure, Length, Offer};
 use crate::tools::toolsets::Toolsets;
 
@@ -58,8 +64,14 @@ pub struct Setup {
     /// What names the conversation; nothing: nobody does.
     pub(crate) titles: Option<Titles>,
     source: String,
+    /// What is remembered of whoever talks; `None` where nothing is.
+    pub memory: Option<Notes>,
+    /// How it is looked through when it rests; `None`: it is not.
+    pub(crate) review: Option<ReviewPlan>,
     offer: Offer,
     servers: Arc<Servers>,
+    /// The names of those that it wanted.
+    pub(crate) wanted_servers: Vec<String>,
     /// Which tools of servers a session took last.
     taken: Arc<AtomicU64>,
     /// How long a person waits for a server that nobody has seen.
@@ -86,10 +98,21 @@ impl Setup {
             is_attended: options.audience == Audience::Person,
         };
         let servers = runtime.servers();
-        let of_servers = servers.want(base, &chosen, context).await;
+        let wanted = servers.want(base, &chosen, context).await;
         let toolkit = runtime.toolkit(base)?;
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
+        let memory = notes::of(base, options, runtime.store().clone(), runtime.clock())?;
         let mut built_in = toolkit.tools(&mode);
+        let of_learning: Vec<Arc<dyn Tool>> = memory.iter().map(notes::tool).collect();
+        let review = ReviewPlan::of(
+            runtime,
+            base,
+            options,
+            &model,
+            memory.as_ref(),
+            &of_learning,
+        )?;
+        built_in.extend(of_learning);
         let archive = runtime.store();
         let asking = recall::asking(base, runtime.models(), Purpose::Recall, &model)?;
         built_in.push(recall::recall_tool(base, archive.clone(), Some(asking)));
@@ -97,17 +120,19 @@ impl Setup {
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
-        let (notes, missing) = notes(base, options)?;
+        let (notes, missing) = prompt_notes(base, options)?;
+        let size = ModelSize::of(model.as_ref());
         let inputs = prompt_inputs(base, options, notes, &cwd);
+        let inputs = worded(inputs, length.wording(&size));
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
-        warnings.extend(of_servers.iter().cloned());
+        warnings.extend(wanted.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
         let settings = AgentSettings {
             mode,
             ..agent_settings(base, options, cwd)?
         };
-        let tools = offer.tools(model.as_ref());
+        let tools = offer.tools(&size);
         let commands = Arc::clone(&toolkit.commands);
         let checkpoints = runtime.checkpoints(base, &toolkit)?;
         let ports = Ports {
@@ -122,6 +147,7 @@ impl Setup {
             tool_source: None,
             checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
             subagent_model: runtime.models().get(base, Purpose::Subagent)?,
+            compression_model: runtime.models().get(base, Purpose::Compression)?,
             references: Some(Arc::clone(&toolkit.references)),
         };
         Ok(Self {
@@ -130,9 +156,12 @@ impl Setup {
             inputs: Arc::new(inputs),
             warnings,
             missing_skills: missing,
-            server_warnings: of_servers,
+            server_warnings: wanted.warnings,
+            wanted_servers: wanted.names,
             titles,
             source: options.source.clone(),
+            memory,
+            review,
             offer,
             servers: Arc::clone(servers),
             taken: Arc::default(),
@@ -147,6 +176,23 @@ impl Setup {
 
     pub fn processes(&self) -> &Arc<dyn Processes> {
         &self.toolkit.ports.processes
+    }
+
+    /// Ends the processes that a session left running, unless they are to outlive us. Returns how many ended.
+    pub(crate) async fn end_processes(&self, session: &SessionId) -> u64 {
+        if self.toolkit.processes_run_on {
+            return 0;
+        }
+        let processes = self.processes();
+        let mut ended = 0;
+        for process in processes.list(session).await.unwrap_or_default() {
+            let id = process.id.as_str();
+            if process.state == ProcessState::Running {
+                let killed = processes.kill(ProcessName { session, id }).await;
+                ended += u64::from(killed.is_ok());
+            }
+        }
+        ended
     }
 
     /// Which fence holds commands, in a short word.
@@ -178,7 +224,7 @@ impl Setup {
     pub fn refresh_tools(&mut self) {
         let server_tools = server_tools(&self.servers.shared(), self.offer.chosen());
         self.offer.set_of_servers(server_tools);
-        let tools = self.offer.tools(self.ports.model.as_ref());
+        let tools = self.offer.tools(&ModelSize::of(self.ports.model.as_ref()));
         self.ports.tools = tools.listed;
         self.ports.unlisted = tools.unlisted;
     }
@@ -200,7 +246,8 @@ impl Setup {
             clock,
             ..
         } = &self.ports;
-        prefix(&self.inputs, tools, model.as_ref(), clock.as_ref())
+        let inputs = notes::with_notes(&self.inputs, self.memory.as_ref());
+        prefix(&inputs, tools, model.as_ref(), clock.as_ref())
     }
 
     /// What the agent is told of how a session begins.
@@ -224,6 +271,7 @@ impl Setup {
             servers: self.servers.shared(),
             offer: self.offer.clone(),
             inputs: Arc::clone(&self.inputs),
+            notes: self.memory.clone(),
             model: Arc::clone(&self.ports.model),
             clock: Arc::clone(&self.ports.clock),
             patience: if self.settings.is_attended {
@@ -243,7 +291,7 @@ impl Setup {
 }
 
 /// What the prompt says besides, and what the user should know of it.
-fn notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, Option<String>)> {
+fn prompt_notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, Option<String>)> {
     let mut notes = options.notes.clone();
     let personalities = Personalities::of(base);
     notes.extend(match &options.personality {
@@ -267,12 +315,45 @@ pub fn prefix(
     model: &dyn Model,
     clock: &dyn Clock,
 ) -> Prefix {
-    let tools: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
-    let system = prompt::assemble(inputs, &tools, &model.name(), clock.now());
-    Prefix { system, tools }
+    prompt::prefix(inputs, tools, &model.name(), clock.now())
 }
 
-pub fn prompt_inputs(
+/// What a session with a model of this name would say before its first message, but for notes and tools of servers.
+pub fn prefix_without_servers(
+    base: &Base,
+    options: &SessionOptions,
+    model: &ModelName,
+) -> Result<(Prefix, PromptInputs)> {
+    let size = ModelSize {
+        name: model.model.clone(),
+        context_window: None,
+    };
+    let length = Length::read(base, options)?;
+    let offer = Offer::new(
+        built_in_tools(base, options)?,
+        Toolsets::chosen(base, options)?,
+        Disclosure::read(base)?,
+        length,
+    );
+    let inputs = prompt_inputs(base, options, Vec::new(), &base.cwd);
+    let inputs = worded(inputs, length.wording(&size));
+    let tools = offer.tools(&size).listed;
+    let prefix = prompt::prefix(&inputs, &tools, model, SystemClock.now());
+    Ok((prefix, inputs))
+}
+
+/// Says things in so many words. What is in `SOUL.md` until its owner changes it is ours to say in fewer.
+fn worded(mut inputs: PromptInputs, wording: Wording) -> PromptInputs {
+    inputs.wording = wording;
+    if wording == Wording::Brief {
+        inputs.soul = inputs
+            .soul
+            .filter(|soul| soul.trim() != DEFAULT_SOUL.trim());
+    }
+    inputs
+}
+
+fn prompt_inputs(
     base: &Base,
     options: &SessionOptions,
     notes: Vec<String>,
@@ -330,6 +411,22 @@ fn git_branch(cwd: &Path) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// `compression`, and how long the model of `auxiliary.compression` may take.
+fn compaction_settings(base: &Base) -> Result<CompactionSettings> {
+    /// A summary that takes longer keeps a person waiting for nothing.
+    const TIMEOUT_S_MAX: u64 = 3_600;
+    let settings = &base.settings;
+    let timeout = settings.u64("auxiliary.compression.timeout")?;
+    Ok(CompactionSettings {
+        is_automatic: settings.bool("compression.enabled")?,
+        threshold: settings.f64("compression.threshold")?.clamp(0.1, 0.95),
+        target_ratio: settings.f64("compression.target_ratio")?.clamp(0.05, 0.8),
+        protect_last: settings.u64("compression.protect_last_n")?.min(1_000) as usize,
+        needs_model: settings.bool("compression.abort_on_summary_failure")?,
+        summary_timeout: Duration::from_secs(timeout.clamp(1, TIMEOUT_S_MAX)),
+    })
+}
+
 fn agent_settings(base: &Base, options: &SessionOptions, cwd: PathBuf) -> Result<AgentSettings> {
     let steps_max = base.settings.u64("agent.max_turns")?.clamp(1, 10_000) as u32;
     Ok(AgentSettings {
@@ -344,5 +441,6 @@ fn agent_settings(base: &Base, options: &SessionOptions, cwd: PathBuf) -> Result
         },
         nested_context: !options.leaves_out.rules,
         delegation: delegation::settings(base)?,
+        compaction: compaction_settings(base)?,
     })
 }

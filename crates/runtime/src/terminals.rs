@@ -2,6 +2,7 @@
 
 pub(crate) mod forwarded;
 pub mod modal;
+pub mod try_out;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::base::Base;
 use crate::delegation;
 use crate::error::Result;
+use crate::notes;
 use crate::recall;
 use crate::safety;
 use crate::terminals::{self, Terminals};
@@ -102,17 +103,16 @@ impl Toolkit {
 
     /// The tools as they are for a conversation in this mode.
     pub fn tools(&self, mode: &ModeSwitch) -> Vec<Arc<dyn Tool>> {
-        let tools = self
-            .tools
-            .iter()
-            .map(|tool| match tool.every.spec().name.as_str() {
-                name if CHANGES_FILES.contains(&name) => Arc::new(InMode {
-                    mode: mode.clone(),
-                    every: Arc::clone(&tool.every),
-                    sensitive: Arc::clone(&tool.sensitive),
-                }) as Arc<dyn Tool>,
-                _ => Arc::clone(&tool.sensitive),
-            });
+        let tools = self.tools.iter().map(|tool| {
+            if !tool.every.reviews_changes() {
+                return Arc::clone(&tool.sensitive);
+            }
+            Arc::new(InMode {
+                mode: mode.clone(),
+                every: Arc::clone(&tool.every),
+                sensitive: Arc::clone(&tool.sensitive),
+            }) as Arc<dyn Tool>
+        });
         tools.collect()
     }
 
@@ -125,9 +125,6 @@ impl Toolkit {
         self.ports.terminal.notices()
     }
 }
-
-/// The tools that ask about changes of files.
-const CHANGES_FILES: &[&str] = &["patch", "write_file"];
 
 /// A tool of one conversation, which goes by the conversation's mode.
 struct InMode {
@@ -208,6 +205,7 @@ pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
 /// The built-in tools that a conversation with these options is offered.
 pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<dyn Tool>>> {
     let mut every = hermes_tools::built_in(&tool_ports(base)?);
+    every.extend(notes::to_look_at(base, options)?.iter().map(notes::tool));
     every.extend(recall::to_look_at(base));
     Ok(Toolsets::chosen(base, options)?.of(&every))
 }

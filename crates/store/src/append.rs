@@ -7,14 +7,16 @@
 //! - words that wait are taken once;
 //! - the next reply, and the end of the turn, come only when every call is answered.
 
+use hermes_core::skill;
 use hermes_core::text::shorten;
 use hermes_core::{
-    CallId, Cost, Effect, Entry, FinishReason, Message, ModelName, Prefix, SessionId, Timestamp,
-    ToolResult, TurnEnd, TurnId, Usage,
+    CallId, Cost, Effect, Entry, FinishReason, Message, ModelName, Prefix, SessionId, Shortened,
+    Timestamp, ToolResult, TurnEnd, TurnId, Usage,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
+use crate::compactions::NewView;
 use crate::failure::Failure;
 use crate::sessions::{self, TokenColumns};
 use crate::stored::{encode, role_name};
@@ -154,8 +156,9 @@ impl<'conn> Log<'conn> {
             Entry::Compacted {
                 summary,
                 kept,
+                shortened,
                 prefix,
-            } => self.compact(summary, *kept, prefix.as_ref()),
+            } => self.compact(summary.as_ref(), *kept, shortened, prefix.as_ref()),
             Entry::Queued { queued } => queued::add(self.conn, self.session, self.at, queued),
             Entry::Dequeued { queued } => queued::take(self.conn, self.session, queued),
             Entry::Rewound { turns } => self.rewind(*turns),
@@ -288,11 +291,17 @@ impl<'conn> Log<'conn> {
 
     fn compact(
         &self,
-        summary: &Message,
+        summary: Option<&Message>,
         kept: u32,
+        shortened: &[Shortened],
         prefix: Option<&Prefix>,
     ) -> Result<(), Failure> {
-        let epoch = compactions::compact(self.conn, self.session, self.at, summary, kept)?;
+        let seen = NewView {
+            summary,
+            kept,
+            shortened,
+        };
+        let epoch = compactions::compact(self.conn, self.session, self.at, &seen)?;
         match prefix {
             Some(prefix) => compactions::set_prefix(self.conn, self.session, epoch, prefix),
             None => Ok(()),
@@ -504,7 +513,8 @@ struct Request<'a> {
 
 fn preview(message: &Message) -> String {
     let text = message.text();
-    let words: Vec<&str> = text.split_whitespace().take(PREVIEW_CHARS_MAX).collect();
+    let typed = skill::as_typed(&text);
+    let words: Vec<&str> = typed.split_whitespace().take(PREVIEW_CHARS_MAX).collect();
     shorten(&words.join(" "), PREVIEW_CHARS_MAX)
 }
 
@@ -515,6 +525,8 @@ fn json(value: &impl Serialize) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use hermes_core::reference;
+
     use super::*;
 
     #[test]
@@ -525,5 +537,13 @@ mod tests {
         );
         let long = preview(&Message::user("word ".repeat(100)));
         assert_eq!(long.chars().count(), PREVIEW_CHARS_MAX);
+    }
+
+    #[test]
+    fn a_preview_is_what_the_person_typed() {
+        let attached = format!("see @a.txt\n\n{}\n\n`a.txt`: one", reference::ATTACHED);
+        let told = format!("hello{}", skill::news_behind_words("tools have come"));
+        assert_eq!(preview(&Message::user(attached)), "see @a.txt");
+        assert_eq!(preview(&Message::user(told)), "hello");
     }
 }

@@ -26,11 +26,16 @@ pub(crate) fn load(conn: &Connection, session: &SessionId) -> Result<LoadedSessi
 
 /// Reads what a model sees: everything, or the summary and what came after it.
 fn seen_by_model(conn: &Connection, session: i64) -> Result<Vec<Message>, Failure> {
-    let Some(compaction) = compactions::current(conn, session)? else {
+    let Some(mut compaction) = compactions::current(conn, session)? else {
         return Ok(in_call_order(messages(conn, session, 0)?));
     };
-    let rest = in_call_order(messages(conn, session, compaction.covers + 1)?);
-    Ok(std::iter::once(compaction.summary).chain(rest).collect())
+    let rest = numbered(conn, session, compaction.covers + 1)?;
+    let as_seen = rest.into_iter().map(|(number, message)| {
+        let shortened = compaction.shortened.remove(&number);
+        shortened.unwrap_or(message)
+    });
+    let rest = in_call_order(as_seen.collect());
+    Ok(compaction.summary.into_iter().chain(rest).collect())
 }
 
 /// Lines stand as they were stored: results in the order they came.
@@ -153,10 +158,45 @@ fn start_of_last(
     Ok(first)
 }
 
-/// Reads the messages from a number on.
-fn messages(conn: &Connection, session: i64, first: i64) -> Result<Vec<Message>, Failure> {
+/// Finds what the turn began with that is so many from the end, or the first there is.
+pub(crate) fn turn_from_end(
+    conn: &Connection,
+    session: &SessionId,
+    turns: u32,
+) -> Result<Option<(u32, Message)>, Failure> {
+    let number = sessions::require_number(conn, session)?;
+    let (count, turn): (u32, Option<i64>) = conn
+        .prepare_cached(
+            "SELECT count(*), min(number) FROM (
+                 SELECT number FROM turns WHERE session = ?1 AND taken_back IS NULL
+                 ORDER BY number DESC LIMIT ?2)",
+        )?
+        .query_row(params![number, turns], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut statement = conn.prepare_cached(
         "SELECT role, text, parts, origin FROM messages
+         WHERE session = ?1 AND turn = ?2 ORDER BY number LIMIT 1",
+    )?;
+    let mut rows = statement.query(params![number, turn])?;
+    match rows.next()? {
+        Some(row) => Ok(Some((count, message(row)?))),
+        None => Ok(None),
+    }
+}
+
+/// Reads the messages from a number on.
+fn messages(conn: &Connection, session: i64, first: i64) -> Result<Vec<Message>, Failure> {
+    let numbered = numbered(conn, session, first)?;
+    Ok(numbered.into_iter().map(|(_, message)| message).collect())
+}
+
+/// The same with their numbers.
+pub(crate) fn numbered(
+    conn: &Connection,
+    session: i64,
+    first: i64,
+) -> Result<Vec<(i64, Message)>, Failure> {
+    let mut statement = conn.prepare_cached(
+        "SELECT role, text, parts, origin, number FROM messages
          WHERE session = ?1 AND number >= ?2
              AND turn NOT IN (SELECT number FROM turns WHERE session = ?1 AND taken_back IS NOT NULL)
          ORDER BY number",
@@ -164,7 +204,7 @@ fn messages(conn: &Connection, session: i64, first: i64) -> Result<Vec<Message>,
     let mut rows = statement.query([session, first])?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next()? {
-        messages.push(message(row)?);
+        messages.push((row.get(4)?, message(row)?));
     }
     Ok(messages)
 }

@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0007_approval_code.sql"),
     include_str!("migrations/0008_state.sql"),
     include_str!("migrations/0009_queued.sql"),
+    include_str!("migrations/0010_shortened.sql"),
     include_str!("migrations/0011_learning.sql"),
     include_str!("migrations/0012_search.sql"),
 ];

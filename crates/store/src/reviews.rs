@@ -10,21 +10,22 @@ use crate::sessions::{count, number, require_number, unsigned};
 
 /// In the order [`due`] takes it.
 const SELECT: &str = "
-    SELECT s.id, r.due, r.notes, r.skills, r.tries
+    SELECT s.id, r.due, r.notes, r.skills, r.tries, r.person
     FROM reviews r JOIN sessions s ON s.number = r.session";
 
 pub(crate) fn set_due(conn: &Connection, review: &DueReview) -> Result<(), Failure> {
     let session = require_number(conn, &review.session)?;
     conn.prepare_cached(
-        "INSERT INTO reviews (session, due, notes, skills) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (session) DO UPDATE SET due = coalesce(due, excluded.due),
+        "INSERT INTO reviews (session, due, notes, skills, person) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (session) DO UPDATE SET due = coalesce(due, excluded.due), person = excluded.person,
              notes = notes OR excluded.notes, skills = skills OR excluded.skills",
     )?
     .execute(params![
         session,
         review.at.as_millis(),
         review.notes,
-        review.skills
+        review.skills,
+        review.person,
     ])?;
     Ok(())
 }
@@ -104,6 +105,7 @@ fn due(row: &Row<'_>) -> rusqlite::Result<DueReview> {
         at: Timestamp::from_millis(row.get(1)?),
         notes: row.get(2)?,
         skills: row.get(3)?,
+        person: row.get(5)?,
     })
 }
 

@@ -7,7 +7,7 @@ use hermes_core::{
     ModelName, NewSession, SessionFilter, SessionId, SessionRecord, StoreError, StoreStats,
     Timestamp, Usage,
 };
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, RowIndex, ToSql, params};
 
 use crate::failure::Failure;
 use crate::{claim, search, title};
@@ -24,11 +24,11 @@ const DELETED_MESSAGES: i64 = 1000;
 /// The largest number stored for one count: more than any request has, and far from where sums overflow.
 const COUNT_MAX: u64 = 1 << 40;
 
-/// In the order [`record`] reads them.
+/// What [`record`] reads, by name.
 pub(crate) const RECORD_COLUMNS: &str = "
     id, title, preview, source, cwd, provider, model, parent, created, updated, messages, calls, requests,
     input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_micro_usd,
-    open_turn IS NOT NULL";
+    open_turn IS NOT NULL AS has_open_turn";
 
 pub(crate) fn create(conn: &Connection, session: &NewSession) -> Result<(), Failure> {
     if !claim::is_file_name(&session.id) {
@@ -47,20 +47,20 @@ pub(crate) fn create(conn: &Connection, session: &NewSession) -> Result<(), Fail
     if let Some(title) = &title {
         require_free(conn, title, &session.id)?;
     }
-    conn.prepare_cached(
-        "INSERT INTO sessions (id, title, source, cwd, provider, model, parent, created, updated)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
-    )?
-    .execute(params![
-        session.id.as_str(),
-        title,
-        session.source,
-        session.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
-        session.model.provider,
-        session.model.model,
-        session.parent.as_ref().map(SessionId::as_str),
-        session.created.as_millis(),
-    ])?;
+    let cwd = session.cwd.as_ref().map(|cwd| cwd.to_string_lossy());
+    let created = session.created.as_millis();
+    let columns: &[(&str, &dyn ToSql)] = &[
+        ("id", &session.id.as_str()),
+        ("title", &title),
+        ("source", &session.source),
+        ("cwd", &cwd),
+        ("provider", &session.model.provider),
+        ("model", &session.model.model),
+        ("parent", &session.parent.as_ref().map(SessionId::as_str)),
+        ("created", &created),
+        ("updated", &created),
+    ];
+    insert(conn, "sessions", columns)?;
     let number = conn.last_insert_rowid();
     let tools = serde_json::to_string(&session.prefix.tools)
         .map_err(|error| Failure::Refused(format!("the tools cannot be written: {error}")))?;
@@ -68,6 +68,21 @@ pub(crate) fn create(conn: &Connection, session: &NewSession) -> Result<(), Fail
         "INSERT INTO prefixes (session, epoch, system, tools) VALUES (?1, 1, ?2, ?3)",
     )?
     .execute(params![number, session.prefix.system, tools])?;
+    Ok(())
+}
+
+/// Writes a row: the values beside the names of their columns.
+fn insert(conn: &Connection, table: &str, columns: &[(&str, &dyn ToSql)]) -> Result<(), Failure> {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let marks = vec!["?"; columns.len()];
+    let statement = format!(
+        "INSERT INTO {table} ({}) VALUES ({})",
+        names.join(", "),
+        marks.join(", ")
+    );
+    let values: Vec<&dyn ToSql> = columns.iter().map(|(_, value)| *value).collect();
+    conn.prepare_cached(&statement)?
+        .execute(values.as_slice())?;
     Ok(())
 }
 
@@ -349,35 +364,37 @@ fn require_free(conn: &Connection, title: &str, session: &SessionId) -> Result<(
 
 pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     Ok(SessionRecord {
-        id: row.get::<_, String>(0)?.into(),
-        title: row.get(1)?,
-        preview: row.get(2)?,
-        source: row.get(3)?,
-        cwd: row.get::<_, Option<String>>(4)?.map(PathBuf::from),
+        id: row.get::<_, String>("id")?.into(),
+        title: row.get("title")?,
+        preview: row.get("preview")?,
+        source: row.get("source")?,
+        cwd: row.get::<_, Option<String>>("cwd")?.map(PathBuf::from),
         model: ModelName {
-            provider: row.get(5)?,
-            model: row.get(6)?,
+            provider: row.get("provider")?,
+            model: row.get("model")?,
         },
-        parent: row.get::<_, Option<String>>(7)?.map(SessionId::from),
-        created: Timestamp::from_millis(row.get(8)?),
-        updated: Timestamp::from_millis(row.get(9)?),
-        messages: unsigned(row, 10)?,
-        calls: unsigned(row, 11)?,
-        requests: unsigned(row, 12)?,
+        parent: row.get::<_, Option<String>>("parent")?.map(SessionId::from),
+        created: Timestamp::from_millis(row.get("created")?),
+        updated: Timestamp::from_millis(row.get("updated")?),
+        messages: unsigned(row, "messages")?,
+        calls: unsigned(row, "calls")?,
+        requests: unsigned(row, "requests")?,
         usage: Usage {
-            input: unsigned(row, 13)?,
-            output: unsigned(row, 14)?,
-            cache_read: unsigned(row, 15)?,
-            cache_write: unsigned(row, 16)?,
-            reasoning: unsigned(row, 17)?,
+            input: unsigned(row, "input_tokens")?,
+            output: unsigned(row, "output_tokens")?,
+            cache_read: unsigned(row, "cache_read_tokens")?,
+            cache_write: unsigned(row, "cache_write_tokens")?,
+            reasoning: unsigned(row, "reasoning_tokens")?,
         },
-        cost_micro_usd: row.get::<_, Option<i64>>(18)?.map(i64::unsigned_abs),
-        has_open_turn: row.get(19)?,
+        cost_micro_usd: row
+            .get::<_, Option<i64>>("cost_micro_usd")?
+            .map(i64::unsigned_abs),
+        has_open_turn: row.get("has_open_turn")?,
     })
 }
 
 /// Reads a count. None is ever negative; SQLite just has no other integers.
-pub(crate) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn unsigned(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::unsigned_abs)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hermes_core::{
     Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, ChangeFilter, ChangeId, Claim,
     DueReview, Ending, Entry, Insights, KnownOffer, KnownOffers, LearnedChange, LearningLedger,
-    LearningLog, LearningUse, LoadedSession, NewLearnedChange, NewLearningUse, NewSession,
+    LearningLog, LearningUse, LoadedSession, Message, NewLearnedChange, NewLearningUse, NewSession,
     ReservationId, Reviews, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord,
     Settlement, Settling, Spoken, SpokenQuery, Store, StoreError, StoreStats, TakenReview,
     Timestamp, TranscriptLine,
@@ -176,6 +176,18 @@ impl Store for SqliteStore {
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>> {
         let session = session.clone();
         Box::pin(self.readers.run(move |conn| load::load(conn, &session)))
+    }
+
+    fn turn_from_end(
+        &self,
+        session: &SessionId,
+        turns: u32,
+    ) -> BoxFuture<'_, Result<Option<(u32, Message)>, StoreError>> {
+        let session = session.clone();
+        Box::pin(
+            self.readers
+                .run(move |conn| load::turn_from_end(conn, &session, turns)),
+        )
     }
 
     fn unfinished(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {

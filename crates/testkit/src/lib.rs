@@ -28,6 +28,6 @@ mod world;
 pub use clock::TestClock;
 pub use memory_store::MemoryStore;
 pub use pixel::{PIXEL_BASE64, PIXEL_PNG};
-pub use scripted::{ScriptedModel, SeenRequest, Step};
+pub use scripted::{AnsweringModel, ScriptedModel, SeenRequest, Step};
 pub use test_tool::{Behaviour, TestTool};
 pub use world::World;

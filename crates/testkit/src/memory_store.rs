@@ -7,8 +7,8 @@ use hermes_core::approval_code::TRIES_MAX;
 use hermes_core::{
     Approval, ApprovalId, Approvals, BoxFuture, CallId, Claim, Cost, Entry, Intent, LoadedSession,
     Message, NewSession, OpenTurn, Prefix, QueuedId, QueuedMessage, Role, SessionId, SessionRecord,
-    Settled, Settlement, Settling, Store, StoreError, Timestamp, ToolStates, TurnEnd, TurnId,
-    Usage, history,
+    Settled, Settlement, Settling, Shortened, Store, StoreError, Timestamp, ToolStates, TurnEnd,
+    TurnId, Usage, history,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -233,7 +233,12 @@ impl Log {
                     .then_some(())
                     .ok_or(format!("turn `{turn}` is not told"));
             }
-            Entry::Compacted { kept, .. } => return self.check_compaction(*kept as usize),
+            Entry::Compacted {
+                summary,
+                kept,
+                shortened,
+                ..
+            } => return self.check_compaction(summary.is_some(), *kept as usize, shortened),
             Entry::Queued { queued } => {
                 if self.queued().iter().any(|one| one.id == queued.id) {
                     return Err(format!("words `{}` wait already", queued.id));
@@ -267,25 +272,41 @@ impl Log {
         }
     }
 
-    fn check_compaction(&self, kept: usize) -> Result<(), String> {
+    fn check_compaction(
+        &self,
+        has_summary: bool,
+        kept: usize,
+        shortened: &[Shortened],
+    ) -> Result<(), String> {
         let told = self.told();
         let messages = told.messages();
-        let Some(covers) = messages
-            .len()
-            .checked_sub(kept)
-            .filter(|covers| *covers > 0)
-        else {
-            return Err("nothing would be summarised".into());
+        let covered = told.compactions.last().map_or(0, |last| last.covers);
+        let covers = messages.len().checked_sub(kept);
+        let kept = match covers {
+            None => return Err("there are not so many".into()),
+            Some(covers) if has_summary && covers <= covered => {
+                return Err("there is nothing new to compact".into());
+            }
+            Some(covers) if !has_summary && (covers != covered || shortened.is_empty()) => {
+                return Err("nothing would be shortened".into());
+            }
+            Some(covers) => &messages[covers..],
         };
-        if messages
-            .get(covers)
-            .is_some_and(|first| first.role == Role::Tool)
-        {
+        if kept.first().is_some_and(|first| first.role == Role::Tool) {
             return Err("a result would be kept without its call".into());
         }
-        match told.compactions.last() {
-            Some(last) if last.covers >= covers => Err("there is nothing new to compact".into()),
-            _ => Ok(()),
+        let kept = history::in_call_order(kept.to_vec());
+        let call_of = |message: &Message| message.tool_result().map(|result| result.call.clone());
+        let fits = |one: &Shortened| {
+            let said = kept.get(one.at as usize);
+            said.is_some_and(|said| {
+                said.role == one.message.role && call_of(said) == call_of(&one.message)
+            })
+        };
+        if shortened.iter().all(fits) {
+            Ok(())
+        } else {
+            Err("a message would be shortened to another one".into())
         }
     }
 
@@ -419,7 +440,9 @@ struct ToldTurn {
 struct Compaction {
     /// How many of the messages its summary stands for.
     covers: usize,
-    summary: Message,
+    summary: Option<Message>,
+    /// What is seen in place of the messages behind those, by their places there.
+    shortened: BTreeMap<usize, Message>,
     prefix: Option<Prefix>,
 }
 
@@ -441,11 +464,24 @@ impl Told {
             Entry::Compacted {
                 summary,
                 kept,
+                shortened,
                 prefix,
             } => {
+                let covers = self.messages().len() - *kept as usize;
+                let last = self.compactions.last();
+                let covered = last.map_or(0, |last| last.covers);
+                let before = last.map(|last| last.shortened.clone()).unwrap_or_default();
+                let before = before.into_iter().filter_map(|(at, message)| {
+                    Some(((covered + at).checked_sub(covers)?, message))
+                });
+                let now = shortened.iter();
+                let now = now.map(|one| (one.at as usize, one.message.clone()));
                 return self.compactions.push(Compaction {
-                    covers: self.messages().len() - *kept as usize,
-                    summary: summary.clone(),
+                    covers,
+                    summary: summary
+                        .clone()
+                        .or_else(|| last.and_then(|last| last.summary.clone())),
+                    shortened: before.chain(now).collect(),
                     prefix: prefix.clone(),
                 });
             }
@@ -489,8 +525,16 @@ impl Told {
             return history::in_call_order(messages);
         };
         let rest = history::in_call_order(messages.split_off(compaction.covers));
-        std::iter::once(compaction.summary.clone())
-            .chain(rest)
+        let rest = rest.into_iter().enumerate();
+        let as_seen = rest.map(|(at, message)| {
+            let shortened = compaction.shortened.get(&at);
+            shortened.cloned().unwrap_or(message)
+        });
+        compaction
+            .summary
+            .clone()
+            .into_iter()
+            .chain(as_seen)
             .collect()
     }
 
@@ -571,6 +615,22 @@ impl Store for MemoryStore {
         let log = contents.sessions.get(session);
         let loaded = log.map(Log::load).ok_or_else(|| not_found(session));
         Box::pin(std::future::ready(loaded))
+    }
+
+    fn turn_from_end(
+        &self,
+        session: &SessionId,
+        turns: u32,
+    ) -> BoxFuture<'_, Result<Option<(u32, Message)>, StoreError>> {
+        let contents = self.lock();
+        let log = contents.sessions.get(session);
+        let found = log.map(Log::turns_told).ok_or_else(|| not_found(session));
+        let found = found.map(|told| {
+            let counted = (1..).zip(told.iter().rev());
+            let (count, turn) = counted.take(turns as usize).last()?;
+            Some((count, turn.messages.first()?.clone()))
+        });
+        Box::pin(std::future::ready(found))
     }
 
     fn unfinished(&self) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {

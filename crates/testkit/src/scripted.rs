@@ -111,6 +111,38 @@ impl Step {
         }
     }
 
+    /// Refuses with the words of a provider.
+    pub fn refusal(kind: ModelErrorKind, message: &str) -> Self {
+        Self {
+            deltas: vec![Err(failed(kind, message))],
+            pause: Duration::ZERO,
+            hangs: false,
+        }
+    }
+
+    /// Has taken so many tokens for the request.
+    pub fn counting(mut self, input: u64) -> Self {
+        if let Some(Ok(Delta::Finished(finished))) = self.deltas.last_mut() {
+            finished.usage.input = input;
+        }
+        self
+    }
+
+    fn play<'a>(self) -> BoxStream<'a, Result<Delta, ModelError>> {
+        let pause = self.pause;
+        let deltas = stream::iter(self.deltas).then(move |delta| async move {
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            delta
+        });
+        if self.hangs {
+            deltas.chain(stream::pending()).boxed()
+        } else {
+            deltas.boxed()
+        }
+    }
+
     /// Ends with another reason than usual.
     pub fn because(mut self, reason: FinishReason) -> Self {
         if let Some(Ok(Delta::Finished(finished))) = self.deltas.last_mut() {
@@ -173,18 +205,42 @@ impl Model for ScriptedModel {
         let step = lock(&self.steps)
             .pop_front()
             .unwrap_or_else(|| Step::error(ModelErrorKind::UnknownModel));
-        let pause = step.pause;
-        let deltas = stream::iter(step.deltas).then(move |delta| async move {
-            if !pause.is_zero() {
-                tokio::time::sleep(pause).await;
-            }
-            delta
-        });
-        if step.hangs {
-            deltas.chain(stream::pending()).boxed()
-        } else {
-            deltas.boxed()
+        step.play()
+    }
+}
+
+type Answer = dyn Fn(&ModelRequest<'_>) -> Step + Send + Sync;
+
+/// Answers each request by what is in it.
+pub struct AnsweringModel {
+    window: Option<u64>,
+    answer: Box<Answer>,
+}
+
+impl AnsweringModel {
+    /// States that so many tokens fit into it.
+    pub fn new(
+        window: Option<u64>,
+        answer: impl Fn(&ModelRequest<'_>) -> Step + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            window,
+            answer: Box::new(answer),
         }
+    }
+}
+
+impl Model for AnsweringModel {
+    fn name(&self) -> ModelName {
+        name()
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.window
+    }
+
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+        (self.answer)(&request).play()
     }
 }
 

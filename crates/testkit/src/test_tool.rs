@@ -87,6 +87,11 @@ impl TestTool {
         self
     }
 
+    pub fn described(mut self, description: &str) -> Self {
+        self.spec.description = description.to_owned();
+        self
+    }
+
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effect = effect;
         self

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Checkpoints, Random, Tool};
+use hermes_core::{Checkpoints, Model, Random, Tool};
 use tempfile::TempDir;
 
 use crate::clock::TestClock;
@@ -11,6 +11,8 @@ use crate::scripted::{ScriptedModel, Step};
 
 pub struct World {
     pub model: Arc<ScriptedModel>,
+    /// Answers in place of the script, if set.
+    pub answering: Option<Arc<dyn Model>>,
     pub store: MemoryStore,
     pub clock: Arc<TestClock>,
     pub random: Arc<Random>,
@@ -18,6 +20,8 @@ pub struct World {
     pub checkpoints: Option<Arc<dyn Checkpoints>>,
     /// Who answers subagents, if not the model.
     pub subagent_model: Option<Arc<ScriptedModel>>,
+    /// Who summarises, if not the model.
+    pub compression_model: Option<Arc<dyn Model>>,
     /// The working directory; gone with the world.
     pub folder: TempDir,
 }
@@ -27,12 +31,14 @@ impl World {
     pub fn new(steps: impl IntoIterator<Item = Step>) -> Self {
         Self {
             model: Arc::new(ScriptedModel::new(steps)),
+            answering: None,
             store: MemoryStore::default(),
             clock: Arc::default(),
             random: Arc::new(Random::seeded(1)),
             tools: Vec::new(),
             checkpoints: None,
             subagent_model: None,
+            compression_model: None,
             folder: tempfile::tempdir().expect("a temporary folder"),
         }
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use hermes_core::delegation::DELEGATE_TASK;
 use hermes_core::{
-    Delegated, Effect, Exposure, Manner, Parallel, Plan, PlanContext, Scripts, SubagentRole,
-    SubagentTask, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput,
-    ToolSpec,
+    Delegated, Dispatched, Effect, Exposure, Manner, Parallel, Plan, PlanContext, Scripts,
+    SubagentRole, SubagentTask, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup,
+    ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::Orchestrators,
     scripts: Scripts::No,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
@@ -109,6 +109,17 @@ impl Tool for DelegateTask {
 
     fn exposure(&self) -> &Exposure {
         &EXPOSURE
+    }
+
+    fn reminder(&self, state: &Value) -> Option<String> {
+        let dispatched = Vec::<Dispatched>::deserialize(state).ok()?;
+        let lines = dispatched.iter().map(|one| {
+            let count = one.sessions.len();
+            format!("- delegation {}: {count} at work", one.delegation_id)
+        });
+        let lines = lines.collect::<Vec<_>>().join("\n");
+        let words = "Subagents that work in the background; what they find comes by itself:";
+        (!lines.is_empty()).then(|| format!("{words}\n{lines}"))
     }
 
     fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {

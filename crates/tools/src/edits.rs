@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use hermes_core::text::head;
-use hermes_core::{Agreement, Consent, Mode, ModeSwitch, Preview, Review};
+use hermes_core::{Agreement, Consent, Preview, Review};
 use sha2::{Digest as _, Sha256};
 
 use crate::ToolPorts;
@@ -33,17 +33,11 @@ pub enum EditReview {
     Sensitive,
     /// Every one.
     Every,
-    /// As the person has switched it just now.
-    Switched(ModeSwitch),
 }
 
 impl EditReview {
     fn is_of_every(&self) -> bool {
-        match self {
-            Self::Sensitive => false,
-            Self::Every => true,
-            Self::Switched(switch) => switch.now() == Mode::Ask,
-        }
+        matches!(self, Self::Every)
     }
 }
 

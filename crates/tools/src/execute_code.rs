@@ -82,7 +82,7 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::None,
     scripts: Scripts::No,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {

@@ -142,6 +142,13 @@ impl FileLedger {
         file.is_some_and(|file| file.stamp != stamp)
     }
 
+    /// Has every page shown again to a session that no longer sees what it was shown.
+    pub(crate) fn forget_pages(&self, session: &SessionId) {
+        let mut known = self.known();
+        let of_session = known.files.iter_mut().filter(|((of, _), _)| of == session);
+        of_session.for_each(|(_, file)| file.pages.clear());
+    }
+
     pub(crate) fn forget(&self, session: &SessionId, path: &Path) {
         let key = (session.clone(), path.to_owned());
         self.known().files.remove(&key);

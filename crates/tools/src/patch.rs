@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::{
-    Action, Agreement, BoxFuture, CancellationToken, Effect, Exposure, Parallel, Plan, PlanContext,
-    Preview, PreviewContext, Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError,
-    ToolGroup, ToolOutput, ToolSpec,
+    Action, Agreement, BoxFuture, Brief, CancellationToken, Effect, Exposure, Parallel, Plan,
+    PlanContext, Preview, PreviewContext, Scripts, SessionId, Subagents, Surfaces, Tool,
+    ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,7 +45,11 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::Yes,
-    for_small_models: true,
+    for_small_models: Some(Brief {
+        description: "Replace one text in a file with another.",
+        parameters: &["path", "old_string", "new_string"],
+        example: None,
+    }),
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
@@ -161,6 +165,10 @@ impl Tool for Patch {
 
     fn exposure(&self) -> &Exposure {
         &EXPOSURE
+    }
+
+    fn reviews_changes(&self) -> bool {
+        true
     }
 
     fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {

@@ -43,7 +43,7 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::No,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {

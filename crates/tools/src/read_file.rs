@@ -8,9 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hermes_core::picture::{self, PICTURE_BYTES_MAX, Picture, PictureFormat, Unshowable};
 use hermes_core::{
-    CancellationToken, Effect, Exposure, Media, MediaSource, Parallel, Plan, PlanContext, Reader,
-    Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput,
-    ToolSpec,
+    Brief, CancellationToken, Effect, Example, Exposure, Media, MediaSource, Parallel, Plan,
+    PlanContext, Reader, Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError,
+    ToolGroup, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -89,7 +89,16 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::Yes,
-    for_small_models: true,
+    for_small_models: Some(Brief {
+        description: "Read a file.",
+        parameters: &["path"],
+        example: Some(Example {
+            question: "What does todo.txt say?",
+            arguments: r#"{"path": "todo.txt"}"#,
+            result: "1|buy milk",
+            answer: "todo.txt says \"buy milk\".",
+        }),
+    }),
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
@@ -144,6 +153,10 @@ impl Tool for ReadFile {
 
     fn exposure(&self) -> &Exposure {
         &EXPOSURE
+    }
+
+    fn forget_shown(&self, session: &SessionId) {
+        self.ledger.forget_pages(session);
     }
 
     fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    CancellationToken, Effect, Exposure, Parallel, Plan, PlanContext, Scripts, Subagents, Surfaces,
-    Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
+    Brief, CancellationToken, Effect, Exposure, Parallel, Plan, PlanContext, Scripts, Subagents,
+    Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -60,7 +60,11 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::Yes,
-    for_small_models: true,
+    for_small_models: Some(Brief {
+        description: "Find which files contain a text.",
+        parameters: &["pattern"],
+        example: None,
+    }),
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {

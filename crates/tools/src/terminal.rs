@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_core::{
-    Action, BeyondFence, BoxFuture, Checkout, CommandExit, CommandOutput, CommandPlace,
-    CommandPolicy, Consent, Effect, Exposure, FenceArea, FenceSetting, Found, JudgedCommand, Need,
-    NotifyOn, Parallel, Pass, Plan, PlanContext, Processes, Reader, Scripts, SessionId,
-    ShellCommand, Subagents, Surfaces, Terminal, Tool, ToolContext, ToolError, ToolGroup,
-    ToolOutput, ToolSpec,
+    Action, BeyondFence, BoxFuture, Brief, Checkout, CommandExit, CommandOutput, CommandPlace,
+    CommandPolicy, Consent, Effect, Example, Exposure, FenceArea, FenceSetting, Found,
+    JudgedCommand, Need, NotifyOn, Parallel, Pass, Plan, PlanContext, Processes, Reader, Scripts,
+    SessionId, ShellCommand, Subagents, Surfaces, Terminal, Tool, ToolContext, ToolError,
+    ToolGroup, ToolOutput, ToolSpec,
 };
 use hermes_os::paths;
 use serde::Deserialize;
@@ -31,7 +31,16 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::Without(&["background", "pty", "notify_on_complete", "watch_patterns"]),
-    for_small_models: true,
+    for_small_models: Some(Brief {
+        description: "Run a bash command and see its output.",
+        parameters: &["command"],
+        example: Some(Example {
+            question: "How many files are here?",
+            arguments: r#"{"command": "ls | wc -l"}"#,
+            result: "5",
+            answer: "There are 5 files here.",
+        }),
+    }),
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {

@@ -20,6 +20,9 @@ const ITEMS_MAX: usize = 256;
 /// The list is in every later request, so one item may not be a document.
 const CONTENT_CHARS_MAX: usize = 4000;
 
+/// Of an item, this much is told to a model that no longer sees the list.
+const REMINDER_CHARS_MAX: usize = 300;
+
 pub(crate) const TOOL: BuiltIn = BuiltIn {
     name: NAME,
     exposure: &EXPOSURE,
@@ -31,7 +34,7 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::No,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 fn make(_ports: &ToolPorts) -> Arc<dyn Tool> {
@@ -136,6 +139,12 @@ impl Tool for Todo {
         &EXPOSURE
     }
 
+    fn reminder(&self, state: &Value) -> Option<String> {
+        let items = kept_items(Some(state));
+        let open = items.iter().any(|item| item.status.is_open());
+        open.then(|| format!("Your task list, as `todo` has it:\n{}", lines(&items)))
+    }
+
     fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
         let arguments = arguments::parse(NAME, arguments);
         // The list is what the conversation says it is; nothing else changes. Two calls at once would start from the same
@@ -148,6 +157,26 @@ impl Tool for Todo {
             })
         })
     }
+}
+
+impl Status {
+    fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::InProgress)
+    }
+}
+
+/// One line for each item: `[in_progress] 2: write the tests`.
+fn lines(items: &[Item]) -> String {
+    let lines = items.iter().map(|item| {
+        let status = json!(item.status);
+        let status = status.as_str().unwrap_or_default();
+        format!(
+            "- [{status}] {}: {}",
+            item.id,
+            shorten(&item.content, REMINDER_CHARS_MAX)
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Reads the list that was kept. One that we did not write counts as empty.

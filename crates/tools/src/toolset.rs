@@ -44,6 +44,12 @@ pub const TOOLSETS: &[Toolset] = &[
         includes: &[],
     },
     Toolset {
+        name: "memory",
+        legacy_name: None,
+        purpose: "keep notes for later conversations",
+        includes: &[],
+    },
+    Toolset {
         name: "session_search",
         legacy_name: None,
         purpose: "find what was said in earlier conversations",
@@ -76,7 +82,10 @@ pub const TOOLSETS: &[Toolset] = &[
 ];
 
 /// Tools of a toolset that another crate makes.
-const MADE_ELSEWHERE: &[(&str, &[&str])] = &[("session_search", &["session_search"])];
+const MADE_ELSEWHERE: &[(&str, &[&str])] = &[
+    ("memory", &["memory"]),
+    ("session_search", &["session_search"]),
+];
 
 /// Toolsets that settings may name although their tools are not here: those of the program this one follows.
 const ELSEWHERE: &[&str] = &[
@@ -91,7 +100,6 @@ const ELSEWHERE: &[&str] = &[
     "homeassistant",
     "image_gen",
     "kanban",
-    "memory",
     "project",
     "safe",
     "search",
@@ -273,8 +281,8 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, session_search, terminal, \
-             todo, web, debugging, hermes-cli, all, *"
+            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, memory, session_search, \
+             terminal, todo, web, debugging, hermes-cli, all, *"
         );
     }
 }

@@ -45,7 +45,7 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::Yes,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {

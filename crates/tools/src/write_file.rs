@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use hermes_core::{
-    Action, BoxFuture, Effect, Exposure, Parallel, Plan, PlanContext, Preview, PreviewContext,
-    Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput,
-    ToolSpec,
+    Action, BoxFuture, Brief, Effect, Exposure, Parallel, Plan, PlanContext, Preview,
+    PreviewContext, Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError,
+    ToolGroup, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -38,7 +38,11 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::Yes,
-    for_small_models: true,
+    for_small_models: Some(Brief {
+        description: "Write a file: creates it, or replaces its whole content.",
+        parameters: &["path", "content"],
+        example: None,
+    }),
 };
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
@@ -89,6 +93,10 @@ impl Tool for WriteFile {
 
     fn exposure(&self) -> &Exposure {
         &EXPOSURE
+    }
+
+    fn reviews_changes(&self) -> bool {
+        true
     }
 
     fn prepare(self: Arc<Self>, arguments: &Value, cx: PlanContext<'_>) -> Plan {

@@ -1,5 +1,5 @@
 //! A question for consent that waits for its answer: what keys mean to it, and the rows below it that say so. How the
-//! question itself is printed is in `question.rs`.
+//! question itself is printed is in `approval_request.rs`.
 
 use std::time::Duration;
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use hermes_core::{
-    ApprovalId, ApprovalRequest, CallId, Cost, Event, Mode, ModelNotice, Notice, Origin, QueuedId,
-    ResultStatus, Settled, TurnEnd, WaitsFor, skill, wording,
+    ApprovalId, ApprovalRequest, CallId, CompactionEnd, Cost, Event, Mode, ModelNotice, Notice,
+    Origin, QueuedId, ResultStatus, Settled, TurnEnd, WaitsFor, skill, wording,
 };
 use serde_json::Value;
 
@@ -30,6 +30,8 @@ pub(crate) struct Conversation {
     pub(crate) busy_since: Option<Duration>,
     /// When the model is asked again, while that is waited for.
     pub(crate) asks_again_at: Option<Duration>,
+    /// How far the conversation is made shorter, while it is.
+    pub(crate) compacting: Option<String>,
     pub(crate) reply: Stream,
     pub(crate) thought: Option<Thought>,
     pub(crate) calls: Vec<RunningCall>,
@@ -261,6 +263,18 @@ impl Conversation {
             }
             Event::TurnEnded { end, .. } => self.end_turn(&end, now),
             Event::Rewound { turns, said } => self.rewind(turns, said),
+            Event::CompactionStarted {
+                reason,
+                tokens,
+                window,
+            } => {
+                self.busy_since.get_or_insert(now);
+                self.compacting = Some("making room".to_owned());
+                let words = wording::compaction_started(reason, tokens, window);
+                self.print(Item::note(theme::DIM, words));
+            }
+            Event::CompactionProgress { text } => self.compacting = Some(wrap::clean(&text)),
+            Event::CompactionEnded { end } => self.end_compaction(&end),
             Event::Idle => self.rest(now),
         }
     }
@@ -465,6 +479,7 @@ impl Conversation {
 
     fn end_turn(&mut self, end: &TurnEnd, now: Duration) {
         self.end_reply(now);
+        self.compacting = None;
         self.calls.clear();
         self.approvals.clear();
         self.forms.clear();
@@ -488,6 +503,26 @@ impl Conversation {
         };
         self.print(Item::note(theme::DIM, words));
         self.rewound = Some(skill::as_typed(&said).to_owned());
+    }
+
+    fn end_compaction(&mut self, end: &CompactionEnd) {
+        self.compacting = None;
+        if let CompactionEnd::Done { report } = end {
+            self.spent.context_tokens = report.tokens_after;
+            report
+                .cost
+                .into_iter()
+                .for_each(|cost| self.spent.pay(cost));
+        }
+        let mut lines = wording::compaction_ended(end).into_iter();
+        let style = match end {
+            CompactionEnd::Done { .. } => theme::DIM,
+            _ => theme::WARNING,
+        };
+        if let Some(first) = lines.next() {
+            self.print(Item::note(style, first));
+        }
+        lines.for_each(|note| self.print(Item::note(theme::WARNING, note)));
     }
 
     fn rest(&mut self, now: Duration) {

@@ -8,6 +8,9 @@ use hermes_core::quick::QuickCommands;
 use hermes_core::skill::SkillNames;
 use hermes_core::{Event, Message, Mode, Op, SessionId};
 
+pub(crate) use hermes_core::around::Around;
+pub(crate) use hermes_core::choice::{Choice, Item};
+
 /// What the program tells the interface.
 #[derive(Debug)]
 pub enum FromHost {
@@ -120,44 +123,6 @@ pub struct Opened {
     pub is_unasked: bool,
     /// How freely calls may act, where that is not what the settings say.
     pub mode: Option<Mode>,
-}
-
-#[derive(Debug, Clone)]
-pub struct Choice {
-    /// What is run with the value of the item that is chosen.
-    pub command: &'static Command,
-    pub title: String,
-    pub items: Vec<Item>,
-    pub depth: Depth,
-}
-
-/// How much there is behind the items of a [`Choice`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
-    /// They are all there is.
-    Flat,
-    /// The program shows what is in them and finds words there.
-    Deep,
-}
-
-/// What goes on beside the conversation, for the status row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Around {
-    /// MCP servers that should work, and those that do.
-    pub servers: usize,
-    pub servers_ready: usize,
-    /// Processes that this conversation left running in the background.
-    pub processes: usize,
-    /// Which fence holds commands, in a short word.
-    pub fence: Option<&'static str>,
-}
-
-#[derive(Debug, Clone)]
-pub struct Item {
-    pub value: String,
-    pub label: String,
-    /// Shown dimly behind the label, and searched like it.
-    pub detail: String,
 }
 
 /// What a line does that is sent while a turn runs.

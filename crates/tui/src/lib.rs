@@ -36,7 +36,6 @@ mod unsent;
 mod wrap;
 
 pub use host::{
-    Around, BusyInput, Choice, Depth, EditMode, FromHost, Item, Leave, Narrowing, Opened, Settings,
-    ShowReasoning, ToHost,
+    BusyInput, EditMode, FromHost, Leave, Narrowing, Opened, Settings, ShowReasoning, ToHost,
 };
 pub use run::{TuiError, run};

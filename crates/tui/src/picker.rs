@@ -7,7 +7,9 @@ use hermes_core::command::Command;
 use ratatui_core::text::{Line, Span};
 
 use crate::editor::Edit;
-use crate::host::{Choice, Depth, Item, ToHost};
+use hermes_core::choice::Depth;
+
+use crate::host::{Choice, Item, ToHost};
 use crate::keymap::Key;
 use crate::wrap::Margin;
 use crate::{fuzzy, theme, wrap};

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hermes_core::wording::thousands;
 use ratatui_core::text::{Line, Span};
 
 use crate::conversation::Conversation;
@@ -122,16 +123,6 @@ impl Status<'_> {
             let more = if spent.is_partly_unknown { "+" } else { "" };
             format!("${:.2}{more}", spent.micro_usd as f64 / 1e6)
         })
-    }
-}
-
-/// `950`, `12.3k`, `200k`, `1.0M`.
-fn thousands(count: u64) -> String {
-    match count {
-        0..1_000 => count.to_string(),
-        1_000..100_000 => format!("{:.1}k", count as f64 / 1e3),
-        100_000..1_000_000 => format!("{}k", count / 1_000),
-        _ => format!("{:.1}M", count as f64 / 1e6),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::session::Ports;
 /// Returns what is wrong with a call in the error.
 pub(super) fn check(call: &ToolCall, ports: &Ports) -> Result<Checked, String> {
     let found = find(&call.name, &ports.tools).or_else(|| find(&call.name, &ports.unlisted));
-    let Some(tool) = found else {
+    let Some(tool) = found.cloned().or_else(|| find_late(&call.name, ports)) else {
         return Err(unknown_tool(&call.name, &ports.tools));
     };
     let arguments = match &call.arguments {
@@ -28,13 +28,19 @@ pub(super) fn check(call: &ToolCall, ports: &Ports) -> Result<Checked, String> {
             let arguments = fitted(real.as_ref(), arguments)?;
             (real, arguments)
         }
-        None => (Arc::clone(tool), arguments),
+        None => (tool, arguments),
     };
     Ok(Checked {
         call: call.clone(),
         tool,
         arguments: Arc::new(arguments),
     })
+}
+
+/// Finds a tool that has come since the turn began.
+fn find_late(name: &str, ports: &Ports) -> Option<Arc<dyn Tool>> {
+    let late = ports.tool_source.as_ref()?.late();
+    find(name, &late).cloned()
 }
 
 fn fitted(tool: &dyn Tool, arguments: Value) -> Result<Value, String> {

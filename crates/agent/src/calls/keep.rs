@@ -48,20 +48,14 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
     let Some(checkpoints) = &cx.ports.checkpoints else {
         return Ok(());
     };
-    let (session, cwd) = (cx.recorder.session(), &cx.settings.cwd);
     let mut changes: BTreeMap<PathBuf, Change> = BTreeMap::new();
-    for ready in calls {
-        for path in &ready.plan.changes {
-            let Some(project) = checkpoints.project(path, cwd) else {
-                continue;
-            };
-            let change = changes.entry(project).or_insert_with(|| Change {
-                session: session.clone(),
-                reason: reason(ready),
-                paths: Vec::new(),
-            });
-            change.paths.push(path.clone());
-        }
+    for (call, path, project) in projects(checkpoints, calls, &cx.settings.cwd).await {
+        let change = changes.entry(project).or_insert_with(|| Change {
+            session: cx.recorder.session().clone(),
+            reason: reason(&calls[call]),
+            paths: Vec::new(),
+        });
+        change.paths.push(path);
     }
     for (project, change) in changes {
         let once = cx.kept.once(&cx.turn, &project);
@@ -83,6 +77,33 @@ pub(super) async fn keep_before(cx: &TurnContext<'_>, calls: &[Ready]) -> Result
         }
     }
     Ok(())
+}
+
+/// Finds the projects that calls may change: for each change the call, the path, and the folder to copy. Looks at folders,
+/// which a slow disk keeps waiting.
+async fn projects(
+    checkpoints: &Arc<dyn Checkpoints>,
+    calls: &[Ready],
+    cwd: &Path,
+) -> Vec<(usize, PathBuf, PathBuf)> {
+    let changes = calls.iter().enumerate();
+    let changes = changes.flat_map(|(call, ready)| {
+        let paths = ready.plan.changes.iter();
+        paths.map(move |path| (call, path.clone()))
+    });
+    let changes: Vec<(usize, PathBuf)> = changes.collect();
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let (checkpoints, cwd) = (Arc::clone(checkpoints), cwd.to_owned());
+    let find = move || {
+        let found = changes.into_iter().filter_map(|(call, path)| {
+            let project = checkpoints.project(&path, &cwd)?;
+            Some((call, path, project))
+        });
+        found.collect()
+    };
+    tokio::task::spawn_blocking(find).await.unwrap_or_default()
 }
 
 async fn keep(

@@ -285,7 +285,7 @@ async fn finish_text(
     let text = std::mem::take(&mut result.text);
     result.text = cx.ports.safety.hide_keys(text);
     steering::neutralise(&mut result.text);
-    let chars_max = budget.allowance(cx.settings.limits.result_chars_max);
+    let chars_max = budget.allowance();
     let folder = cx
         .settings
         .results_folder

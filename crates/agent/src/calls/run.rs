@@ -147,10 +147,10 @@ impl Running<'_> {
         let outcome = loop {
             tokio::select! {
                 biased;
-                text = live.due() => tell_progress(cx, &self.call.id, text).await,
+                text = live.due() => tell_progress(cx, &self.call.id, text),
                 Some(message) = messages.recv() => match message {
                     CallMessage::Progress(text) => live.push(text),
-                    CallMessage::Spent(spent) => tell_spent(cx, &self.call.id, spent).await,
+                    CallMessage::Spent(spent) => tell_spent(cx, &self.call.id, spent),
                     CallMessage::Elicitation(asked) => {
                         let later = deadline.deadline() + asked.request.timeout;
                         deadline.as_mut().reset(later);
@@ -167,7 +167,7 @@ impl Running<'_> {
                     CallMessage::Used(wanted) => inner_calls.take(wanted),
                 },
                 returned = &mut work => {
-                    tell_rest(cx, &self.call.id, &mut messages, &mut live).await;
+                    tell_rest(cx, &self.call.id, &mut messages, &mut live);
                     break returned.map_or(Outcome::Panicked, Outcome::Returned);
                 }
                 Some(()) = open_elicitations.next() => {}
@@ -184,32 +184,27 @@ impl Running<'_> {
 }
 
 /// Tells what a call said in its last moment: what it spent counts too.
-async fn tell_rest(
-    cx: &TurnContext<'_>,
-    call: &CallId,
-    messages: &mut CallMessages,
-    live: &mut Live,
-) {
+fn tell_rest(cx: &TurnContext<'_>, call: &CallId, messages: &mut CallMessages, live: &mut Live) {
     while let Some(message) = messages.try_recv() {
         match message {
-            CallMessage::Spent(spent) => tell_spent(cx, call, spent).await,
+            CallMessage::Spent(spent) => tell_spent(cx, call, spent),
             CallMessage::Progress(text) => live.push(text),
             // Nobody waits for these any more.
             CallMessage::Elicitation(_) | CallMessage::Delegated(_) | CallMessage::Used(_) => {}
         }
     }
     if let Some(text) = live.take() {
-        tell_progress(cx, call, text).await;
+        tell_progress(cx, call, text);
     }
 }
 
-async fn tell_progress(cx: &TurnContext<'_>, call: &CallId, text: String) {
+fn tell_progress(cx: &TurnContext<'_>, call: &CallId, text: String) {
     let text = cx.ports.safety.hide_keys(text);
     let call = call.clone();
     cx.tell(Event::CallProgress { call, text });
 }
 
-async fn tell_spent(cx: &TurnContext<'_>, call: &CallId, spent: Finished) {
+fn tell_spent(cx: &TurnContext<'_>, call: &CallId, spent: Finished) {
     cx.tell(Event::CallSpent {
         call: call.clone(),
         usage: spent.usage,

@@ -73,6 +73,7 @@ impl Watch {
                     self.tell(Event::Notice { notice });
                 }
             }
+            Event::CompactionStarted { .. } => self.show("makes its conversation shorter"),
             Event::TurnResumed { .. } => self.show("goes on after a crash"),
             Event::TurnEnded { end, .. } => {
                 let words = report::shortfall(&end);

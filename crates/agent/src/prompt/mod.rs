@@ -2,14 +2,16 @@
 //!
 //! One file per fragment. To see the whole, run `hermes prompt-size --text`.
 
+mod brief;
 pub mod context_files;
 mod environment;
 mod guidance;
 mod subagent;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use hermes_core::{ModelName, Timestamp, ToolSpec};
+use hermes_core::{ModelName, Prefix, Timestamp, Tool, ToolSpec};
 
 pub use context_files::ContextFile;
 pub use environment::EnvironmentFacts;
@@ -33,8 +35,20 @@ pub struct PromptInputs {
     pub context: Option<ContextFile>,
     /// Notes from the caller: worktree, personality, the caller's own system prompt.
     pub notes: Vec<String>,
+    /// What is remembered from earlier conversations, a paragraph each.
+    pub remembered: Vec<String>,
     /// Things the user should know about: a context file that was cut.
     pub warnings: Vec<String>,
+    pub wording: Wording,
+}
+
+/// How many words a model is told things in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wording {
+    #[default]
+    Full,
+    /// For small models: what they are told does not hide what they are asked.
+    Brief,
 }
 
 /// Where the prompt's files are, and which of them count.
@@ -76,10 +90,38 @@ impl PromptInputs {
         inputs.warnings.extend(warning);
         inputs
     }
+
+    fn notes_and_context(&self) -> impl Iterator<Item = String> {
+        let context = self.context.as_ref().map(ContextFile::to_text);
+        self.notes.iter().cloned().chain(context)
+    }
+}
+
+/// Puts together what a session says before its first message.
+pub fn prefix(
+    inputs: &PromptInputs,
+    tools: &[Arc<dyn Tool>],
+    model: &ModelName,
+    today: Timestamp,
+) -> Prefix {
+    match inputs.wording {
+        Wording::Full => {
+            let tools: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
+            let system = assemble(inputs, &tools, model, today);
+            Prefix { system, tools }
+        }
+        Wording::Brief => Prefix {
+            system: brief::assemble(inputs, tools, today),
+            tools: tools
+                .iter()
+                .map(|tool| brief::spec(tool.as_ref()))
+                .collect(),
+        },
+    }
 }
 
 /// Puts the prompt together. What changes least comes first, so that providers can cache across sessions.
-pub fn assemble(
+fn assemble(
     inputs: &PromptInputs,
     tools: &[ToolSpec],
     model: &ModelName,
@@ -88,8 +130,8 @@ pub fn assemble(
     let mut fragments = vec![inputs.soul.as_deref().unwrap_or(IDENTITY).trim().to_owned()];
     fragments.extend(guidance::for_tools(tools));
     fragments.push(inputs.environment.to_text());
-    fragments.extend(inputs.notes.iter().cloned());
-    fragments.extend(inputs.context.as_ref().map(ContextFile::to_text));
+    fragments.extend(inputs.notes_and_context());
+    fragments.extend(inputs.remembered.iter().cloned());
     fragments.push(format!(
         "Today is {}. Model: {}. Provider: {}.",
         inputs.environment.zone.date_text(today.as_millis()),

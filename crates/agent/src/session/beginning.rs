@@ -2,11 +2,11 @@
 
 use hermes_core::delegation::{DELEGATE_TASK, SUBAGENT_SOURCE};
 use hermes_core::{
-    Entry, LoadedSession, Message, NewSession, Prefix, SessionId, StoreError, TurnId,
+    Entry, LoadedSession, Message, NewSession, Prefix, Resumed, SessionId, StoreError, TurnId,
 };
 
+use super::Ports;
 use super::task::SessionTask;
-use super::{Ports, Resumed};
 use crate::history::History;
 use crate::record::Recorder;
 
@@ -82,7 +82,11 @@ impl SessionTask {
         let queued = std::mem::take(&mut loaded.queued);
         self.queue
             .load(queued, &self.steering, self.open_turn.is_some());
+        // What was learnt of the model holds for what was said before as well.
+        let mut gauge = std::mem::take(&mut self.history.gauge);
+        gauge.reset();
         self.history = History::loaded(loaded);
+        self.history.gauge = gauge;
     }
 
     pub(super) async fn resume(&mut self, id: SessionId) -> Result<Resumed, StoreError> {

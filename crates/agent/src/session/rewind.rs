@@ -28,10 +28,16 @@ impl SessionTask {
         if self.is_stale {
             self.reload().await?;
         }
-        let Some((turns, rest)) = self.history.before_last(turns) else {
+        if self.unwritten.is_some() {
+            return Ok(None);
+        }
+        // The log knows turns that a summary covers; what is in memory does not.
+        let session = self.recorder.session();
+        let found = self.ports.store.turn_from_end(session, turns).await?;
+        let Some((turns, said)) = found else {
             return Ok(None);
         };
-        let said = as_said(self.history.cut(rest));
+        let said = as_said(said);
         // Before it is used again it is read again: what tools keep is as it was, and what a compaction covered is back.
         self.is_stale = true;
         self.recorder.add(Entry::Rewound { turns });

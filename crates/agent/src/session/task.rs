@@ -178,6 +178,7 @@ impl SessionTask {
                         return Some(Input::Said(again));
                     }
                 }
+                Op::Compact { topic } => self.compact(topic.as_deref(), ops).await,
                 Op::Interrupt => self.background.interrupt(),
                 Op::Answer { .. } | Op::Respond { .. } => {}
             }

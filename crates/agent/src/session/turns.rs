@@ -8,6 +8,7 @@ use hermes_core::{
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::equip::Equipped;
 use super::task::{Input, SessionTask};
 use crate::delegation;
 use crate::queue::{Queue, QueueContext};
@@ -33,6 +34,9 @@ impl SessionTask {
             }
         }
         let stop = CancellationToken::new();
+        if std::mem::take(&mut self.history.has_forgotten) {
+            self.equipped = Equipped::default();
+        }
         self.equip(ops, &stop).await;
         let queued = match &input {
             Input::Queued(queued) => Some(queued.clone()),
@@ -244,9 +248,11 @@ impl SessionTask {
                 }
                 Some(Op::Say(message)) => keep(&mut self.queue, message, WaitsFor::NextTurn),
                 Some(Op::Steer(message)) => keep(&mut self.queue, message, WaitsFor::ToolResult),
-                Some(Op::Rewind { .. } | Op::Retry) => Some(Notice::NotTaken {
-                    reason: "a turn runs; stop it first".into(),
-                }),
+                Some(Op::Rewind { .. } | Op::Retry | Op::Compact { .. }) => {
+                    Some(Notice::NotTaken {
+                        reason: "a turn runs; stop it first".into(),
+                    })
+                }
                 Some(Op::Answer { approval, answer }) => {
                     let taken = self.approvals.answer(&approval, answer);
                     taken.err().map(|reason| Notice::NotTaken { reason })

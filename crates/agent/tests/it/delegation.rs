@@ -45,7 +45,7 @@ impl Tool for Delegate {
             surfaces: Surfaces::Every,
             subagents: Subagents::Orchestrators,
             scripts: Scripts::No,
-            for_small_models: false,
+            for_small_models: None,
         };
         &EXPOSURE
     }

@@ -4,6 +4,8 @@ mod approvals;
 mod calls;
 mod changes;
 mod checkpoints;
+mod closing;
+mod compaction;
 mod delegation;
 mod disk_waits;
 mod elicitations;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Follower, Limits, Opened, Ports, Safety,
-    Session, SessionStart,
+    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Follower, Limits, Opened,
+    Ports, Safety, Session, SessionStart,
 };
 use hermes_core::{
     Event, FollowFrom, Message, ModeSwitch, Op, Prefix, SessionId, Store as _, TurnEnd,
@@ -30,12 +30,16 @@ pub(crate) fn settings(world: &World) -> AgentSettings {
         limits: Limits::default(),
         nested_context: true,
         delegation: DelegationSettings::default(),
+        compaction: CompactionSettings::default(),
     }
 }
 
 fn ports(world: &World) -> Ports {
     Ports {
-        model: world.model.clone(),
+        model: world
+            .answering
+            .clone()
+            .unwrap_or_else(|| world.model.clone()),
         store: Arc::new(world.store.clone()),
         clock: world.clock.clone(),
         random: world.random.clone(),
@@ -44,6 +48,7 @@ fn ports(world: &World) -> Ports {
         tool_source: None,
         checkpoints: world.checkpoints.clone(),
         subagent_model: world.subagent_model.clone().map(|model| model as _),
+        compression_model: world.compression_model.clone(),
         safety: Safety::default(),
         references: None,
     }

@@ -170,6 +170,53 @@ fn unknown_names_are_kept_and_reported_with_the_nearest_known_one() {
 }
 
 #[test]
+fn side_work_that_is_not_done_here_is_said_to_have_no_effect() {
+    let world = World::with_config(
+        "auxiliary:\n  aproval: {model: m}\n  monitor: {model: m}\n  approval: {model: m}\n",
+    );
+    let told: Vec<_> = world
+        .settings()
+        .unused()
+        .iter()
+        .map(|said| said.to_string())
+        .collect();
+    let home = world.path("home/config.yaml");
+    assert_eq!(
+        told,
+        [
+            format!(
+                "{}:2:3: `auxiliary.aproval` has no effect in this version (did you mean `auxiliary.approval`?)",
+                home.display()
+            ),
+            format!(
+                "{}:3:3: `auxiliary.monitor` has no effect in this version",
+                home.display()
+            ),
+        ]
+    );
+    let explained = |key: &str| world.settings().explain(key).unwrap().is_unused;
+    assert!(explained("auxiliary.monitor.model"));
+    assert!(!explained("auxiliary.approval.model"));
+}
+
+#[test]
+fn a_model_is_called_by_a_name() {
+    assert_eq!(
+        World::with_config("model: 5\n").problems(),
+        ["home/config.yaml:1:8: `model.default` must be a name, but is the number `5`"]
+    );
+    assert_eq!(
+        World::with_config("model: {provider: true}\n").problems(),
+        ["home/config.yaml:1:19: `model.provider` must be a name, but is `true`"]
+    );
+    assert!(
+        World::with_config("model: {default: o3, api_key: 5}\n")
+            .problems()
+            .is_empty()
+    );
+}
+
+#[test]
 fn a_value_of_the_wrong_kind_is_an_error_with_its_place() {
     let world = World::with_config("agent:\n  max_turns: many\ndisplay: nice\n");
     let settings = world.settings();
@@ -299,7 +346,7 @@ fn what_is_shown_reads_back_as_the_settings() {
 #[test]
 fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
     let world = World::with_config(
-        "display: {resume_display: minimal}\ncompression: {enabled: true, threshold: 0.9}\n\
+        "display: {resume_display: minimal}\ngoals: {max_turns: 9}\n\
          memory: {memory_enabled: true, write_approval: false}\nworktree: null\nagent: {max_turns: 5}\n",
     );
     let settings = world.load().unwrap();
@@ -313,12 +360,12 @@ fn settings_without_an_effect_are_told_unless_they_say_what_is_built_in() {
         told,
         [
             "`display.resume_display` has no effect in this version",
-            "the settings of `compression` have no effect in this version",
+            "the settings of `goals` have no effect in this version",
         ]
     );
-    let changed = world.set("compression.threshold", "0.8").unwrap();
+    let changed = world.set("goals.max_turns", "8").unwrap();
     assert!(changed.warning.unwrap().contains("no effect"));
-    let explained = settings.explain("compression.threshold").unwrap();
+    let explained = settings.explain("goals.max_turns").unwrap();
     assert!(explained.to_string().contains("no effect in this version"));
     assert_eq!(world.set("agent.max_turns", "6").unwrap().warning, None);
 }

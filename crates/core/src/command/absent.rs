@@ -27,7 +27,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("journey", NOTES),
     ("kanban", BY_ITSELF),
     ("learn", NOTES),
-    ("memory", NOTES),
     ("moa", "/model moa:NAME lets a mixture answer"),
     ("plugins", "add tools with MCP servers: `hermes mcp add`"),
     ("prompt", "Ctrl-G opens your editor"),

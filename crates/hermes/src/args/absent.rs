@@ -18,7 +18,7 @@ const fn absent(words: &'static str, instead: &'static str) -> Absent {
 
 const NO_GATEWAY: &str =
     "this version talks in terminals and to programs; chat platforms are not in it yet";
-const NO_MEMORY: &str = "notes and skills that it writes itself are not in this version yet";
+const NO_MEMORY: &str = "`hermes memory` and `hermes learning log` show what it keeps and learned";
 const FIND_SKILLS: &str = "put a folder with a SKILL.md into the folder `skills` of the home; `/skills` in a \
                            conversation lists them, `/NAME` uses one";
 const REPLACE_BINARY: &str =
@@ -40,9 +40,7 @@ const ABSENT: &[Absent] = &[
     absent("skills", FIND_SKILLS),
     absent("bundles", FIND_SKILLS),
     absent("curator", NO_MEMORY),
-    absent("memory", NO_MEMORY),
     absent("journey", NO_MEMORY),
-    absent("learning", NO_MEMORY),
     absent("memory-graph", NO_MEMORY),
     absent("fallback", "list them in `fallback_providers`, with `hermes config edit`; `hermes doctor` asks each"),
     absent("moa", "write presets into `moa.presets` with `hermes config edit`; `-m moa:NAME` asks one"),

@@ -3,13 +3,14 @@
 
 use std::collections::VecDeque;
 
-use hermes_agent::Session;
 use hermes_core::command::{self, ParsedLine, Surface, Verb};
 use hermes_core::exact::{exact, parts};
 use hermes_core::interview::{Heard, Interview};
 use hermes_core::skill::SkillNames;
 use hermes_core::text::escaped;
-use hermes_core::{ApprovalAnswer, ApprovalRequest, Event, Response, Verdict, wording};
+use hermes_core::{
+    ApprovalAnswer, ApprovalRequest, Event, Response, SessionHandle, Verdict, wording,
+};
 
 use crate::failure::Outcome;
 use crate::keyboard::Typed;
@@ -91,7 +92,11 @@ impl Asking {
     }
 
     /// Takes a line for the interview that goes on. Returns it if there is none, or if it is a command.
-    pub(super) async fn hear(&mut self, session: &Session, typed: Typed) -> Outcome<Option<Typed>> {
+    pub(super) async fn hear(
+        &mut self,
+        session: &dyn SessionHandle,
+        typed: Typed,
+    ) -> Outcome<Option<Typed>> {
         let (Typed::Text(line), Some(interview)) = (&typed, self.interviews.front_mut()) else {
             return Ok(Some(typed));
         };
@@ -122,7 +127,7 @@ impl Asking {
     }
 
     /// Takes a line for the question that waits. Says whether it was an answer.
-    pub(super) async fn answered(&mut self, session: &Session, line: &str) -> bool {
+    pub(super) async fn answered(&mut self, session: &dyn SessionHandle, line: &str) -> bool {
         let Some(waiting) = &self.question else {
             return false;
         };

@@ -16,7 +16,7 @@ use crate::clipboard::Clipboard;
 use crate::copy;
 use crate::failure::Failure;
 use crate::image;
-use crate::output::{note, print};
+use crate::output::{columns, note, print};
 use crate::render::Renderer;
 use crate::shown;
 use hermes_runtime::commands::{Here, Then, WhenBusy};
@@ -68,7 +68,7 @@ impl Chat<'_> {
                 return None;
             }
         };
-        if let Some(text) = shown::text(&done.shown) {
+        if let Some(text) = shown::text(&done.shown, columns()) {
             note(&printable(&text));
         }
         match done.then {
@@ -81,8 +81,8 @@ impl Chat<'_> {
                 let clipboard = Clipboard::of(self.host.runtime().base());
                 match clipboard.keep_image().await {
                     Ok(image) => self.with_image(&image, &words, here.is_busy),
-                    Err(failure) => {
-                        note(&printable(&failure.to_string()));
+                    Err(error) => {
+                        note(&printable(&Failure::from(error).to_string()));
                         None
                     }
                 }
@@ -91,7 +91,8 @@ impl Chat<'_> {
                 self.copy(&text);
                 None
             }
-            Then::Titled(_) => None,
+            // It was not asked for: plain lines have no list to choose from.
+            Then::Titled(_) | Then::Choose(_) => None,
             Then::ShowReasoning(shows) => {
                 if let Renderer::Live(live) = &mut self.renderer {
                     live.show_reasoning(shows);

@@ -96,26 +96,13 @@ fn explain(settings: &Settings, name: &str) -> Outcome<()> {
 }
 
 fn unknown(settings: &Settings, name: &str) -> Failure {
-    let mut names = Vec::new();
-    collect_names(&settings.masked(), "", &mut names);
+    let names = settings.names();
     let near = nearest(name, names.iter().map(String::as_str));
     let failure = Failure::new(format!("`{name}` is not set"));
     if near.is_empty() {
         return failure.hint("`hermes config show` lists all settings");
     }
     failure.hint(format!("did you mean `{}`?", near.join("` or `")))
-}
-
-fn collect_names(value: &Value, path: &str, names: &mut Vec<String>) {
-    let Value::Object(fields) = value else { return };
-    for (name, value) in fields {
-        let path = match path {
-            "" => name.clone(),
-            path => format!("{path}.{name}"),
-        };
-        collect_names(value, &path, names);
-        names.push(path);
-    }
 }
 
 fn told(verb: &str, changed: &Changed) -> Outcome<()> {

@@ -1,28 +1,20 @@
 //! `hermes insights`: what was used, as charts in the terminal or as a page.
 
-mod chart;
-mod page;
-mod summary;
-
 use std::io;
 use std::path::Path;
 
-use hermes_core::{Archive as _, Clock as _, Insights, Timestamp};
+use hermes_core::{Archive as _, Clock as _, Timestamp};
 use hermes_store::SqliteStore;
 use serde_json::json;
 
 use super::layout::print_json;
-use super::sessions::open_archive;
 use crate::args::InsightsArgs;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
-use crate::output::println;
+use crate::output::{columns, println};
 use crate::style::Style;
-use chart::Canvas;
-use hermes_runtime::SystemClock;
-use summary::Summary;
-
-const NOTHING_YET: &str = "nothing was asked in this time; `hermes` starts a conversation";
+use hermes_runtime::shown::insights::{Summary, html, text};
+use hermes_runtime::{SystemClock, open_archive};
 
 pub(crate) async fn run(base: &Base, args: InsightsArgs) -> Outcome<()> {
     let summary = match open_archive(base)? {
@@ -30,17 +22,13 @@ pub(crate) async fn run(base: &Base, args: InsightsArgs) -> Outcome<()> {
         None => Summary::default(),
     };
     if let Some(path) = &args.html {
-        return save(path, &page::html(&summary));
+        return save(path, &html(&summary));
     }
     if args.json.json {
         return print_json(&json!(summary.insights));
     }
-    println(&text(&summary, Style::of(&io::stdout(), &base.environment)))
-}
-
-/// The same, for a conversation that asks.
-pub(crate) fn told(days: u32, insights: Insights, style: Style) -> String {
-    text(&Summary { days, insights }, style)
+    let style = Style::of(&io::stdout(), &base.environment);
+    println(&text(&summary, style, columns()))
 }
 
 async fn gather(store: &SqliteStore, days: u32) -> Outcome<Summary> {
@@ -48,22 +36,6 @@ async fn gather(store: &SqliteStore, days: u32) -> Outcome<Summary> {
     let since = SystemClock.now().as_millis() - i64::from(days) * DAY_MS;
     let insights = store.insights(Timestamp::from_millis(since)).await?;
     Ok(Summary { days, insights })
-}
-
-fn text(summary: &Summary, style: Style) -> String {
-    if summary.is_empty() {
-        NOTHING_YET.to_owned()
-    } else {
-        let columns = columns();
-        chart::text(summary, Canvas { style, columns })
-    }
-}
-
-/// How wide the terminal is; whatever tells no width is an ordinary one.
-fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
-    let columns = size.map(|size| usize::from(size.ws_col));
-    columns.filter(|columns| *columns > 0).unwrap_or(80)
 }
 
 fn save(path: &Path, page: &str) -> Outcome<()> {

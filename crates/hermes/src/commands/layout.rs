@@ -6,25 +6,19 @@ use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
 
-pub(crate) use hermes_runtime::layout::{
-    Table, age, count, one_line, printable, size, tokens_in, tokens_out,
-};
+pub(crate) use hermes_runtime::layout::{Table, age, count, one_line, size, tokens_in, tokens_out};
 
 /// A table on a terminal.
 pub(crate) trait OnTerminal {
-    fn styled(&self, style: Style) -> String;
+    fn print(&self, style: Style) -> Outcome<()>;
+}
 
+impl<const COLUMNS: usize> OnTerminal for Table<COLUMNS> {
     fn print(&self, style: Style) -> Outcome<()> {
         match self.styled(style).as_str() {
             "" => Ok(()),
             text => println(text),
         }
-    }
-}
-
-impl<const COLUMNS: usize> OnTerminal for Table<COLUMNS> {
-    fn styled(&self, style: Style) -> String {
-        self.text_with(|heading| style.bold(heading))
     }
 }
 

@@ -1,28 +1,22 @@
 //! `hermes logs`: the end of the log, and what comes.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::io;
 use std::time::Duration;
 
-use super::layout::printable;
 use crate::args::LogsArgs;
 use crate::base::Base;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
+use hermes_runtime::logging::reader::{Filter, Log, painted};
 
 /// Short enough to feel immediate, long enough to cost nothing.
 const POLL: Duration = Duration::from_millis(250);
-/// The levels as they stand in the log, worst first.
-const LEVELS: [&str; 5] = ["ERROR", "WARN", "INFO", "DEBUG", "TRACE"];
-
 pub(crate) async fn run(base: &Base, args: &LogsArgs) -> Outcome<()> {
     let style = Style::of(&io::stdout(), &base.environment);
     let mut log = Log::new(base.home.logs().join("agent.log"));
-    let mut filter = Filter::new(args);
+    let mut filter = Filter::new(level(args), args.session.clone());
     let mut lines = VecDeque::new();
     log.read_new(|line| {
         if filter.takes(&line) {
@@ -34,7 +28,7 @@ pub(crate) async fn run(base: &Base, args: &LogsArgs) -> Outcome<()> {
     lines.iter().try_for_each(print)?;
     if !args.follow {
         return if lines.is_empty() {
-            println(&format!("nothing to show in `{}`", log.path.display()))
+            println(&format!("nothing to show in `{}`", log.path().display()))
         } else {
             Ok(())
         };
@@ -48,185 +42,11 @@ pub(crate) async fn run(base: &Base, args: &LogsArgs) -> Outcome<()> {
     }
 }
 
-/// A log that grows, and that another file may take the place of.
-struct Log {
-    path: PathBuf,
-    open: Option<OpenLog>,
-}
-
-struct OpenLog {
-    reader: BufReader<File>,
-    inode: u64,
-    read_bytes: u64,
-    /// A line whose end is not written yet.
-    partial: Vec<u8>,
-}
-
-impl Log {
-    fn new(path: PathBuf) -> Self {
-        Self { path, open: None }
-    }
-
-    /// Passes on every line written since the last time.
-    fn read_new(&mut self, take: impl FnMut(String)) -> Outcome<()> {
-        self.read(take).map_err(|error| {
-            Failure::new(format!("cannot read `{}`: {error}", self.path.display()))
-                .hint("check its permissions with `hermes doctor`")
-        })
-    }
-
-    fn read(&mut self, mut take: impl FnMut(String)) -> io::Result<()> {
-        if let Some(open) = &mut self.open {
-            // To the end of the old file first, should there be a new one.
-            open.read(&mut take)?;
-        }
-        if self.is_replaced()? {
-            self.open = OpenLog::new(&self.path)?;
-            if let Some(open) = &mut self.open {
-                open.read(&mut take)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells whether the path leads to another file than before, or to one that was emptied.
-    fn is_replaced(&self) -> io::Result<bool> {
-        let Some(open) = &self.open else {
-            return Ok(true);
-        };
-        match std::fs::metadata(&self.path) {
-            Ok(now) => Ok(now.ino() != open.inode || now.len() < open.read_bytes),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl OpenLog {
-    fn new(path: &std::path::Path) -> io::Result<Option<Self>> {
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        Ok(Some(Self {
-            inode: file.metadata()?.ino(),
-            reader: BufReader::new(file),
-            read_bytes: 0,
-            partial: Vec::new(),
-        }))
-    }
-
-    fn read(&mut self, mut take: impl FnMut(String)) -> io::Result<()> {
-        // Forgets that the end was reached.
-        self.reader.seek(SeekFrom::Start(self.read_bytes))?;
-        loop {
-            let count = self.reader.read_until(b'\n', &mut self.partial)?;
-            self.read_bytes += count as u64;
-            if self.partial.last() != Some(&b'\n') {
-                return Ok(());
-            }
-            let line = String::from_utf8_lossy(&self.partial);
-            take(line.trim_end().to_owned());
-            self.partial.clear();
-        }
-    }
-}
-
-/// Which lines are wanted.
-struct Filter {
-    /// The mildest wanted level, as an index into [`LEVELS`].
-    level_max: usize,
-    session: Option<String>,
-    /// Whether the last line that had a level was taken; lines without one belong to it.
-    took_last: bool,
-}
-
-impl Filter {
-    fn new(args: &LogsArgs) -> Self {
-        let usual = match args.log.as_str() {
-            // There is one log, and what went wrong is in it: warnings and worse.
-            "errors" => "warn",
-            _ => "trace",
-        };
-        let level = args.level.as_deref().unwrap_or(usual);
-        let index = LEVELS.iter().position(|l| l.eq_ignore_ascii_case(level));
-        Self {
-            level_max: index.unwrap_or(LEVELS.len()),
-            session: args.session.clone(),
-            took_last: false,
-        }
-    }
-
-    fn takes(&mut self, line: &str) -> bool {
-        if let Some(level) = level(line) {
-            let is_of_session = self
-                .session
-                .as_ref()
-                .is_none_or(|session| line.contains(session.as_str()));
-            self.took_last = level <= self.level_max && is_of_session;
-        }
-        self.took_last
-    }
-}
-
-/// Returns a line's level as an index into [`LEVELS`]: the word after the time.
-fn level(line: &str) -> Option<usize> {
-    let word = line.split_whitespace().nth(1)?;
-    LEVELS.iter().position(|level| *level == word)
-}
-
-fn painted(line: &str, style: Style) -> String {
-    let line = printable(line);
-    match level(&line) {
-        Some(0) => style.red(line),
-        Some(1) => style.yellow(line),
-        Some(2) => line,
-        _ => style.dim(line),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn taken(
-        level: Option<&str>,
-        session: Option<&str>,
-        lines: &[&'static str],
-    ) -> Vec<&'static str> {
-        let mut filter = Filter::new(&LogsArgs {
-            log: "agent".to_owned(),
-            lines: 50,
-            follow: false,
-            level: level.map(str::to_owned),
-            session: session.map(str::to_owned),
-        });
-        lines
-            .iter()
-            .copied()
-            .filter(|line| filter.takes(line))
-            .collect()
-    }
-
-    #[test]
-    fn a_level_takes_itself_and_worse_with_their_further_lines() {
-        let lines = [
-            "2026-11-15T21:24:05.123Z  INFO hermes: calm",
-            "2026-11-15T21:24:05.123Z  WARN hermes: hm",
-            "  more of it",
-            "2026-11-15T21:24:05.123Z ERROR hermes: oh",
-        ];
-        assert_eq!(taken(Some("warn"), None, &lines), lines[1..]);
-        assert_eq!(taken(None, None, &lines), lines);
-    }
-
-    #[test]
-    fn a_session_takes_only_its_own_lines() {
-        let lines = [
-            "2026-11-15T21:24:05.123Z  INFO hermes: a session=s1",
-            "2026-11-15T21:24:05.123Z  INFO hermes: b session=s2",
-        ];
-        assert_eq!(taken(None, Some("s2"), &lines), lines[1..]);
-    }
+/// The mildest level that is wanted. There is one log, and what went wrong is in it: warnings and worse.
+fn level(args: &LogsArgs) -> &str {
+    let usual = match args.log.as_str() {
+        "errors" => "warn",
+        _ => "trace",
+    };
+    args.level.as_deref().unwrap_or(usual)
 }

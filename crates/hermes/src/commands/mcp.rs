@@ -3,7 +3,6 @@
 pub(crate) mod configure;
 mod conformance;
 mod doctor;
-mod edit;
 mod login;
 mod serve;
 mod status;
@@ -11,9 +10,7 @@ mod test;
 
 use std::time::Duration;
 
-use hermes_config::Key;
-use hermes_core::text;
-use hermes_mcp::{ServerSettings, ServerStatus, TransportSettings};
+use hermes_mcp::{ServerSettings, TransportSettings};
 use serde_json::json;
 
 use super::already_told;
@@ -21,7 +18,7 @@ use super::layout::{OnTerminal as _, Table, one_line, print_json};
 use crate::args::{JsonFlag, McpArgs, McpCommand, WaitFlag};
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
-use crate::mcp::{invalid_sections, settings};
+use crate::mcp::{edit, invalid_sections, settings, unknown};
 use crate::output::{note, println};
 use crate::style::Style;
 
@@ -58,7 +55,7 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             all,
             wait,
         } => {
-            let choice = configure::Choice::of_flags(include, exclude, all);
+            let choice = edit::ToolChoice::of_flags(include, exclude, all);
             configure::run(base, &server, choice, wait.time()).await
         }
         McpCommand::Add {
@@ -79,9 +76,13 @@ pub(crate) async fn run(base: &Base, args: McpArgs) -> Outcome<()> {
             if let Some(auth) = auth {
                 section["auth"] = json!(auth);
             }
-            edit::add(base, &name, &section)
+            let (warnings, told) = edit::add(base, &name, &section)?;
+            for warning in warnings {
+                note(&format!("warning: {warning}"));
+            }
+            println(&told)
         }
-        McpCommand::Remove { name } => edit::remove(base, &name),
+        McpCommand::Remove { name } => println(&edit::remove(base, &name)?),
         McpCommand::Login(args) => login::login(base, &args, login::Before::Keep).await,
         McpCommand::Reauth(args) => login::reauth(base, args).await,
         McpCommand::ConformanceClient { url } => conformance::run(base, &url).await,
@@ -95,11 +96,6 @@ fn nowhere(name: &str) -> Failure {
         "`hermes mcp add {name} --url URL` for one that answers over HTTP, or \
          `hermes mcp add {name} -- PROGRAM ARGUMENTS` for one that is started here"
     ))
-}
-
-/// The servers as `/mcp` shows them in a chat.
-pub(crate) fn status_table(servers: &[ServerStatus]) -> String {
-    status::table(servers, Style::PLAIN)
 }
 
 impl WaitFlag {
@@ -135,15 +131,6 @@ fn list(base: &Base, json: &JsonFlag) -> Outcome<()> {
     table.print(Style::of(&std::io::stdout(), &base.environment))
 }
 
-/// The place of a server's setting.
-fn key(server: &str, inside: &[&str]) -> Outcome<Key> {
-    let names = ["mcp_servers", server]
-        .into_iter()
-        .chain(inside.iter().copied());
-    Key::from_segments(names.map(str::to_owned).collect())
-        .ok_or_else(|| Failure::usage("the name is empty").hint("give the server a name"))
-}
-
 /// The servers of the settings; what is wrong with the others is told.
 fn known(base: &Base) -> Vec<ServerSettings> {
     let (servers, warnings) = settings(base);
@@ -153,25 +140,10 @@ fn known(base: &Base) -> Vec<ServerSettings> {
     servers
 }
 
-/// One server of the settings.
+/// One server of the settings; what is wrong with the others is told.
 fn one(base: &Base, name: &str) -> Outcome<ServerSettings> {
-    let mut servers = known(base);
-    match servers.iter().position(|server| server.name == name) {
-        Some(at) => Ok(servers.swap_remove(at)),
-        None => {
-            let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
-            Err(unknown(name, &names))
-        }
-    }
-}
-
-fn unknown(name: &str, names: &[String]) -> Failure {
-    let near = text::nearest(name, names.iter().map(String::as_str));
-    let hint = match near.first() {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "`hermes mcp list` shows what there is".into(),
-    };
-    Failure::new(format!("there is no MCP server `{name}`")).hint(hint)
+    let _ = known(base);
+    Ok(crate::mcp::one(base, name)?)
 }
 
 fn place(server: &ServerSettings) -> String {

@@ -8,8 +8,10 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod insights;
 pub(crate) mod layout;
+pub(crate) mod learning;
 pub(crate) mod logs;
 pub(crate) mod mcp;
+pub(crate) mod memory;
 pub(crate) mod model;
 pub(crate) mod prompt_size;
 pub(crate) mod sessions;
@@ -19,11 +21,8 @@ pub(crate) mod tools;
 
 mod browser;
 mod checklist;
-mod chosen_model;
 mod confirm;
 mod interview;
-mod try_out;
-mod try_terminal;
 
 use crate::failure::Failure;
 

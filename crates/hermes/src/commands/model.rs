@@ -6,7 +6,6 @@ use std::io::{self, IsTerminal as _};
 
 use hermes_runtime::models::choice::choose;
 
-use super::chosen_model::ChosenModel;
 use super::layout::{OnTerminal as _, Table};
 use super::setup;
 use crate::args::{ModelArgs, ModelCommand};
@@ -14,6 +13,7 @@ use crate::base::Base;
 use crate::failure::Outcome;
 use crate::output::{note, println};
 use crate::style::Style;
+use hermes_runtime::models::chosen::ChosenModel;
 
 pub(crate) async fn run(base: &Base, args: ModelArgs) -> Outcome<()> {
     match args.command {
@@ -39,9 +39,9 @@ pub(crate) async fn run(base: &Base, args: ModelArgs) -> Outcome<()> {
 fn show(base: &Base) -> Outcome<()> {
     match ChosenModel::of(base) {
         Ok(chosen) => print_chosen(&chosen)?,
-        Err(failure) => {
-            println(&format!("no model can be asked: {}", failure.message))?;
-            if let Some(hint) = failure.hint {
+        Err(error) => {
+            println(&format!("no model can be asked: {error}"))?;
+            if let Some(hint) = error.hint() {
                 println(&format!(" hint: {hint}"))?;
             }
         }

@@ -3,19 +3,17 @@
 use std::io;
 
 use hermes_agent::prompt;
-use hermes_core::{Clock as _, ModelName, ToolSpec};
+use hermes_core::{ModelName, Prefix};
 use serde_json::{Value, json};
 
-use super::chosen_model::ChosenModel;
 use super::layout::{OnTerminal as _, Table, print_json};
 use crate::args::{PromptSizeArgs, RunFlags};
 use crate::base::Base;
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
-use hermes_runtime::SystemClock;
-use hermes_runtime::setup::prompt_inputs;
-use hermes_runtime::toolkit::built_in_tools;
+use hermes_runtime::models::chosen::ChosenModel;
+use hermes_runtime::setup::prefix_without_servers;
 
 /// What prompt and default tools may take: they are paid for with every request.
 const BUDGET_BYTES: usize = 20 * 1024;
@@ -23,12 +21,8 @@ const BUDGET_BYTES: usize = 20 * 1024;
 const BYTES_PER_TOKEN: usize = 4;
 
 pub(crate) fn run(base: &Base, flags: &RunFlags, args: &PromptSizeArgs) -> Outcome<()> {
-    let inputs = prompt_inputs(base, &flags.options(), Vec::new(), &base.cwd);
-    let tools: Vec<ToolSpec> = built_in_tools(base, &flags.options())?
-        .iter()
-        .map(|tool| tool.spec().clone())
-        .collect();
-    let system = prompt::assemble(&inputs, &tools, &model_name(base), SystemClock.now());
+    let (prefix, inputs) = prefix_without_servers(base, &flags.options(), &model_name(base))?;
+    let Prefix { system, tools } = prefix;
     if args.text {
         return println(&system);
     }

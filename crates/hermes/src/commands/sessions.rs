@@ -6,15 +6,11 @@ mod export;
 mod list;
 mod recover;
 mod search;
-mod transcript;
 
 use std::io;
 use std::sync::Arc;
 
-use hermes_core::{
-    Archive as _, SearchHit, SessionId, SessionRecord, Store as _, StoreError, StoreStats,
-    TranscriptLine,
-};
+use hermes_core::{Archive as _, SessionId, Store as _, StoreError, StoreStats};
 use hermes_store::SqliteStore;
 use serde_json::json;
 
@@ -27,9 +23,12 @@ use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::println;
 use crate::style::Style;
+use hermes_runtime::export::Manner;
 use hermes_runtime::open_store;
+use hermes_runtime::shown::sessions::NONE_YET;
+use hermes_runtime::shown::transcript;
 
-const NONE_YET: &str = "no sessions yet; `hermes` starts one";
+pub(crate) use hermes_runtime::open_archive;
 
 pub(crate) async fn run(base: &Arc<Base>, flags: &RunFlags, args: SessionsArgs) -> Outcome<()> {
     let by_default = SessionsCommand::List {
@@ -66,43 +65,13 @@ pub(crate) async fn run(base: &Arc<Base>, flags: &RunFlags, args: SessionsArgs) 
             output,
             redact,
         } => {
-            let manner = export::Manner::new(&format, redact);
+            let manner = Manner::new(&format, redact);
             export::run(base, session.as_deref(), output.as_deref(), manner).await
         }
         SessionsCommand::Rename { session, title } => rename(base, &session, &title).await,
         SessionsCommand::Delete { session, yes } => delete(base, &session, yes).await,
         SessionsCommand::Recover { session } => recover::run(base, flags, session.as_deref()).await,
         SessionsCommand::Stats { json } => stats(base, &json).await,
-    }
-}
-
-/// Sessions as plain text, for a conversation that asks about others.
-pub(crate) fn listed(records: &[SessionRecord]) -> String {
-    list::text(records)
-}
-
-/// Where something was said, for the same.
-pub(crate) fn found(words: &str, hits: &[SearchHit]) -> String {
-    search::text(words, hits)
-}
-
-/// A conversation as plain text.
-pub(crate) fn readable(record: &SessionRecord, lines: &[TranscriptLine]) -> String {
-    let text = transcript::readable(record, lines, Style::PLAIN);
-    text.trim_end().to_owned()
-}
-
-/// The same with everything that tools returned.
-pub(crate) fn whole(record: &SessionRecord, lines: &[TranscriptLine]) -> String {
-    transcript::whole(record, lines)
-}
-
-/// Opens the database for looking; `None` when there is none yet.
-pub(crate) fn open_archive(base: &Base) -> Outcome<Option<SqliteStore>> {
-    let path = base.home.database();
-    match path.try_exists() {
-        Ok(false) => Ok(None),
-        _ => Ok(Some(SqliteStore::open_read_only(path)?)),
     }
 }
 

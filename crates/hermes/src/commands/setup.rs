@@ -4,7 +4,6 @@
 //! nothing and can go on later.
 
 mod agent;
-mod find;
 mod model;
 mod terminal;
 
@@ -18,6 +17,7 @@ use crate::base::Base;
 use crate::demo;
 use crate::failure::{Failure, Outcome, code};
 use crate::output::note;
+use hermes_runtime::models::found as find;
 use hermes_runtime::tools::toolsets::TERMINAL;
 
 /// What a first start leads to.

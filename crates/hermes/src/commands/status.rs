@@ -4,7 +4,6 @@ use hermes_core::{Archive as _, StoreStats};
 use hermes_store::SqliteStore;
 use serde_json::{Value, json};
 
-use super::chosen_model::ChosenModel;
 use super::layout::{OnTerminal as _, Table, count, print_json, size};
 use crate::args::JsonFlag;
 use crate::base::Base;
@@ -14,6 +13,7 @@ use crate::output::note;
 use crate::style::Style;
 use crate::terminals::{FenceState, fence_state};
 use hermes_core::SessionOptions;
+use hermes_runtime::models::chosen::ChosenModel;
 use hermes_runtime::toolkit::built_in_tools;
 
 pub(crate) async fn run(base: &Base, args: &JsonFlag) -> Outcome<()> {
@@ -38,7 +38,7 @@ impl Status {
             tools.iter().map(|tool| tool.spec().name.clone()).collect()
         };
         Self {
-            model: ChosenModel::of(base),
+            model: ChosenModel::of(base).map_err(Failure::from),
             tools: built_in_tools(base, &SessionOptions::default())
                 .map(names)
                 .map_err(Failure::from),

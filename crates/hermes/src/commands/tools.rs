@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::checklist::{self, Entry};
 use super::confirm::is_anybody_there;
-use super::layout::{OnTerminal as _, count, print_json};
+use super::layout::{count, print_json};
 use super::mcp::configure;
 use crate::args::{ToolsArgs, ToolsCommand};
 use crate::base::Base;

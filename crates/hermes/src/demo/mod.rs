@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hermes_agent::prompt::{EnvironmentFacts, PromptInputs, assemble};
+use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs};
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
-    SessionStart,
+    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports,
+    Safety, Session, SessionStart,
 };
 use hermes_config::Environment;
 use hermes_core::{
@@ -392,6 +392,7 @@ impl Stage {
             unlisted: Vec::new(),
             tool_source: None,
             subagent_model: None,
+            compression_model: None,
             safety: Safety::default(),
             references: None,
         };
@@ -412,12 +413,12 @@ impl Stage {
             limits: Limits::default(),
             nested_context: true,
             delegation: DelegationSettings::default(),
+            compaction: CompactionSettings::default(),
         };
         Ok(Session::open(ports, settings, start).await?)
     }
 
     fn prefix(&self, ports: &Ports) -> Prefix {
-        let tools: Vec<_> = ports.tools.iter().map(|tool| tool.spec().clone()).collect();
         let environment = EnvironmentFacts {
             os: std::env::consts::OS.into(),
             shell: "bash".into(),
@@ -429,8 +430,12 @@ impl Stage {
             environment,
             ..PromptInputs::default()
         };
-        let system = assemble(&inputs, &tools, &ports.model.name(), ports.clock.now());
-        Prefix { system, tools }
+        prompt::prefix(
+            &inputs,
+            &ports.tools,
+            &ports.model.name(),
+            ports.clock.now(),
+        )
     }
 
     /// Shows one turn; `act` may interrupt it.

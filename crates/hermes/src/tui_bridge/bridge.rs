@@ -4,32 +4,34 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hermes_agent::{Resumed, Session};
+use futures_util::StreamExt as _;
 use hermes_core::command::{Command, List, Verb};
 use hermes_core::history::last_exchanges;
 use hermes_core::skill::{self, SkillNames};
-use hermes_core::{Archive as _, Event, Followed, Notice, Op, Part, SessionId, wording};
+use hermes_core::{
+    Archive as _, Event, Followed, Notice, Op, Part, Resumed, RunningSession, SessionHandle,
+    SessionId, wording,
+};
+use hermes_runtime::commands::around::Watch;
 use hermes_runtime::commands::{Heard, Here, Shown, Then};
 use hermes_runtime::models::known::OfferedModel;
-use hermes_runtime::{Conversation, OpenedSession, Start};
+use hermes_runtime::{Conversation, Start};
 use hermes_store::SqliteStore;
 use hermes_tui::{FromHost, ToHost};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
-use super::around::Watch;
-use super::earlier::{self, Which};
-use super::{lists, settings};
+use super::settings;
 use crate::base::Base;
 use crate::chat::{follow_settings, gone};
 use crate::clipboard::Clipboard;
-use crate::commands::sessions;
 use crate::copy;
 use crate::editor;
 use crate::failure::{Failure, Outcome};
 
 use crate::image;
 use crate::logging;
+use crate::output::columns;
 use crate::pager;
 use crate::shown;
 use crate::turn::news;
@@ -53,7 +55,7 @@ pub(super) struct Bridge<'a> {
     /// What is said first, before the person types anything.
     question: Option<String>,
     /// The clipboard, while it is read.
-    pasting: JoinSet<Outcome<PathBuf>>,
+    pasting: JoinSet<hermes_runtime::Result<PathBuf>>,
     /// The skills, while they are looked for.
     looking: JoinSet<SkillNames>,
     /// The providers, while they are asked for their models.
@@ -72,7 +74,7 @@ enum Next {
 
 /// The session that is talked in.
 struct Talk {
-    session: Session,
+    session: Arc<dyn SessionHandle>,
     is_busy: bool,
     /// Where the person wants to go as soon as nothing runs.
     next: Option<Next>,
@@ -126,7 +128,7 @@ impl<'a> Bridge<'a> {
         }
         let mut question = self.question.take();
         loop {
-            let session = opened.session.id().clone();
+            let session = opened.handle.id().clone();
             self.introduce(&mut opened).await;
             if let Some(question) = question.take() {
                 self.tell(FromHost::Say(question)).await;
@@ -147,11 +149,11 @@ impl<'a> Bridge<'a> {
     }
 
     /// Talks in one session until the person wants another one or none.
-    async fn one_session(&mut self, opened: OpenedSession) -> Outcome<Next> {
+    async fn one_session(&mut self, opened: RunningSession) -> Outcome<Next> {
         self.looking.spawn(self.host.skill_names());
         let mut events = opened.events;
         let mut talk = Talk {
-            session: opened.session,
+            session: opened.handle,
             is_busy: true,
             next: None,
         };
@@ -166,7 +168,7 @@ impl<'a> Bridge<'a> {
             let session = talk.session.id();
             tokio::select! {
                 followed = events.next() => match followed {
-                    None => return Err(gone(&talk.session)),
+                    None => return Err(gone(talk.session.as_ref())),
                     Some(Followed::Event(numbered)) => self.pass_on(numbered.event, &mut talk).await,
                     Some(Followed::Missed { events }) => {
                         self.tell(FromHost::Warned(wording::missed(events))).await;
@@ -201,7 +203,7 @@ impl<'a> Bridge<'a> {
                 }
             }
         };
-        self.host.close(talk.session).await?;
+        self.host.close(talk.session.id()).await?;
         Ok(next)
     }
 
@@ -220,8 +222,8 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    async fn introduce(&mut self, opened: &mut OpenedSession) {
-        let mut introduction = self.introduction(opened.session.id());
+    async fn introduce(&mut self, opened: &mut RunningSession) {
+        let mut introduction = self.introduction(opened.handle.id());
         if let Some(Resumed {
             record, messages, ..
         }) = opened.resumed.take()
@@ -294,12 +296,15 @@ impl<'a> Bridge<'a> {
                 self.tell(FromHost::Mode { mode, is_usual }).await;
             }
             ToHost::Page => self.page(talk.session.id()).await,
-            ToHost::Look(session) => {
-                let looked = earlier::look(&**self.archive(), session).await;
-                self.tell(looked).await;
+            ToHost::Look(value) => {
+                let text = self.host.look(&value).await;
+                self.tell(FromHost::Looked { value, text }).await;
             }
             ToHost::Search(words) => {
-                let found = earlier::search(&**self.archive(), words).await;
+                let found = match self.host.search(&words).await {
+                    Ok(items) => FromHost::Found { words, items },
+                    Err(error) => FromHost::Warned(Failure::from(error).to_string()),
+                };
                 self.tell(found).await;
             }
             ToHost::Leave => go(talk, Next::Leave).await,
@@ -316,7 +321,8 @@ impl<'a> Bridge<'a> {
     }
 
     async fn tell_names(&self, list: List, talk: &Talk) {
-        let items = lists::names(self.host, list, talk.session.id(), &self.offered).await;
+        let items = self.host.names(list, talk.session.id(), &self.offered);
+        let items = items.await;
         self.tell(FromHost::Listed { list, items }).await;
     }
 
@@ -333,8 +339,8 @@ impl<'a> Bridge<'a> {
     /// Opens the whole conversation in the person's pager; the terminal is theirs meanwhile.
     async fn page(&mut self, session: &SessionId) {
         let text = match self.host.transcript(session).await {
-            Ok(Shown::Transcript { record, lines }) => sessions::whole(&record, &lines),
-            Ok(other) => shown::text(&[other]).unwrap_or_default(),
+            Ok(Shown::Transcript { record, lines }) => shown::transcript::whole(&record, &lines),
+            Ok(other) => shown::text(&[other], columns()).unwrap_or_default(),
             Err(error) => {
                 let failure = Failure::from(error).to_string();
                 return self.tell(FromHost::Paged(Err(failure))).await;
@@ -387,28 +393,19 @@ impl<'a> Bridge<'a> {
         op
     }
 
-    async fn pasted(&self, pasted: Result<Outcome<PathBuf>, tokio::task::JoinError>) {
+    async fn pasted(&self, pasted: Result<hermes_runtime::Result<PathBuf>, JoinError>) {
         let image = match pasted {
-            Ok(pasted) => pasted.map_err(|failure| failure.to_string()),
+            Ok(pasted) => pasted.map_err(|error| Failure::from(error).to_string()),
             Err(error) => Err(error.to_string()),
         };
         self.tell(FromHost::Image(image)).await;
     }
 
     async fn run(&mut self, command: &'static Command, arguments: &str, talk: &mut Talk) {
-        if command.verb == Verb::Resume && arguments.is_empty() {
-            return self.offer_sessions(command, Which::Talks).await;
-        }
-        if command.verb == Verb::Resume && arguments == "--all" {
-            return self.offer_sessions(command, Which::All).await;
-        }
-        if command.verb == Verb::Rewind && arguments.is_empty() {
-            let offer = earlier::offer_messages(&**self.archive(), talk.session.id(), command);
-            return self.tell(offer.await).await;
-        }
         let here = Here {
             session: talk.session.id().clone(),
             is_busy: talk.is_busy,
+            can_choose: true,
         };
         if command.verb == Verb::Skills {
             self.looking.spawn(self.host.skill_names());
@@ -425,6 +422,7 @@ impl<'a> Bridge<'a> {
             Then::Nothing => {}
             Then::Send(op) => send(talk, op).await,
             Then::Open(start) => go(talk, Next::Open(start)).await,
+            Then::Choose(choice) => self.tell(FromHost::Choose(choice)).await,
             Then::Leave => go(talk, Next::Leave).await,
             Then::Attach { image, words } => {
                 if !words.is_empty() {
@@ -462,15 +460,9 @@ impl<'a> Bridge<'a> {
         if let [Shown::Diff(diff)] = shown.as_slice() {
             return self.tell(FromHost::Diff(diff.clone())).await;
         }
-        if let Some(text) = shown::text(&shown) {
+        if let Some(text) = shown::text(&shown, columns()) {
             self.tell(FromHost::Told(text)).await;
         }
-    }
-
-    async fn offer_sessions(&self, command: &'static Command, which: Which) {
-        let folder = &self.host.setup().settings.cwd;
-        let offer = earlier::offer(&**self.archive(), command, folder, which).await;
-        self.tell(offer).await;
     }
 
     fn archive(&self) -> &Arc<SqliteStore> {
@@ -485,7 +477,7 @@ impl<'a> Bridge<'a> {
             .spawn_blocking(move || editor::edit(&environment, &folder, &text));
     }
 
-    async fn edited(&mut self, edited: Result<Outcome<String>, tokio::task::JoinError>) {
+    async fn edited(&mut self, edited: Result<Outcome<String>, JoinError>) {
         let edited = match edited {
             Ok(edited) => edited.map_err(|failure| failure.to_string()),
             Err(error) => Err(error.to_string()),

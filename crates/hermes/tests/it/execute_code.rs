@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_agent::{
-    AgentSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports, Safety, Session,
-    SessionStart,
+    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports,
+    Safety, Session, SessionStart,
 };
 use hermes_core::{
     CommandPlace, CommandPolicy, Consent, Event, Exposure, FollowFrom, JudgedCommand, ModeSwitch,
@@ -184,6 +184,7 @@ impl Stage {
             safety: Safety::default(),
             references: None,
             subagent_model: None,
+            compression_model: None,
         };
         let settings = AgentSettings {
             cwd: self.folder.path().to_owned(),
@@ -194,6 +195,7 @@ impl Stage {
             limits: Limits::default(),
             nested_context: true,
             delegation: DelegationSettings::default(),
+            compaction: CompactionSettings::default(),
         };
         let start = SessionStart::New {
             source: "test".into(),

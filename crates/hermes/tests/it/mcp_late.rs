@@ -233,6 +233,55 @@ async fn a_server_that_comes_later_is_announced_and_can_be_called() {
     );
 }
 
+/// A server that has another tool once one was called.
+const GROWING: &str = r#"
+import json, sys
+tools = ["grow"]
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    method, reply = message["method"], {"jsonrpc": "2.0", "id": message["id"]}
+    if method == "initialize":
+        reply["result"] = {"protocolVersion": message["params"]["protocolVersion"],
+                           "capabilities": {"tools": {"listChanged": True}},
+                           "serverInfo": {"name": "garden", "version": "1"}}
+    elif method == "tools/list":
+        reply["result"] = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in tools]}
+    elif method == "tools/call":
+        if message["params"]["name"] == "grow":
+            tools.append("bloom")
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}), flush=True)
+        reply["result"] = {"content": [{"type": "text", "text": message["params"]["name"] + " is done"}]}
+    else:
+        reply["error"] = {"code": -32601, "message": "Method not found"}
+    print(json.dumps(reply), flush=True)
+"#;
+
+#[tokio::test]
+async fn a_tool_that_comes_in_the_middle_of_a_turn_can_be_called_in_it() {
+    let script = Script::new([
+        Answer::call("c1", "mcp__garden__grow", json!({})),
+        Answer::call("c2", "terminal", json!({"command": "sleep 1"})),
+        Answer::call("c3", "mcp__garden__bloom", json!({})),
+        Answer::text("it blooms"),
+    ]);
+    let setting = Setting::new(script).await;
+    let program = setting.hermes.home().join("garden.py");
+    std::fs::write(&program, GROWING).unwrap();
+    let config = format!(
+        "mcp_servers:\n  garden: {{ command: python3, args: ['{}'] }}\n",
+        program.display()
+    );
+    crate::setting::write_config(&setting.hermes, &setting.server.url(), &config);
+    let output = setting.run(&["-z", "make it bloom"]);
+    assert_eq!(output.stdout, "it blooms\n", "{output:?}");
+    let requests = setting.server.requests();
+    assert!(!tools_of(&requests[0]).contains(&"mcp__garden__bloom".to_owned()));
+    let messages = requests[3].json["messages"].to_string();
+    assert!(messages.contains("bloom is done"), "{messages}");
+}
+
 #[tokio::test]
 async fn the_interface_is_there_while_servers_sleep() {
     if !peers::is_there("tmux") {

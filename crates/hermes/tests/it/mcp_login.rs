@@ -95,6 +95,23 @@ async fn ctrl_c_calls_the_login_off_and_keeps_nothing() {
     assert!(!hermes.home().join("mcp-tokens/tickets.json").exists());
 }
 
+#[test]
+fn a_program_on_this_machine_is_nothing_to_log_in_at() {
+    let hermes = crate::setting::bare();
+    let config = "mcp_servers:\n  tickets: { command: tickets-mcp }\n";
+    std::fs::write(hermes.home().join("config.yaml"), config).unwrap();
+    for command in ["login", "reauth"] {
+        let output = hermes.clone().args(["mcp", command, "tickets"]).run();
+        assert_eq!(output.code, Some(2), "{output:?}");
+        for words in [
+            "is a program on this machine (`tickets-mcp`)",
+            "`mcp_servers.tickets.env`",
+        ] {
+            assert!(output.stderr.contains(words), "{output:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn without_a_terminal_a_login_says_what_to_do() {
     let (_auth, server, hermes) = protected().await;

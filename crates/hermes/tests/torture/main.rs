@@ -13,7 +13,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Archive as _, Message, Random, ResultStatus, Role, SessionFilter, Store as _};
+use hermes_core::{
+    Archive as _, Message, Origin, Random, ResultStatus, Role, SessionFilter, Store as _,
+};
 use hermes_store::SqliteStore;
 use hermes_testkit::process::Hermes;
 use hermes_testkit::server::{Answer, Script, ScriptedServer};
@@ -41,6 +43,128 @@ async fn nothing_is_lost_and_nothing_happens_twice_under_kill_9() {
     }
     torture.recover_everything();
     torture.check().await;
+}
+
+/// A conversation in a small window is continued again and again, and killed at random instants, most of them while it is
+/// being compacted: everything acknowledged is in it once, and it goes on.
+#[tokio::test]
+async fn a_conversation_that_is_being_compacted_loses_nothing_under_kill_9() {
+    let kills_wanted = setting("HERMES_TORTURE_KILLS").unwrap_or(KILLS_BY_DEFAULT as u64) / 2;
+    let seed =
+        setting("HERMES_TORTURE_SEED").unwrap_or_else(|| Random::from_system().next_u64() >> 32);
+    println!("torture: {kills_wanted} kills around compactions, seed {seed}");
+    let slow = Duration::from_millis(15);
+    let summary = "## Goal\nnote what is said\n## State\nall of it is noted, one after the other\n";
+    let script = Script::default()
+        .when(
+            "Write the summary now",
+            [Answer::text(summary).chunk_delay(slow)],
+        )
+        .when(
+            "note-",
+            [Answer::text("noted").chunk_delay(Duration::from_millis(2))],
+        )
+        .by_step();
+    let server = ScriptedServer::start(script).await;
+    let hermes = Hermes::new(env!("CARGO_BIN_EXE_hermes")).deadline(Duration::from_secs(60));
+    write_settings(&hermes, &server, "  context_length: 8192\n");
+    let mut long = LongTalk {
+        hermes,
+        random: Random::seeded(seed),
+        said: Vec::new(),
+    };
+    long.say_in_peace();
+    let mut kills = 0;
+    while kills < kills_wanted {
+        kills += u64::from(long.say_and_kill());
+        long.say_in_peace();
+    }
+    long.check(kills).await;
+}
+
+struct LongTalk {
+    hermes: Hermes,
+    random: Random,
+    /// Words, each with whether the program said that it has them.
+    said: Vec<(String, bool)>,
+}
+
+impl LongTalk {
+    /// The next words, long enough to fill the window soon.
+    fn command(&mut self) -> Hermes {
+        let word = format!("note-{}.", self.said.len() + 1);
+        let words = format!("{word} {}", "and more of the same sand ".repeat(120));
+        let mut arguments = vec!["--json".to_owned()];
+        if !self.said.is_empty() {
+            arguments.push("-c".into());
+        }
+        arguments.extend(["-z".into(), words]);
+        self.said.push((word, false));
+        self.hermes.clone().args(arguments)
+    }
+
+    fn say_in_peace(&mut self) {
+        let recovered = self.hermes.clone().args(["sessions", "recover"]).run();
+        let was_closed = recovered.stdout.contains("closed: given up");
+        assert!(recovered.code == Some(0) || was_closed, "{recovered:?}");
+        let output = self.command().run();
+        assert_eq!(output.code, Some(0), "{output:?}");
+        self.note(&output.stdout);
+    }
+
+    /// Returns whether it was still at work when it was killed.
+    fn say_and_kill(&mut self) -> bool {
+        let wait = Duration::from_millis(self.random.below(700));
+        let running = self.command().spawn();
+        std::thread::sleep(wait);
+        let output = running.kill_9();
+        self.note(&output.stdout);
+        output.signal == Some(9)
+    }
+
+    fn note(&mut self, stdout: &str) {
+        if let Some((_, is_acknowledged)) = self.said.last_mut() {
+            *is_acknowledged |= stdout.contains("\"turn_started\"");
+        }
+    }
+
+    async fn check(&self, kills: u64) {
+        let home = self.hermes.home();
+        let store = SqliteStore::open(home.join("hermes.db"), home.join("locks"))
+            .expect("the database opens");
+        assert_eq!(store.check().await, Ok(hermes_store::Health::Sound));
+        assert!(store.unfinished().await.expect("readable").is_empty());
+        let sessions = store
+            .list(SessionFilter::default())
+            .await
+            .expect("readable");
+        assert_eq!(sessions.len(), 1, "it is one conversation");
+        let id = &sessions[0].id;
+        let lines = store.transcript(id).await.expect("readable");
+        let said: String = lines.iter().map(|line| line.message.text() + " ").collect();
+        for (word, is_acknowledged) in &self.said {
+            let times = said.matches(word.as_str()).count();
+            assert!(times <= 1, "`{word}` was said {times} times");
+            assert!(times == 1 || !is_acknowledged, "`{word}` is gone");
+        }
+        let seen = store.load(id).await.expect("it loads").messages;
+        check_conversation(&seen);
+        assert_eq!(seen[0].origin, Some(Origin::Summary), "it was compacted");
+        println!(
+            "torture: {kills} kills over {} turns; {} messages said, {} of them seen by the model",
+            self.said.len(),
+            lines.len(),
+            seen.len()
+        );
+    }
+}
+
+fn write_settings(hermes: &Hermes, server: &ScriptedServer, more: &str) {
+    let config = format!(
+        "model:\n  provider: custom\n  default: test-model\n  base_url: {}\n  api_key: test\n{more}agent:\n  api_max_retries: 3\ndisplay:\n  busy_input_mode: queue\n",
+        server.url()
+    );
+    std::fs::write(hermes.home().join("config.yaml"), config).expect("the settings are written");
 }
 
 fn setting(name: &str) -> Option<u64> {
@@ -99,12 +223,7 @@ impl Torture {
     async fn begin(seed: u64) -> Self {
         let server = ScriptedServer::start(script()).await;
         let hermes = Hermes::new(env!("CARGO_BIN_EXE_hermes")).deadline(Duration::from_secs(60));
-        let config = format!(
-            "model:\n  provider: custom\n  default: test-model\n  base_url: {}\n  api_key: test\nagent:\n  api_max_retries: 3\ndisplay:\n  busy_input_mode: queue\n",
-            server.url()
-        );
-        std::fs::write(hermes.home().join("config.yaml"), config)
-            .expect("the settings are written");
+        write_settings(&hermes, &server, "");
         let mut torture = Self {
             hermes,
             random: Random::seeded(seed),

@@ -2,7 +2,7 @@
 //! archived.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_core::{
     Action, BoxFuture, Consent, Effect, Exposure, Parallel, Plan, PlanContext, Preview,
@@ -22,7 +22,7 @@ static EXPOSURE: Exposure = Exposure {
     // They work for the parent, which remembers.
     subagents: Subagents::None,
     scripts: Scripts::No,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 /// Answers that the file is full, in one turn. Who did not find room by then does not find any.
@@ -34,14 +34,28 @@ const COVERS: &str = "notes";
 /// The tool over the notes of one person.
 pub fn tool(notes: Notes) -> Arc<dyn Tool> {
     Arc::new(Memory {
-        spec: spec(&notes),
+        spec: shared_spec(&notes),
         notes,
         full: Arc::default(),
     })
 }
 
-fn spec(notes: &Notes) -> ToolSpec {
-    let targets: Vec<&str> = notes.used().map(NoteFile::as_str).collect();
+/// The specification for those files that are used: one for all conversations, for each has the tool.
+fn shared_spec(notes: &Notes) -> &'static ToolSpec {
+    static OF_BOTH: OnceLock<ToolSpec> = OnceLock::new();
+    static OF_MEMORY: OnceLock<ToolSpec> = OnceLock::new();
+    static OF_USER: OnceLock<ToolSpec> = OnceLock::new();
+    let used: Vec<NoteFile> = notes.used().collect();
+    let shared = match used.as_slice() {
+        [NoteFile::Memory] => &OF_MEMORY,
+        [NoteFile::User] => &OF_USER,
+        _ => &OF_BOTH,
+    };
+    shared.get_or_init(|| spec(&used))
+}
+
+fn spec(used: &[NoteFile]) -> ToolSpec {
+    let targets: Vec<&str> = used.iter().map(|file| file.as_str()).collect();
     ToolSpec {
         name: NAME.to_owned(),
         description: "Keep notes that every later conversation begins with: `user` for who the user is and what they \
@@ -81,7 +95,7 @@ fn spec(notes: &Notes) -> ToolSpec {
 }
 
 struct Memory {
-    spec: ToolSpec,
+    spec: &'static ToolSpec,
     notes: Notes,
     /// How often a turn was told that a file is full.
     full: Arc<Mutex<HashMap<SessionId, (Option<TurnId>, u32)>>>,
@@ -186,7 +200,7 @@ impl OperationArguments {
 
 impl Tool for Memory {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        self.spec
     }
 
     fn exposure(&self) -> &Exposure {

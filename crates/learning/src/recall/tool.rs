@@ -19,7 +19,7 @@ static EXPOSURE: Exposure = Exposure {
     surfaces: Surfaces::Every,
     subagents: Subagents::All,
     scripts: Scripts::No,
-    for_small_models: false,
+    for_small_models: None,
 };
 
 const LIMIT_DEFAULT: i64 = 3;

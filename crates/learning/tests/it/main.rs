@@ -5,5 +5,8 @@
     reason = "a failed `unwrap` in a helper is a failed test"
 )]
 
+mod injected;
+mod killed;
 mod notes;
 mod recall;
+mod review;

@@ -123,7 +123,7 @@ async fn a_file_of_hermes_agent_is_used_as_it_is() {
     let told = notes.prompt();
     assert_eq!(told.len(), 1);
     assert!(
-        told[0].contains("ssh port 2222") && told[0].contains("3% — 76/2200"),
+        told[0].contains("ssh port 2222") && told[0].contains("3% — 81/2200"),
         "{}",
         told[0]
     );

@@ -191,7 +191,8 @@ async fn what_was_compacted_here_is_found_and_what_is_seen_is_not() {
         ..Message::user("codes were said")
     };
     let compacted = Entry::Compacted {
-        summary,
+        summary: Some(summary),
+        shortened: Vec::new(),
         kept: 2,
         prefix: None,
     };

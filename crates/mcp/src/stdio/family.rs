@@ -41,13 +41,14 @@ impl Family {
     pub(super) fn new(leader: Pid, name: &str) -> Self {
         Self {
             leader: Stat::of(leader).map(|stat| stat.member()),
-            mark: format!("{MARK}={name}"),
+            mark: Self::mark_of(name),
             known: HashSet::new(),
         }
     }
 
-    pub(super) fn mark(&self) -> &str {
-        &self.mark
+    /// `NAME=value`, as the environment of all members has it.
+    pub(super) fn mark_of(name: &str) -> String {
+        format!("{MARK}={name}")
     }
 
     /// Looks for members. Those that are found stay known when they lose their parent.

@@ -48,6 +48,7 @@ pub(crate) struct Pipes {
 impl Process {
     pub(crate) fn start(program: &Program) -> Result<(Self, Pipes), Failure> {
         let name = Family::new_name();
+        let mut watchdog = Watchdog::over(&Family::mark_of(&name));
         let mut child = command(program, &name).spawn().map_err(|error| {
             let cause = format!("cannot start `{}`: {error}", program.command);
             match error.kind() {
@@ -64,12 +65,14 @@ impl Process {
                 cause: format!("`{}` ended as it was started", program.command),
             });
         };
-        let family = Family::new(group.id(), &name);
+        if let Some(watchdog) = &mut watchdog {
+            watchdog.add_group(group.id());
+        }
         let process = Self {
             child,
-            _watchdog: Watchdog::over(group.id(), family.mark()),
+            family: Family::new(group.id(), &name),
             group,
-            family,
+            _watchdog: watchdog,
         };
         let pipes = Pipes {
             stdin,

@@ -8,13 +8,16 @@ use tokio::time::Instant;
 
 /// Changes rarely come alone.
 const DEBOUNCE: Duration = Duration::from_millis(300);
-/// However often the list changes, it is fetched this far apart.
+/// However often the list changes, it is fetched this far apart. What a connection began with does not count: the first
+/// change may be what a call has just brought about, and what the next one is for.
 const GAP_MIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
 pub(crate) struct Refresh {
     due: Option<Instant>,
     is_running: bool,
+    is_first: bool,
+    /// The last fetch that a change was the reason of.
     fetched_at: Option<Instant>,
 }
 
@@ -22,6 +25,7 @@ impl Refresh {
     /// A new connection: what we know may be out of date.
     pub(crate) fn at_once(&mut self, now: Instant) {
         self.due = Some(now);
+        self.is_first = true;
     }
 
     /// The server announced a change.
@@ -44,7 +48,9 @@ impl Refresh {
     pub(crate) fn started(&mut self, now: Instant) {
         self.due = None;
         self.is_running = true;
-        self.fetched_at = Some(now);
+        if !std::mem::take(&mut self.is_first) {
+            self.fetched_at = Some(now);
+        }
     }
 
     pub(crate) fn finished(&mut self) {
@@ -94,6 +100,10 @@ mod tests {
         refresh.announced(now);
         assert_eq!(refresh.due(), None);
         refresh.finished();
-        assert_eq!(refresh.due(), Some(now + GAP_MIN));
+        assert_eq!(refresh.due(), Some(now + DEBOUNCE));
+        refresh.started(now + DEBOUNCE);
+        refresh.finished();
+        refresh.announced(now + DEBOUNCE);
+        assert_eq!(refresh.due(), Some(now + DEBOUNCE + GAP_MIN));
     }
 }

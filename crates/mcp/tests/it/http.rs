@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use hermes_core::ToolError;
 use hermes_mcp::ServerState;
 use hermes_testkit::mcp::{Answers, Era, Fault, FaultyMcp, Options, Rule, Settings};
 use serde_json::json;
@@ -97,6 +98,31 @@ async fn a_huge_answer_is_refused_and_not_kept() {
     assert_eq!(server.executions("word"), 1);
     client.append("next").await.unwrap();
     assert_eq!(server.count("initialize"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_no_result_is_not_taken_for_work_in_the_background() {
+    let server = FaultyMcp::start().await;
+    let client = Client::of(&server, json!({})).await;
+    let unreadable = "what it answered is not a result as the protocol has it";
+    let task = json!({
+        "resultType": "task", "taskId": "t", "status": "working", "ttlMs": null,
+        "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z",
+    });
+    for (result, words) in [
+        (json!({"content": "done", "odd": 1}), unreadable),
+        (json!(["done"]), unreadable),
+        (
+            task,
+            "it works on in the background; tasks are not followed here",
+        ),
+    ] {
+        server.fail(Rule::once(Fault::Result(result.clone())).on("tools/call"));
+        let error = client.append("word").await.unwrap_err();
+        assert!(matches!(error, ToolError::OutcomeUnknown(_)), "{error:?}");
+        assert!(error.to_string().contains(words), "{result}: {error}");
+    }
+    assert_eq!(server.executions("word"), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ use hermes_core::{
 use super::arguments::words;
 use super::{Conversation, Done, Here, Shown, Then};
 use crate::error::Result;
+use crate::layout::count;
 use crate::setup::{Setup, Start};
 
 /// Conversations that a list shows.
@@ -17,6 +18,9 @@ const LISTED: usize = 10;
 
 /// Where sessions come from that lists leave out: those that scripts made.
 pub const HIDDEN_SOURCE: &str = "tool";
+
+/// Where sessions with a single question come from, unless the caller says otherwise.
+pub const ONE_SHOT_SOURCE: &str = "oneshot";
 
 /// What somebody is told who goes on with a session of another folder.
 pub fn moved(folder: &Path) -> String {
@@ -33,18 +37,18 @@ pub fn gone(folder: &Path, here: &Path) -> String {
 }
 
 impl Conversation {
-    pub(super) async fn resume(&mut self, name: &str) -> Result<Done> {
+    pub(super) async fn resume(&mut self, name: &str, here: &Here) -> Result<Done> {
         if name.is_empty() {
             let list = self.sessions("").await?;
             return Ok(Done::shown(list).telling("/resume ID or /resume TITLE goes on with one"));
         }
         let session = self.archive().find(name).await?;
         let record = self.archive().record(&session).await?;
-        let here = self.setup.settings.cwd.clone();
+        let cwd = self.setup.settings.cwd.clone();
         let told = match record.cwd {
-            Some(folder) if folder == here => None,
-            Some(folder) if folder.is_dir() => Some(self.move_to(folder).await?),
-            Some(folder) => Some(gone(&folder, &here)),
+            Some(folder) if folder == cwd => None,
+            Some(folder) if folder.is_dir() => Some(self.move_to(folder, &here.session).await?),
+            Some(folder) => Some(gone(&folder, &cwd)),
             None => None,
         };
         let shown = told.map(Shown::Text);
@@ -54,8 +58,9 @@ impl Conversation {
         })
     }
 
-    /// Works in another folder from now on: with its settings, which decide what is asked, and its servers.
-    async fn move_to(&mut self, folder: PathBuf) -> Result<String> {
+    /// Works in another folder from now on: with its settings, which decide what is asked, and its servers. What ran for the
+    /// session that is left in the former folder ends.
+    async fn move_to(&mut self, folder: PathBuf, left: &SessionId) -> Result<String> {
         let mut options = SessionOptions {
             cwd: Some(folder.clone()),
             mode: Some(self.setup.settings.mode.now()),
@@ -70,7 +75,17 @@ impl Conversation {
         let mut told = vec![moved(&folder)];
         let warnings = setup.warnings.iter();
         told.extend(warnings.map(|warning| format!("warning: {warning}")));
-        (self.base, self.options, self.setup) = (base, options, setup);
+        let former = std::mem::replace(&mut self.setup, setup);
+        (self.base, self.options) = (base, options);
+        let ended = former.end_processes(left).await;
+        if ended > 0 {
+            let processes = count(ended, "background process");
+            told.push(format!(
+                "ended {processes} of the conversation that was left"
+            ));
+        }
+        // Servers of the former folder alone would run for nobody.
+        self.runtime.servers().release(&former.wanted_servers).await;
         Ok(told.join("\n"))
     }
 
@@ -98,6 +113,7 @@ impl Conversation {
         let here = Here {
             session: session.clone(),
             is_busy: false,
+            can_choose: false,
         };
         let Some(record) = self.record(&here).await? else {
             return Ok(Shown::Text("nothing was said yet".into()));

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use hermes_agent::prompt::PromptInputs;
 use hermes_agent::{EventLog, SessionTools, ToolSource};
-use hermes_core::{BoxFuture, Clock, Event, Model, Notice};
+use hermes_core::{BoxFuture, Clock, Event, Model, Notice, Tool};
+use hermes_learning::notes::Notes;
 use hermes_mcp::{Mcp, ServerState, Unseen};
 use tokio::time::timeout;
 
+use crate::models::small::ModelSize;
+use crate::notes::with_notes;
 use crate::setup::prefix;
 use crate::tools::offer::{Offer, ServerTools};
 use crate::tools::toolsets::Toolsets;
@@ -53,6 +56,8 @@ pub struct McpToolSource {
     pub servers: Arc<OnceLock<Mcp>>,
     pub offer: Offer,
     pub inputs: Arc<PromptInputs>,
+    /// Read when a session begins.
+    pub notes: Option<Notes>,
     pub model: Arc<dyn Model>,
     pub clock: Arc<dyn Clock>,
     pub patience: Patience,
@@ -173,13 +178,17 @@ impl ToolSource for McpToolSource {
         self.taken.store(self.version(), Ordering::Relaxed);
         let mut offer = self.offer.clone();
         offer.set_of_servers(server_tools(&self.servers, offer.chosen()));
-        let tools = offer.tools(self.model.as_ref());
+        let tools = offer.tools(&ModelSize::of(self.model.as_ref()));
         let (model, clock) = (self.model.as_ref(), self.clock.as_ref());
+        let inputs = with_notes(&self.inputs, self.notes.as_ref());
         SessionTools {
-            prefix: prefix(&self.inputs, &tools.listed, model, clock),
+            prefix: prefix(&inputs, &tools.listed, model, clock),
             tools: tools.listed,
             unlisted: tools.unlisted,
             late: offer.of_servers().to_vec(),
         }
+    }
+    fn late(&self) -> Vec<Arc<dyn Tool>> {
+        server_tools(&self.servers, self.offer.chosen()).tools
     }
 }

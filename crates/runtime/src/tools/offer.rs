@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use hermes_core::{Model, SessionOptions, Tool};
+use hermes_agent::prompt::Wording;
+use hermes_core::{SessionOptions, Tool};
 use hermes_llm::context::WINDOW_DEFAULT;
 use hermes_tools::{Catalogue, SearchLimits, finders};
 use serde_json::{Value, json};
 
 use crate::base::Base;
 use crate::error::{Error, Result};
-use crate::models::small::is_small;
+use crate::models::small::ModelSize;
 use crate::tools::toolsets::Toolsets;
 
 /// English text and JSON have about this many characters to a token.
@@ -80,17 +81,17 @@ impl Offer {
     }
 
     /// What a session with this model works with.
-    pub fn tools(&self, model: &dyn Model) -> Tools {
+    pub fn tools(&self, model: &ModelSize) -> Tools {
         if self.length.is_short(model) {
             self.short_list()
         } else {
-            self.full_list(model.context_window().unwrap_or(WINDOW_DEFAULT))
+            self.full_list(model.context_window.unwrap_or(WINDOW_DEFAULT))
         }
     }
 
     /// A few tools, and one that finds all others.
     fn short_list(&self) -> Tools {
-        let is_listed = |tool: &Arc<dyn Tool>| tool.exposure().for_small_models;
+        let is_listed = |tool: &Arc<dyn Tool>| tool.exposure().for_small_models.is_some();
         let (mut listed, mut hidden): (Vec<_>, Vec<_>) = self
             .chosen
             .of(&self.built_in)
@@ -143,7 +144,7 @@ pub struct Tools {
     pub unlisted: Vec<Arc<dyn Tool>>,
 }
 
-/// `agent.toolset`: how long the list of tools is that a model is told of.
+/// `agent.toolset`: how long the list of tools is that a model is told of, and how long what it is told besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     /// Short for models that are known to be small.
@@ -167,9 +168,18 @@ impl Length {
         }
     }
 
-    fn is_short(self, model: &dyn Model) -> bool {
+    /// A short list is told in few words.
+    pub fn wording(self, model: &ModelSize) -> Wording {
+        if self.is_short(model) {
+            Wording::Brief
+        } else {
+            Wording::Full
+        }
+    }
+
+    fn is_short(self, model: &ModelSize) -> bool {
         match self {
-            Self::Auto => is_small(model),
+            Self::Auto => model.is_small(),
             Self::Short => true,
             Self::Full => false,
         }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod learning;
 mod many;
 mod one_of_many;
 mod support;

@@ -22,13 +22,28 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) async fn start() -> Self {
-        let server = ScriptedServer::start(Script::always(Answer::text("understood"))).await;
+        Self::with(Script::always(Answer::text("understood")), "").await
+    }
+
+    /// A process whose model is this script, with more settings.
+    pub(crate) async fn with(script: Script, more: &str) -> Self {
+        let server = ScriptedServer::start(script).await;
         let folder = tempfile::tempdir().unwrap();
+        Self::in_home(server, folder, more)
+    }
+
+    /// Another process in the same home.
+    pub(crate) fn restarted(self, more: &str) -> Self {
+        let Self { server, folder, .. } = self;
+        Self::in_home(server, folder, more)
+    }
+
+    fn in_home(server: ScriptedServer, folder: TempDir, more: &str) -> Self {
         let home = folder.path().join("home");
         fs::create_dir_all(&home).unwrap();
         let settings = format!(
             "model: {{provider: custom, base_url: \"{}\", default: usual, api_mode: chat_completions}}\n\
-             personalities: {{calm: Speak calmly., loud: SPEAK LOUDLY.}}\n",
+             personalities: {{calm: Speak calmly., loud: SPEAK LOUDLY.}}\n{more}",
             server.url()
         );
         fs::write(home.join("config.yaml"), settings).unwrap();

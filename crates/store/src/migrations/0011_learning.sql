@@ -21,6 +21,7 @@ CREATE INDEX learned_changes_undoing ON learned_changes (undoes) WHERE undoes IS
 
 CREATE TABLE reviews (
     session     INTEGER PRIMARY KEY REFERENCES sessions (number) ON DELETE CASCADE,
+    person      TEXT,                       -- who talks there, where several do
     due         INTEGER,                    -- since when; NULL when it is not
     notes       INTEGER NOT NULL DEFAULT 0, -- what for
     skills      INTEGER NOT NULL DEFAULT 0,

@@ -1,4 +1,4 @@
--- Schema 11: search in scripts that do not separate words, and for words that are misspelt.
+-- Schema 12: search in scripts that do not separate words, and for words that are misspelt.
 
 -- Messages with such scripts, and all their words. It has no text of its own, only what was made of it. Marks count as
 -- letters: in some of these scripts they are vowels.

@@ -30,7 +30,8 @@ const ORPHANS: &str = "
     DELETE FROM approvals WHERE NOT EXISTS
         (SELECT 1 FROM calls WHERE calls.reply = approvals.reply AND calls.id = approvals.call);
     DELETE FROM tool_states WHERE turn NOT IN (SELECT number FROM turns) OR NOT json_valid(state);
-    DELETE FROM compactions WHERE session NOT IN (SELECT number FROM sessions) OR NOT json_valid(summary);
+    DELETE FROM compactions WHERE session NOT IN (SELECT number FROM sessions) OR NOT json_valid(summary)
+        OR NOT json_valid(shortened);
     DELETE FROM queued WHERE session NOT IN (SELECT number FROM sessions) OR NOT json_valid(message);
     UPDATE sessions SET epoch = coalesce((SELECT max(c.epoch) FROM compactions c
         WHERE c.session = sessions.number AND c.reverted IS NULL), 1);

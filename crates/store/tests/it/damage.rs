@@ -441,8 +441,9 @@ async fn a_compacted_session_is_saved_with_its_summary_its_prefix_and_what_tools
             state: json!({"todos": []}),
         },
         Entry::Compacted {
-            summary,
+            summary: Some(summary),
             kept: 1,
+            shortened: Vec::new(),
             prefix: None,
         },
     ];

@@ -25,6 +25,7 @@ const RELEASED: &[(u32, &str)] = &[
     (9, include_str!("schemas/9.sql")),
     (10, include_str!("schemas/10.sql")),
     (11, include_str!("schemas/11.sql")),
+    (12, include_str!("schemas/12.sql")),
 ];
 
 #[tokio::test]

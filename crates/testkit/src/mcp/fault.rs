@@ -83,6 +83,8 @@ pub enum Fault {
     AnswerWithId(OddId),
     /// Sends the right JSON as `text/plain`.
     WrongContentType,
+    /// Answers with this as the result.
+    Result(Value),
 }
 
 /// What a body that never ends is made of.
@@ -193,6 +195,7 @@ impl Fault {
                 | Self::StrayResponse
                 | Self::AnswerWithId(_)
                 | Self::WrongContentType
+                | Self::Result(_)
         )
     }
 }

@@ -282,6 +282,11 @@ pub(crate) fn faulty(fault: &Fault, struck: Struck<'_>) -> Reply {
         Fault::WrongContentType => {
             Reply::json(200, answer).header("content-type", "text/plain; charset=utf-8")
         }
+        Fault::Result(result) => {
+            let mut answer = answer;
+            answer["result"] = result.clone();
+            Reply::json(200, answer)
+        }
         Fault::DelayMs(_) => Reply::json(200, answer),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    Effect, Exposure, Parallel, Plan, PlanContext, Tool, ToolError, ToolOutput, ToolSpec,
+    Brief, Effect, Exposure, Parallel, Plan, PlanContext, Tool, ToolError, ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,6 +13,12 @@ use super::{Catalogue, SearchLimits, ranking};
 use crate::arguments;
 
 pub(super) const NAME: &str = "tool_search";
+
+static EXPOSURE: Exposure = Exposure::of_finder_for_small_models(Brief {
+    description: "Find a further tool, for work that none of the tools above can do.",
+    parameters: &["query"],
+    example: None,
+});
 
 /// Enough to choose by; `tool_describe` tells the rest.
 const DESCRIPTION_CHARS_MAX: usize = 400;
@@ -110,7 +116,7 @@ impl Tool for Search {
     }
 
     fn exposure(&self) -> &Exposure {
-        &super::EXPOSURE
+        &EXPOSURE
     }
 
     fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {

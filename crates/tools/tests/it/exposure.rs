@@ -53,8 +53,8 @@ const NAMED_ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("runtime/src/git.rs", &["process"], "a setting of git"),
     (
         "runtime/src/toolkit.rs",
-        &["patch", "terminal", "write_file"],
-        "a section of the settings, and the two tools that go by the mode of their conversation",
+        &["terminal"],
+        "a section of the settings",
     ),
     (
         "tui/src/markdown/highlight.rs",

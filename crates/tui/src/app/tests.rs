@@ -9,9 +9,9 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hermes_core::command::Verb;
 use hermes_core::{
-    AnswerSource, ApprovalRequest, Cost, Elicitation, Event, Field, FieldKind, Message, ModelName,
-    Notice, Op, Origin, Response, ResultStatus, Settled, TurnEnd, Usage, UserMessage, Verdict,
-    WaitsFor, Wanted,
+    AnswerSource, ApprovalRequest, CompactionEnd, CompactionReason, CompactionReport, Cost,
+    Elicitation, Event, Field, FieldKind, Message, ModelName, Notice, Op, Origin, Response,
+    ResultStatus, Settled, SummarySource, TurnEnd, Usage, UserMessage, Verdict, WaitsFor, Wanted,
 };
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
@@ -22,7 +22,9 @@ use ratatui_core::widgets::Widget;
 use serde_json::json;
 
 use super::{App, Effect, Input};
-use crate::host::{BusyInput, Choice, Depth, EditMode, FromHost, Item, Opened, Settings, ToHost};
+use hermes_core::choice::Depth;
+
+use crate::host::{BusyInput, Choice, EditMode, FromHost, Item, Opened, Settings, ToHost};
 use crate::screen::Size;
 
 /// An interface, and everything it has printed.
@@ -282,6 +284,53 @@ fn each_subagent_has_a_row_that_says_what_it_does_now() {
     assert!(screen.contains("[1] read_file a"), "{screen}");
     assert!(screen.contains("[2] started: right"), "{screen}");
     assert!(!screen.contains("started: left"), "{screen}");
+}
+
+#[test]
+fn a_compaction_shows_how_far_it_is_and_what_came_of_it() {
+    let mut scene = Scene::new(100, 20);
+    scene.begin("go on");
+    scene.event(Event::CompactionStarted {
+        reason: CompactionReason::Full,
+        tokens: 160_000,
+        window: Some(200_000),
+    });
+    scene.event(Event::CompactionProgress {
+        text: "summarising: 120 words".into(),
+    });
+    let screen = scene.screen();
+    assert!(
+        screen.contains("fills 160k of 200k tokens (80 %)"),
+        "{screen}"
+    );
+    assert!(screen.contains("summarising: 120 words"), "{screen}");
+    let report = CompactionReport {
+        summary: SummarySource::Model,
+        tokens_before: 160_000,
+        tokens_after: 42_000,
+        summarised: 200,
+        shortened: 3,
+        kept: 17,
+        elapsed_ms: 6_200,
+        usage: Usage::default(),
+        cost: Some(Cost::Estimated(20_000)),
+        notes: vec!["that freed little".into()],
+    };
+    scene.event(Event::CompactionEnded {
+        end: CompactionEnd::Done { report },
+    });
+    let screen = scene.screen();
+    assert!(
+        screen.contains("in 6.2 s: 160k tokens before, 42.0k after"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("200 messages summarised, 3 shortened, 17 kept"),
+        "{screen}"
+    );
+    assert!(screen.contains("that freed little"), "{screen}");
+    assert!(screen.contains("42.0k/200k (21 %)"), "{screen}");
+    assert!(!screen.contains("120 words"), "{screen}");
 }
 
 fn asking_scene(columns: u16, rows: u16) -> Scene {

@@ -178,8 +178,10 @@ impl App {
             return None;
         }
         let elapsed = Duration::from_secs(self.now.saturating_sub(since).as_secs());
+        let compacting = self.conversation.compacting.as_deref();
         let doing = match (&self.conversation.thought, self.conversation.calls.len()) {
             _ if self.is_leaving => "leaving",
+            _ if compacting.is_some() => compacting.unwrap_or_default(),
             (Some(_), _) => "thinking",
             (None, 0) if self.conversation.reply.is_empty() => "working",
             (None, 0) => "writing",
@@ -208,7 +210,7 @@ impl App {
         };
         let row = Line::from(vec![
             Span::styled(format!("{} ", self.spinner()), theme::ACCENT),
-            Span::styled(doing, theme::ACCENT),
+            Span::styled(doing.to_owned(), theme::ACCENT),
             Span::styled(format!(" {seconds} · {enter}"), theme::DIM),
         ]);
         Some(wrap::cut(row, columns))

@@ -8,17 +8,18 @@ use hermes_llm::login::DeviceLogin;
 use hermes_llm::providers::{self, PROVIDERS, Provider};
 use hermes_llm::settings::ModelSettings;
 
-use super::{OpenBrowser, login, named};
+use super::{OpenBrowser, login};
 use crate::args::{AuthAddArgs, AuthKind};
 use crate::base::Base;
 use crate::commands::interview::{Interview, options};
 use crate::commands::layout::{count, one_line};
-use crate::commands::try_out::{Candidate, try_out};
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
 use hermes_runtime::SystemClock;
 use hermes_runtime::models::choice::known;
+use hermes_runtime::models::keys::named;
 use hermes_runtime::models::settings::model_settings;
+use hermes_runtime::models::try_out::{Candidate, try_out};
 
 /// Longer than any key; some are whole signed tokens.
 const KEY_BYTES_MAX: u64 = 16 * 1024;
@@ -193,7 +194,7 @@ fn read_input() -> Outcome<String> {
 async fn check(base: &Base, settings: &ModelSettings, provider: &str, key: &Secret) -> Outcome<()> {
     let candidate = candidate(settings, provider, key);
     note(&format!("asking {provider} …"));
-    match try_out(base, &candidate).await {
+    match try_out(base, &candidate).await.map_err(Failure::from) {
         Ok(elapsed) => {
             note(&format!("it answered in {:.1} s", elapsed.as_secs_f64()));
             Ok(())

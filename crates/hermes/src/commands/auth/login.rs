@@ -6,15 +6,15 @@ use hermes_llm::Provider;
 use hermes_llm::login::{DeviceFlow, DeviceLogin, LoginServer, Pace, Prompt, revoke};
 use hermes_llm::{LoginError, providers};
 
-use super::provider_of;
 use crate::base::Base;
 use crate::commands::browser::open_browser;
-use crate::commands::chosen_model::key_variables;
 use crate::commands::interview::{Choice, Interview};
 use crate::failure::{Failure, Outcome, code};
 use crate::output::{note, println};
 use crate::signals::Signals;
 use hermes_runtime::SystemClock;
+use hermes_runtime::models::chosen::key_variables;
+use hermes_runtime::models::keys::provider_of;
 use hermes_runtime::models::settings::model_settings;
 
 /// Whether the address is opened or only shown.

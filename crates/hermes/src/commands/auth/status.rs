@@ -2,53 +2,23 @@
 
 use std::io;
 
-use hermes_config::used_logins;
-use hermes_core::{Clock as _, Timestamp};
-use hermes_llm::providers::PROVIDERS;
-use hermes_llm::settings::ModelSettings;
-use serde_json::{Value, json};
+use hermes_core::Clock as _;
+use hermes_runtime::SystemClock;
+use hermes_runtime::models::keys::provider_of;
+use hermes_runtime::models::ways_in::{Way, all};
 
-use super::list::kept_in;
-use super::provider_of;
-use super::standing::Standing;
 use crate::base::Base;
 use crate::commands::already_told;
-use crate::commands::chosen_model::key_variables;
-use crate::commands::layout::{OnTerminal as _, Table, count, one_line, print_json};
+use crate::commands::layout::{OnTerminal as _, Table, print_json};
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
-use hermes_runtime::SystemClock;
-use hermes_runtime::models::settings::model_settings;
-
-/// One way in at a provider.
-struct Way {
-    provider: String,
-    kind: &'static str,
-    from: String,
-    state: State,
-}
-
-enum State {
-    Key,
-    Login(Standing),
-    NotLoggedIn,
-}
 
 /// Fails without another word when a provider was named and there is no way in.
 pub(super) fn run(base: &Base, provider: Option<&str>, as_json: bool) -> Outcome<()> {
     let named = provider.map(|name| provider_of(base, name)).transpose()?;
     let now = SystemClock.now();
-    let settings = model_settings(base)?;
-    let mut ways = logins(base, now)?;
-    ways.extend(keys(base, &settings));
-    match &named {
-        Some(provider) => ways.retain(|way| way.provider == *provider),
-        // Where nobody logged in is only interesting to those who ask.
-        None => ways.retain(|way| !matches!(way.state, State::NotLoggedIn)),
-    }
-    ways.sort_by(|left, right| left.provider.cmp(&right.provider));
-    let is_way_in = ways.iter().any(Way::is_good);
+    let ways = all(base, named.as_deref(), now)?;
     match (as_json, ways.as_slice()) {
         (true, _) => print_json(&ways.iter().map(|way| way.to_json(now)).collect())?,
         (false, []) => println(&nothing(named.as_deref()))?,
@@ -58,7 +28,7 @@ pub(super) fn run(base: &Base, provider: Option<&str>, as_json: bool) -> Outcome
             table.print(Style::of(&io::stdout(), &base.environment))?;
         }
     }
-    if named.is_none() || is_way_in {
+    if named.is_none() || ways.iter().any(Way::is_good) {
         Ok(())
     } else {
         Err(already_told())
@@ -68,95 +38,4 @@ pub(super) fn run(base: &Base, provider: Option<&str>, as_json: bool) -> Outcome
 fn nothing(provider: Option<&str>) -> String {
     let provider = provider.unwrap_or("PROVIDER");
     format!("neither a key nor a login; `hermes auth add {provider}` adds one")
-}
-
-fn logins(base: &Base, now: Timestamp) -> Outcome<Vec<Way>> {
-    let used = used_logins(&base.home)?;
-    let way = |provider: &str, from: String, state| Way {
-        provider: provider.to_owned(),
-        kind: "login",
-        from,
-        state,
-    };
-    let mut ways = Vec::new();
-    for used in &used {
-        let from = kept_in(base, &used.folder);
-        let standing = Standing::of(&used.provider, &used.login, now);
-        ways.push(way(&used.provider, from.to_owned(), State::Login(standing)));
-    }
-    let is_missing = |id: &str| used.iter().all(|used| used.provider != id);
-    let offered = PROVIDERS.iter().filter(|known| known.login.is_some());
-    let missing = offered.filter(|known| is_missing(known.id));
-    ways.extend(missing.map(|known| {
-        let hint = format!("`hermes auth add {}`", known.id);
-        way(known.id, hint, State::NotLoggedIn)
-    }));
-    Ok(ways)
-}
-
-fn keys(base: &Base, settings: &ModelSettings) -> Vec<Way> {
-    let way = |provider: &str, from: String| Way {
-        provider: provider.to_owned(),
-        kind: "key",
-        from,
-        state: State::Key,
-    };
-    let variables = PROVIDERS.iter().flat_map(|known| {
-        let variables = key_variables(base, known.id).into_iter();
-        variables.map(|name| way(known.id, name.to_owned()))
-    });
-    let stored = settings.stored_keys.iter().map(|(provider, keys)| {
-        let keys = count(keys.len() as u64, "key");
-        way(provider, format!("auth.json ({keys})"))
-    });
-    variables.chain(stored).collect()
-}
-
-impl Way {
-    fn is_good(&self) -> bool {
-        match &self.state {
-            State::Key => true,
-            State::Login(standing) => standing.is_good(),
-            State::NotLoggedIn => false,
-        }
-    }
-
-    fn cells(&self, now: Timestamp) -> [String; 4] {
-        let state = match &self.state {
-            State::Key => "there".to_owned(),
-            State::Login(standing @ Standing::Over { .. }) => format!(
-                "{}; log in with `hermes auth add {}`",
-                standing.text(now),
-                one_line(&self.provider)
-            ),
-            State::Login(standing) => standing.text(now),
-            State::NotLoggedIn => "not logged in".to_owned(),
-        };
-        [
-            one_line(&self.provider),
-            self.kind.to_owned(),
-            self.from.clone(),
-            state,
-        ]
-    }
-
-    fn to_json(&self, now: Timestamp) -> Value {
-        let (state, until) = match &self.state {
-            State::Key => ("there", None),
-            State::Login(standing) => (standing.name(), standing.until()),
-            State::NotLoggedIn => ("not_logged_in", None),
-        };
-        let reason = match &self.state {
-            State::Login(standing) if !standing.is_good() => Some(standing.text(now)),
-            _ => None,
-        };
-        json!({
-            "provider": self.provider,
-            "with": self.kind,
-            "from": self.from,
-            "state": state,
-            "token_until": until.map(Timestamp::to_iso),
-            "reason": reason,
-        })
-    }
 }

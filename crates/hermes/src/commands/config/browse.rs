@@ -5,7 +5,6 @@ use hermes_config::{Settings, choices, help, mask, set, unset};
 use hermes_core::text::shorten;
 use serde_json::{Value, json};
 
-use super::collect_names;
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::commands::interview::Interview;
@@ -81,7 +80,7 @@ impl Browser<'_> {
         let file = self.base.home.config_yaml();
         self.interview
             .title(&format!("Settings; yours are in {}", file.display()));
-        let (mut names, _) = sections_and_others(&self.base.settings);
+        let (mut names, _) = self.base.settings.sections_and_others();
         names.push(OTHERS.to_owned());
         let style = self.interview.style;
         let cells: Vec<_> = (1..)
@@ -197,61 +196,21 @@ fn read(answer: &str, names: &[String], settings: &Settings) -> Next {
         None => settings.get(answer).map(|_| answer),
     };
     if let Some(name) = name {
-        let below = names_below(settings, name);
+        let below = match name {
+            OTHERS => settings.sections_and_others().1,
+            name => settings.names_below(name),
+        };
         return Next::Open(match below.as_slice() {
             [only] if only == name => Page::One(name.to_owned()),
             _ => Page::List(name.to_owned(), below),
         });
     }
-    let found = found(settings, answer);
+    let found = settings.names_with(answer);
     if found.is_empty() || number.is_some() {
         Next::Stay
     } else {
         Next::Open(Page::List(format!("with `{answer}`"), found))
     }
-}
-
-/// The names at the top: sections, and settings that stand alone.
-fn sections_and_others(settings: &Settings) -> (Vec<String>, Vec<String>) {
-    let all = settings.masked();
-    let names = all.as_object().map(|fields| fields.keys().cloned());
-    let names = names.into_iter().flatten();
-    names.partition(|name| is_section(settings, name))
-}
-
-/// The settings in a section, or the setting itself; those that hold a single value, a list, or nothing yet.
-fn names_below(settings: &Settings, name: &str) -> Vec<String> {
-    if name == OTHERS {
-        return sections_and_others(settings).1;
-    }
-    let value = settings.get(name).cloned().unwrap_or_default();
-    let mut below = Vec::new();
-    collect_names(&value, name, &mut below);
-    below.retain(|name| !is_section(settings, name));
-    if below.is_empty() {
-        vec![name.to_owned()]
-    } else {
-        below
-    }
-}
-
-fn is_section(settings: &Settings, name: &str) -> bool {
-    let value = settings.get(name).and_then(Value::as_object);
-    value.is_some_and(|fields| !fields.is_empty())
-}
-
-/// The settings whose name or explanation has all of the words.
-fn found(settings: &Settings, words: &str) -> Vec<String> {
-    let words = words.to_lowercase();
-    let mut names = Vec::new();
-    collect_names(&settings.masked(), "", &mut names);
-    names.retain(|name| !is_section(settings, name) && fits(name, &words));
-    names
-}
-
-fn fits(name: &str, words: &str) -> bool {
-    let text = format!("{name} {}", help(name).unwrap_or_default()).to_lowercase();
-    words.split_whitespace().all(|word| text.contains(word))
 }
 
 fn value_of(settings: &Settings, name: &str) -> String {
@@ -310,9 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_found_by_their_explanation_too_and_secrets_are_known() {
-        let settings = Settings::defaults();
-        assert!(found(&settings, "requests in one turn").contains(&"agent.max_turns".to_owned()));
+    fn secrets_are_known() {
         assert!(is_secret("model.api_key") && !is_secret("display.skin"));
     }
 }

@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal as _};
 use hermes_config::Environment;
 use rustix::termios::tcgetwinsize;
 
-use super::Check;
 use crate::style::Style;
+use hermes_runtime::doctor::Check;
 
 const NAME: &str = "terminal";
 
@@ -78,8 +78,8 @@ fn judge(abilities: &Abilities) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
     use super::*;
+    use hermes_runtime::doctor::State;
 
     #[test]
     fn terminals_that_cannot_show_the_interface_are_told_with_a_fix() {

@@ -66,7 +66,7 @@ async fn walk(base: &Base, name: &str, json: &JsonFlag) -> Outcome<Report> {
         .get("mcp_servers")
         .and_then(|all| all.get(name))
     else {
-        return Err(unknown(name, &names(base)));
+        return Err(unknown(name, &names(base)).into());
     };
     let mut report = Report::new(base, json);
     match ServerSettings::parse(name, section) {

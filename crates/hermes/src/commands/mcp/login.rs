@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use hermes_core::Random;
 use hermes_mcp::{
-    Callback, CallbackError, Login, LoginError, McpPorts, ServerSettings, forget_login,
+    Callback, CallbackError, Login, LoginError, McpPorts, ServerSettings, TransportSettings,
+    forget_login,
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -28,6 +29,9 @@ pub(super) enum Before {
 
 pub(super) async fn login(base: &Base, args: &McpLoginArgs, before: Before) -> Outcome<()> {
     let server = one(base, &args.name)?;
+    if let TransportSettings::Stdio { command, .. } = &server.transport {
+        return Err(nothing_to_log_in_at(&server.name, command));
+    }
     if !is_anybody_there() {
         return Err(
             Failure::usage("logging in needs a person at a terminal").hint(format!(
@@ -45,6 +49,16 @@ pub(super) async fn login(base: &Base, args: &McpLoginArgs, before: Before) -> O
     println(&format!("logged in at `{}`", args.name))?;
     let name = Some(args.name.as_str());
     test::run(base, name, TEST_WAIT, &JsonFlag { json: false }).await
+}
+
+/// A server that is a program has no login of ours.
+fn nothing_to_log_in_at(name: &str, command: &str) -> Failure {
+    Failure::usage(format!(
+        "there is nothing to log in at: MCP server `{name}` is a program on this machine (`{command}`)"
+    ))
+    .hint(format!(
+        "what it needs to know, such as keys, goes into `mcp_servers.{name}.env` (`hermes config edit`); if it has a login of its own, its own documentation says how"
+    ))
 }
 
 /// Forgets the login at one server, or at all of them one after the other, and logs in anew.

@@ -6,26 +6,25 @@ use std::time::Duration;
 
 use hermes_core::text::shorten;
 use hermes_core::{Clock as _, Random};
-use hermes_mcp::{BreakerStatus, Mcp, McpPorts, ServerState, ServerStatus};
-use serde_json::{Value, json};
+use hermes_mcp::{Mcp, McpPorts, ServerStatus};
+use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
 use super::{NONE_YET, already_told, known};
 use crate::args::JsonFlag;
 use crate::base::Base;
-use crate::commands::layout::{OnTerminal as _, Table, one_line, print_json};
+use crate::commands::layout::{one_line, print_json};
 use crate::failure::Outcome;
-use crate::mcp::{invalid_sections, ports};
+use crate::mcp::{ports, unusable};
 use crate::output::{note, print, println};
 use crate::signals::Signals;
 use crate::style::Style;
 use hermes_runtime::SystemClock;
+use hermes_runtime::shown::servers::{as_json, is_well, table};
 
 /// On a terminal, ages and waits are shown anew this often.
 const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
-/// Enough of an error to recognise it, and short enough for a line.
-const ERROR_CHARS_MAX: usize = 60;
 
 /// Shows every server once. Fails when one is not ready.
 pub(super) async fn once(base: &Base, wait: Duration, json: &JsonFlag) -> Outcome<()> {
@@ -98,23 +97,6 @@ pub(super) fn warn_of(server: &ServerStatus) {
     }
 }
 
-/// The servers whose sections cannot be used, as what they are.
-pub(super) fn unusable(base: &Base) -> Vec<ServerStatus> {
-    let server = |(name, reason): (String, String)| ServerStatus {
-        name,
-        state: ServerState::Misconfigured { reason },
-        last_success: None,
-        round_trip: None,
-        reconnects: 0,
-        breaker: BreakerStatus::Closed,
-        next_attempt: None,
-        tools: 0,
-        last_error: None,
-        notes: Vec::new(),
-    };
-    invalid_sections(base).into_iter().map(server).collect()
-}
-
 /// Writes the table over itself, for ever.
 async fn redraw(mcp: &Mcp, style: Style) -> Outcome<()> {
     let mut events = mcp.events();
@@ -175,110 +157,4 @@ fn tell(server: &ServerStatus, json: &JsonFlag) -> Outcome<()> {
     }
     let state = one_line(&server.state.to_string());
     println(&format!("{now}  {}  {state}", server.name))
-}
-
-/// One line per server, with what a person asks first.
-pub(super) fn table(servers: &[ServerStatus], style: Style) -> String {
-    let mut table = Table::new([
-        "SERVER",
-        "STATE",
-        "TOOLS",
-        "LAST ANSWER",
-        "TRIP",
-        "RECONNECTS",
-        "TROUBLE",
-    ]);
-    for server in servers {
-        table.row([
-            server.name.clone(),
-            word(&server.state).to_owned(),
-            server.tools.to_string(),
-            server.last_success.map_or_else(|| "–".to_owned(), ago),
-            server.round_trip.map_or_else(|| "–".to_owned(), millis),
-            server.reconnects.to_string(),
-            trouble(server),
-        ]);
-    }
-    table.styled(style)
-}
-
-/// The state in a word; what is wrong stands in a column of its own.
-fn word(state: &ServerState) -> &'static str {
-    match state {
-        ServerState::Disabled => "disabled",
-        ServerState::Connecting => "connecting",
-        ServerState::Ready => "ready",
-        ServerState::Resting => "resting",
-        ServerState::Degraded => "degraded",
-        ServerState::Reconnecting { .. } => "reconnecting",
-        ServerState::NeedsAuth { .. } => "needs credentials",
-        ServerState::Misconfigured { .. } => "misconfigured",
-        ServerState::Stopped => "stopped",
-    }
-}
-
-fn trouble(server: &ServerStatus) -> String {
-    let seconds = |time: Duration| time.as_secs().max(1);
-    let next = match (server.breaker, server.next_attempt) {
-        (BreakerStatus::Open { probe_in }, _) => {
-            format!("left alone for {} s: ", seconds(probe_in))
-        }
-        (_, Some(next)) => format!("next try in {} s: ", seconds(next)),
-        _ => String::new(),
-    };
-    let cause = match &server.state {
-        ServerState::NeedsAuth { reason } | ServerState::Misconfigured { reason } => reason,
-        ServerState::Ready | ServerState::Resting | ServerState::Disabled => return String::new(),
-        ServerState::Connecting => server.last_error.as_deref().unwrap_or("no answer so far"),
-        _ => server.last_error.as_deref().unwrap_or_default(),
-    };
-    format!("{next}{}", shorten(&one_line(cause), ERROR_CHARS_MAX))
-}
-
-fn ago(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ ..60 => format!("{seconds} s ago"),
-        seconds @ 60..3600 => format!("{} min ago", seconds / 60),
-        seconds => format!("{} h ago", seconds / 3600),
-    }
-}
-
-fn millis(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1e3)
-}
-
-/// The whole state, in the colour of how good it is.
-pub(super) fn state(server: &ServerStatus, style: Style) -> String {
-    let text = one_line(&server.state.to_string());
-    match server.state {
-        ServerState::Ready | ServerState::Resting => style.green(text),
-        ServerState::Disabled => style.dim(text),
-        _ => style.red(text),
-    }
-}
-
-pub(super) fn is_well(server: &ServerStatus) -> bool {
-    use ServerState::{Disabled, Ready, Resting};
-    matches!(server.state, Ready | Resting | Disabled)
-}
-
-pub(super) fn as_json(server: &ServerStatus) -> Value {
-    let millis = |time: Duration| time.as_secs_f64() * 1e3;
-    json!({
-        "name": server.name,
-        "state": word(&server.state),
-        "detail": server.state.to_string(),
-        "tool_count": server.tools,
-        "last_success_ms_ago": server.last_success.map(millis),
-        "round_trip_ms": server.round_trip.map(millis),
-        "reconnects": server.reconnects,
-        "breaker": match server.breaker {
-            BreakerStatus::Closed => "closed",
-            BreakerStatus::Open { .. } => "open",
-            BreakerStatus::HalfOpen => "half-open",
-        },
-        "next_attempt_ms": server.next_attempt.map(millis),
-        "last_error": server.last_error,
-        "warnings": server.notes,
-    })
 }

@@ -7,15 +7,16 @@ use hermes_core::{Random, text};
 use hermes_mcp::{Mcp, OfferedTool, ServerStatus};
 use serde_json::{Value, json};
 
-use super::status::{as_json, is_well, state, unusable, warn_of};
+use super::status::warn_of;
 use super::{NONE_YET, already_told, known, one};
 use crate::args::JsonFlag;
 use crate::base::Base;
 use crate::commands::layout::{count, one_line, print_json};
 use crate::failure::Outcome;
-use crate::mcp::ports;
+use crate::mcp::{ports, unusable};
 use crate::output::println;
 use crate::style::Style;
+use hermes_runtime::shown::servers::{as_json, is_well, state};
 
 /// Fails when a server is not ready.
 pub(super) async fn run(

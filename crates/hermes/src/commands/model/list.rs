@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::args::JsonFlag;
 use crate::base::Base;
-use crate::commands::chosen_model::key_variables;
 use crate::commands::layout::{OnTerminal as _, Table, count, one_line, print_json};
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
+use hermes_runtime::models::chosen::key_variables;
 use hermes_runtime::models::settings::model_settings;
 
 pub(super) async fn run(base: &Base, name: Option<&str>, json: &JsonFlag) -> Outcome<()> {

@@ -3,23 +3,19 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hermes_core::text::shorten;
-use hermes_core::{Archive as _, Clock as _, SessionFilter, SessionRecord, Timestamp};
+use hermes_core::{Archive as _, Clock as _, SessionFilter, SessionRecord};
 use hermes_store::SqliteStore;
 use serde_json::json;
 
-use super::{NONE_YET, open_archive};
 use crate::args::JsonFlag;
 use crate::base::Base;
-use crate::commands::layout::{OnTerminal as _, Table, age, count, one_line, print_json};
+use crate::commands::layout::print_json;
 use crate::failure::Outcome;
 use crate::output::println;
 use crate::style::Style;
-use hermes_runtime::SystemClock;
 use hermes_runtime::commands::HIDDEN_SOURCE;
-
-/// Enough of a title to recognise it, and short enough for a line.
-const TITLE_CHARS_MAX: usize = 60;
+use hermes_runtime::shown::sessions::{NONE_YET, table};
+use hermes_runtime::{SystemClock, open_archive};
 
 pub(super) async fn run(
     base: &Base,
@@ -45,16 +41,7 @@ pub(super) async fn run(
         return println(nothing);
     }
     let style = Style::of(&io::stdout(), &base.environment);
-    println(&table_text(&records, SystemClock.now(), style))
-}
-
-/// Sessions as plain text.
-pub(super) fn text(records: &[SessionRecord]) -> String {
-    if records.is_empty() {
-        NONE_YET.to_owned()
-    } else {
-        table_text(records, SystemClock.now(), Style::PLAIN)
-    }
+    println(&table(&records, SystemClock.now(), style))
 }
 
 async fn records(
@@ -83,41 +70,4 @@ fn resolved(folder: &Path) -> PathBuf {
     std::fs::canonicalize(folder)
         .or_else(|_| std::path::absolute(folder))
         .unwrap_or_else(|_| folder.to_path_buf())
-}
-
-fn table_text(records: &[SessionRecord], now: Timestamp, style: Style) -> String {
-    let mut table = Table::new(["ID", "WHEN", "MESSAGES", "MODEL", "TITLE"]);
-    for record in records {
-        table.row([
-            record.id.to_string(),
-            format!(
-                "{} ({})",
-                age(record.updated, now),
-                record.updated.date_text()
-            ),
-            record.messages.to_string(),
-            record.model.to_string(),
-            title(record),
-        ]);
-    }
-    let mut text = table.styled(style);
-    let unfinished = records.iter().filter(|record| record.has_open_turn).count() as u64;
-    if unfinished > 0 {
-        let what = count(unfinished, "session");
-        let note = format!(
-            "! {what} with a turn that is still running or was cut short; `hermes sessions recover` finishes those"
-        );
-        text.push_str(&format!("\n\n{}", style.yellow(note)));
-    }
-    text
-}
-
-fn title(record: &SessionRecord) -> String {
-    let name = record.title.as_deref().unwrap_or(&record.preview);
-    let name = shorten(&one_line(name), TITLE_CHARS_MAX);
-    if record.has_open_turn {
-        format!("! {name}")
-    } else {
-        name
-    }
 }

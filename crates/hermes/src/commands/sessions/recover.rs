@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hermes_core::delegation::SUBAGENT_SOURCE;
+use hermes_core::report::Report;
 use hermes_core::text::shorten;
 use hermes_core::{
-    Audience, Clock as _, SessionId, SessionOptions, Store as _, StoreError, TurnEnd, wording,
+    Audience, Clock as _, RunningSession, SessionId, SessionOptions, Sessions as _, Store as _,
+    StoreError, TurnEnd, wording,
 };
 use hermes_store::{Health, Salvage, SqliteStore};
 
@@ -19,8 +21,8 @@ use crate::commands::layout::{count, one_line};
 use crate::failure::{Failure, Outcome, code};
 use crate::output::{note, println};
 use crate::render::Renderer;
-use crate::turn::{self, Report};
-use hermes_runtime::{Conversation, Runtime, Start, SystemClock, open_store};
+use crate::turn;
+use hermes_runtime::{Runtime, SystemClock, open_store};
 
 /// Enough of an answer to see that it is one.
 const ANSWER_CHARS_MAX: usize = 80;
@@ -152,12 +154,11 @@ async fn recover(base: &Arc<Base>, flags: &RunFlags, session: SessionId) -> Outc
         audience: Audience::Nobody,
         ..flags.options()
     };
-    let conversation = Conversation::new(Arc::clone(&runtime), options).await?;
-    let start = Start::Resume(session);
+    let opened = runtime.resume(session, options).await?;
     let done = if is_subagent {
-        close(&conversation, start).await
+        close(&runtime, opened).await
     } else {
-        go_on(&conversation, start).await
+        go_on(&runtime, opened).await
     };
     for notice in runtime.stop().await {
         note(&notice);
@@ -165,8 +166,9 @@ async fn recover(base: &Arc<Base>, flags: &RunFlags, session: SessionId) -> Outc
     done
 }
 
-async fn go_on(conversation: &Conversation, start: Start) -> Outcome<bool> {
-    let report = turn::run(conversation, start, None, &mut Renderer::Quiet).await?;
+async fn go_on(runtime: &Runtime, opened: RunningSession) -> Outcome<bool> {
+    let asked = turn::run(runtime, opened, None, &mut Renderer::Quiet).await?;
+    let report = asked.report;
     println(&shown(&report))?;
     match report.end {
         TurnEnd::Interrupted => Err(Failure {
@@ -178,8 +180,8 @@ async fn go_on(conversation: &Conversation, start: Start) -> Outcome<bool> {
 }
 
 /// Closes the turn of a subagent that no parent waits for any more: nobody would read what it finds.
-async fn close(conversation: &Conversation, start: Start) -> Outcome<bool> {
-    let report = turn::stop(conversation, start).await?;
+async fn close(runtime: &Runtime, opened: RunningSession) -> Outcome<bool> {
+    let report = turn::stop(runtime, opened).await?;
     println(&shown(&report))?;
     Ok(true)
 }

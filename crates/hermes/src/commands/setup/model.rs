@@ -1,23 +1,19 @@
 //! Which model answers: something that is there already, a login, a key, or an address.
 
-use hermes_config::{set, unset};
 use hermes_core::Secret;
 use hermes_llm::providers::{self, CUSTOM, PROVIDERS, Provider};
 use hermes_llm::resolve;
 
-use super::find::{self, Found};
 use super::{Ready, Then, after_failure};
 use crate::base::Base;
 use crate::commands::auth::{OpenBrowser, log_in};
 use crate::commands::interview::{Choice, Interview};
 use crate::commands::layout::one_line;
-use crate::commands::try_out::{Candidate, Unlisted, listed, try_out};
 use crate::failure::{Failure, Outcome};
 use crate::output::{note, println};
+use hermes_runtime::models::found::{self as find, Found};
 use hermes_runtime::models::settings::model_settings;
-
-/// Where the key of a server is kept that is known by its address only.
-const KEY_OF_ADDRESS: &str = "model.api_key";
+use hermes_runtime::models::try_out::{Candidate, Unlisted, listed, save, try_out};
 
 /// More than anybody pages through; those of a server of one's own are fewer.
 const MODELS_SHOWN_MAX: usize = 500;
@@ -75,13 +71,13 @@ pub(super) async fn choose_by_itself(base: &Base) -> Outcome<()> {
         let candidate = of_provider(found.provider(), found.model(), None);
         match try_out(base, &candidate).await {
             Ok(_) => {
-                save(base, &candidate)?;
+                keep(base, &candidate)?;
                 let Candidate {
                     provider, model, ..
                 } = candidate;
                 return println(&format!("{provider}:{model} answers, and is now the model"));
             }
-            Err(failure) => failures.push(format!("{}: {}", found.text(), failure.message)),
+            Err(error) => failures.push(format!("{}: {error}", found.text())),
         }
     }
     failures.iter().for_each(|failure| note(failure));
@@ -325,9 +321,9 @@ async fn settle(base: &Base, interview: &mut Interview, candidate: &Candidate) -
             provider, model, ..
         } = candidate;
         note(&interview.style.dim(format!("asking {provider}:{model} …")));
-        match try_out(base, candidate).await {
+        match try_out(base, candidate).await.map_err(Failure::from) {
             Ok(elapsed) => {
-                save(base, candidate)?;
+                keep(base, candidate)?;
                 interview.good(&format!(
                     "it answered in {:.1} s, and is saved",
                     elapsed.as_secs_f64()
@@ -339,7 +335,7 @@ async fn settle(base: &Base, interview: &mut Interview, candidate: &Candidate) -
         match interview.choose(after_failure())? {
             Then::Again => {}
             Then::SaveAnyway => {
-                save(base, candidate)?;
+                keep(base, candidate)?;
                 return Ok(true);
             }
             Then::Back => return Ok(false),
@@ -347,46 +343,12 @@ async fn settle(base: &Base, interview: &mut Interview, candidate: &Candidate) -
     }
 }
 
-/// Saves what was tried, and nothing beside it. The key comes first: settings that name a provider without one would
-/// only fail.
-fn save(base: &Base, candidate: &Candidate) -> Outcome<()> {
-    let put = |key: &str, value: &str| set(&base.home, &base.settings, key, value).map(drop);
-    leave_former(base, candidate)?;
-    if let Some(key) = &candidate.key {
-        put(&key_name(&candidate.provider), key.expose())?;
-    }
-    if let Some(url) = &candidate.base_url {
-        put("model.base_url", url)?;
-    }
-    put("model.provider", &candidate.provider)?;
-    put("model.default", &candidate.model)?;
-    Ok(())
-}
-
-/// Takes out what belonged to the model so far: its address must not get the next one's requests, and nobody but it may
-/// get its key.
-fn leave_former(base: &Base, candidate: &Candidate) -> Outcome<()> {
-    let has_key = candidate.key.is_some() && key_name(&candidate.provider) == KEY_OF_ADDRESS;
-    for (key, is_kept) in [
-        ("model.base_url", candidate.base_url.is_some()),
-        ("model.api_mode", candidate.api_mode.is_some()),
-        (KEY_OF_ADDRESS, has_key),
-    ] {
-        if !is_kept && unset(&base.home, &base.settings, key)?.is_some() {
-            note(&format!("removed {key}: it belonged to the model you had"));
-        }
+/// Saves what was tried, and says what of the model so far went with it.
+fn keep(base: &Base, candidate: &Candidate) -> Outcome<()> {
+    for removed in save(base, candidate)? {
+        note(&removed);
     }
     Ok(())
-}
-
-/// The variable a provider's key is kept in; one of an address belongs to the address.
-fn key_name(provider: &str) -> String {
-    let variables = providers::find(provider).map_or(&[][..], |provider| provider.key_envs);
-    let usual = variables.iter().find(|name| name.ends_with("_API_KEY"));
-    match usual.or(variables.first()) {
-        Some(variable) => (*variable).to_owned(),
-        None => KEY_OF_ADDRESS.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -400,12 +362,5 @@ mod tests {
         check("127.0.0.1:8080", "http://127.0.0.1:8080");
         check("https://localhost:1", "https://localhost:1");
         check("models.example:8000", "models.example:8000");
-    }
-
-    #[test]
-    fn a_key_goes_where_its_provider_looks_for_it() {
-        assert_eq!(key_name("anthropic"), "ANTHROPIC_API_KEY");
-        assert_eq!(key_name("openrouter"), "OPENROUTER_API_KEY");
-        assert_eq!(key_name(CUSTOM), "model.api_key");
     }
 }

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::{Then, after_failure};
 use crate::base::Base;
 use crate::commands::interview::{Interview, options};
-use crate::commands::try_terminal::{Answered, try_terminal};
 use crate::failure::Outcome;
 use crate::output::note;
 use crate::terminals::modal::{TOKEN_ID, TOKEN_SECRET, has_token};
+use hermes_runtime::terminals::try_out::{Answered, try_terminal};
 
 /// On a machine that is up.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
@@ -253,7 +253,7 @@ impl Plan {
                 .iter()
                 .chain(keys.map(|(name, key)| ((*name).as_ref(), key.expose().as_ref()))),
         );
-        try_terminal(&base.supposing(environment, &self.settings)?, deadline).await
+        Ok(try_terminal(&base.supposing(environment, &self.settings)?, deadline).await?)
     }
 
     /// Saves keys first: settings that name a place without them would only fail.

@@ -69,7 +69,7 @@ fn what_of_a_former_home_is_not_used_is_said() {
     for file in unused {
         std::fs::write(home.join(file), "something").unwrap();
     }
-    let settings = "auxiliary:\n  vision: {model: x}\n  approval: {extra_body: {a: 1}}\ncompression: {threshold: 0.9}\n";
+    let settings = "auxiliary:\n  vision: {model: x}\n  approval: {extra_body: {a: 1}}\ncompression: {in_place: false}\n";
     std::fs::write(home.join("config.yaml"), settings).unwrap();
     contains(&stdout(&hermes, &["status"]), &unused);
     contains(&run(&hermes, &["doctor", "--offline"]).stdout, &unused);
@@ -81,7 +81,7 @@ fn what_of_a_former_home_is_not_used_is_said() {
         &[
             "auxiliary.vision",
             "auxiliary.approval.extra_body",
-            "compression",
+            "compression.in_place",
         ],
     );
     assert_eq!(

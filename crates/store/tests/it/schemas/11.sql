@@ -144,6 +144,7 @@ CREATE TABLE compactions (
     summary  TEXT    NOT NULL, -- JSON: a message
     at       INTEGER NOT NULL,
     reverted INTEGER,          -- when turns were taken back that it covers
+    shortened TEXT NOT NULL DEFAULT '[]',
     PRIMARY KEY (session, epoch)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE queued (
@@ -173,6 +174,7 @@ CREATE INDEX learned_changes_by_subject ON learned_changes (subject, number);
 CREATE INDEX learned_changes_undoing ON learned_changes (undoes) WHERE undoes IS NOT NULL;
 CREATE TABLE reviews (
     session     INTEGER PRIMARY KEY REFERENCES sessions (number) ON DELETE CASCADE,
+    person      TEXT,                       -- who talks there, where several do
     due         INTEGER,                    -- since when; NULL when it is not
     notes       INTEGER NOT NULL DEFAULT 0, -- what for
     skills      INTEGER NOT NULL DEFAULT 0,
@@ -191,19 +193,6 @@ CREATE TABLE learning_use (
     settled   INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX learning_use_by_day ON learning_use (day);
-CREATE VIRTUAL TABLE unspaced USING fts5 (
-    text,
-    content = '',
-    contentless_delete = 1,
-    tokenize = "unicode61 remove_diacritics 2 categories 'L* N* M* Co'"
-);
-
-ALTER TABLE search_progress ADD COLUMN unspaced INTEGER NOT NULL DEFAULT 0; -- as `indexed`, for this index and `spellings`
-
--- The words that people and models said, in lower case, each once.
-CREATE TABLE spellings (
-    word TEXT NOT NULL PRIMARY KEY
-) STRICT, WITHOUT ROWID;
 PRAGMA user_version = 11;
 INSERT INTO sessions (number, id, title, preview, source, provider, model, created, updated, messages, requests)
 VALUES (1, 's1', 'kept', 'a question', 'cli', 'test', 'scripted', 1794777845000, 1794777845000, 2, 1);

@@ -164,6 +164,7 @@ async fn changes_outlive_their_session<S: Store + Archive + LearningLog>(
 fn due(session: &SessionId, at: i64, notes: bool) -> DueReview {
     DueReview {
         session: session.clone(),
+        person: Some("anna".into()),
         at: after(at),
         notes,
         skills: !notes,

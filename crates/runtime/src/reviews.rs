@@ -1,0 +1,288 @@
+//! Runs reviews: follows a session, knows when one is due, and lets it run only while nobody waits for anything.
+//!
+//! One task per session, beside it. Whoever speaks stops a review, which stays due; so does the end of the process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hermes_agent::{Follower, WeakSession};
+use hermes_core::{
+    CancellationToken, DueReview, Event, Followed, LearningUse, Message, Model, Notice, Origin,
+    Reviews as _, SessionId, SessionOptions, StoreError, Tool,
+};
+use hermes_learning::notes::Notes;
+use hermes_learning::review::{Counts, Intervals, ReviewModel, ReviewSettings, Reviewed, Reviewer};
+use hermes_store::SqliteStore;
+use serde_json::Value;
+
+use crate::base::Base;
+use crate::error::Result;
+use crate::models::Purpose;
+use crate::runtime::Runtime;
+
+/// What the reviews of one conversation go by.
+#[derive(Clone)]
+pub struct ReviewPlan {
+    reviewer: Arc<Reviewer>,
+    intervals: Intervals,
+    store: Arc<SqliteStore>,
+    /// `learning.rest`: whoever is in the middle of a talk speaks again sooner, and a script has ended by then.
+    rest: Duration,
+    /// `display.memory_notifications`: whether the conversation is told.
+    is_told: bool,
+}
+
+impl ReviewPlan {
+    /// As the settings want it; `None` when nothing is learned by itself, or there is nothing to learn with.
+    pub fn of(
+        runtime: &Runtime,
+        base: &Base,
+        options: &SessionOptions,
+        model: &Arc<dyn Model>,
+        notes: Option<&Notes>,
+        tools: &[Arc<dyn Tool>],
+    ) -> Result<Option<Self>> {
+        if !base.settings.bool("learning.enabled")? || tools.is_empty() {
+            return Ok(None);
+        }
+        let model = match runtime.models().get(base, Purpose::Review)? {
+            Some(other) => ReviewModel::Other(other),
+            None => ReviewModel::Main(Arc::clone(model)),
+        };
+        let store = Arc::clone(runtime.store());
+        // A review asks nobody, so that it could keep nothing.
+        let turns = if base.settings.bool("memory.write_approval")? {
+            0
+        } else {
+            base.settings.u64("memory.nudge_interval")?
+        };
+        Ok(Some(Self {
+            reviewer: Arc::new(Reviewer {
+                store: store.clone(),
+                reviews: store.clone(),
+                ledger: store.clone(),
+                log: store.clone(),
+                clock: Arc::clone(runtime.clock()),
+                model,
+                tools: tools.to_vec(),
+                notes: notes.cloned(),
+                settings: ReviewSettings {
+                    budget: budget(base)?,
+                    answer_timeout: base
+                        .settings
+                        .seconds("auxiliary.background_review.timeout")?,
+                    person: options.person.clone(),
+                    cwd: base.cwd.clone(),
+                },
+            }),
+            intervals: Intervals {
+                turns,
+                steps: base.settings.u64("skills.creation_nudge_interval")?,
+            },
+            store,
+            rest: base.settings.seconds("learning.rest")?,
+            is_told: is_told(base),
+        }))
+    }
+
+    /// Follows a session until it is closed. `earlier` is what was said in it before.
+    pub(crate) async fn follow(
+        self,
+        session: WeakSession,
+        events: Follower,
+        earlier: Arc<Vec<Message>>,
+    ) {
+        let mut watch = Watch {
+            counts: self.earlier_counts(session.id(), &earlier).await,
+            plan: self,
+            session,
+            events,
+            budget_told: None,
+        };
+        drop(earlier);
+        watch.run().await;
+    }
+
+    /// What has happened since a conversation was last reviewed.
+    async fn earlier_counts(&self, session: &SessionId, earlier: &[Message]) -> Counts {
+        if earlier.is_empty() {
+            return Counts::default();
+        }
+        let reviewed = self.store.reviewed_messages(session).await.unwrap_or(0) as usize;
+        Counts::of(earlier.get(reviewed..).unwrap_or_default())
+    }
+}
+
+/// `display.memory_notifications`: `off`, however it was written; everything else is on.
+fn is_told(base: &Base) -> bool {
+    match base.settings.get("display.memory_notifications") {
+        Some(Value::Bool(is_on)) => *is_on,
+        Some(Value::String(word)) => word != "off",
+        _ => true,
+    }
+}
+
+/// `learning.budget`
+fn budget(base: &Base) -> Result<LearningUse> {
+    const MICRO: f64 = 1e6;
+    let usd = base.settings.f64("learning.budget.usd_per_day")?.max(0.0);
+    Ok(LearningUse {
+        tokens: base.settings.u64("learning.budget.tokens_per_day")?,
+        micro_usd: (usd * MICRO) as u64,
+    })
+}
+
+struct Watch {
+    plan: ReviewPlan,
+    session: WeakSession,
+    events: Follower,
+    counts: Counts,
+    /// On which day the log says already that the budget is used up.
+    budget_told: Option<String>,
+}
+
+/// What the events of a session mean for its reviews.
+enum Heard {
+    Rests,
+    Works,
+    Nothing,
+}
+
+impl Watch {
+    async fn run(&mut self) {
+        let mut rests = false;
+        loop {
+            let next = if rests {
+                let rest = self.plan.rest;
+                match tokio::time::timeout(rest, self.events.next()).await {
+                    Ok(next) => next,
+                    Err(_) => {
+                        rests = false;
+                        if self.review_while_it_rests().await {
+                            continue;
+                        }
+                        return;
+                    }
+                }
+            } else {
+                self.events.next().await
+            };
+            let Some(next) = next else {
+                return;
+            };
+            match self.hear(next) {
+                Heard::Rests => {
+                    self.note_due().await;
+                    rests = true;
+                }
+                Heard::Works => rests = false,
+                Heard::Nothing => {}
+            }
+        }
+    }
+
+    fn hear(&mut self, followed: Followed) -> Heard {
+        let Followed::Event(numbered) = followed else {
+            return Heard::Nothing;
+        };
+        match numbered.event {
+            Event::TurnStarted { origin, .. } => {
+                if matches!(origin, Origin::Person { .. }) {
+                    self.counts.count_turn();
+                }
+                Heard::Works
+            }
+            Event::TurnResumed { .. } => Heard::Works,
+            Event::ReplyFinished { .. } => {
+                self.counts.count_step();
+                Heard::Nothing
+            }
+            Event::CallStarted { tool, .. } => {
+                self.counts.count_call(&tool);
+                Heard::Nothing
+            }
+            Event::Idle => Heard::Rests,
+            _ => Heard::Nothing,
+        }
+    }
+
+    /// Writes down that a review is due, if it is: from now on nothing loses it.
+    async fn note_due(&mut self) {
+        let Some(wanted) = self.counts.take_due(self.plan.intervals) else {
+            return;
+        };
+        let reviewer = &self.plan.reviewer;
+        let due = DueReview {
+            session: self.session.id().clone(),
+            person: reviewer.settings.person.clone(),
+            at: reviewer.clock.now(),
+            notes: wanted.notes,
+            skills: wanted.skills,
+        };
+        if let Err(error) = self.plan.store.set_review_due(due).await {
+            tracing::warn!("a review was not noted: {error}");
+        }
+    }
+
+    /// Does what is due while nobody speaks. Returns false when the session is over.
+    async fn review_while_it_rests(&mut self) -> bool {
+        let due = match self.next_due().await {
+            Ok(Some(due)) => due,
+            Ok(None) => return true,
+            Err(error) => {
+                tracing::warn!("reviews were not read: {error}");
+                return true;
+            }
+        };
+        let stop = CancellationToken::new();
+        let reviewer = Arc::clone(&self.plan.reviewer);
+        // On the heap: most of its life a session is not reviewed.
+        let mut review = Box::pin(reviewer.review(&due, &stop));
+        let mut is_open = true;
+        let reviewed = loop {
+            tokio::select! {
+                reviewed = &mut review => break reviewed,
+                next = self.events.next(), if is_open => match next.map(|next| self.hear(next)) {
+                    Some(Heard::Works) => stop.cancel(),
+                    Some(_) => {}
+                    None => {
+                        is_open = false;
+                        stop.cancel();
+                    }
+                },
+            }
+        };
+        match reviewed {
+            Ok(reviewed) => self.tell(&reviewed),
+            Err(error) => tracing::warn!("a review failed: {error}"),
+        }
+        is_open
+    }
+
+    /// This session if it is due, else one of the same person that nobody is at.
+    async fn next_due(&self) -> Result<Option<SessionId>, StoreError> {
+        let reviewer = &self.plan.reviewer;
+        let mut due = self.plan.store.due_reviews(reviewer.clock.now()).await?;
+        due.retain(|due| due.person == reviewer.settings.person);
+        let own = due.iter().position(|due| due.session == *self.session.id());
+        let at = own.unwrap_or(0);
+        Ok((at < due.len()).then(|| due.swap_remove(at).session))
+    }
+
+    fn tell(&mut self, reviewed: &Reviewed) {
+        if let Some(text) = reviewed.told().filter(|_| self.plan.is_told) {
+            self.session.tell(Notice::Learned { text });
+        }
+        match reviewed {
+            Reviewed::Failed(why) => tracing::warn!("a review got no answer: {why}"),
+            Reviewed::GivenUp => tracing::warn!("a review was given up after several crashes"),
+            Reviewed::OutOfBudget(_) => {
+                let today = self.plan.reviewer.clock.now().date_text();
+                if self.budget_told.replace(today.clone()) != Some(today) {
+                    tracing::info!("today's budget for learning is used up (learning.budget)");
+                }
+            }
+            _ => {}
+        }
+    }
+}
