@@ -114,7 +114,8 @@ pub fn clean(answer: &str) -> Option<String> {
         .iter()
         .find_map(|label| line.strip_prefix(label))
         .unwrap_or(&line);
-    let visible: String = line.chars().filter(|c| !c.is_control()).collect();
+    let spaced = line.replace(char::is_whitespace, " ");
+    let visible: String = spaced.chars().filter(|c| !c.is_control()).collect();
     let trimmed = visible
         .trim()
         .trim_matches(MARKS)
