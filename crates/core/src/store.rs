@@ -344,7 +344,8 @@ pub struct SearchQuery {
     pub text: String,
     /// Only what was said there.
     pub session: Option<SessionId>,
-    /// Conversations that are left out. Unknown ones do no harm.
+    /// Conversations that are left out, as far as their models see them: what a summary stands for is found. Unknown ones
+    /// do no harm.
     pub without: Vec<SessionId>,
     /// Only what these said; everybody without any.
     pub roles: Vec<Role>,

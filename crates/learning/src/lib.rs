@@ -4,7 +4,10 @@
 //! settings or the environment, or print. Every change it makes is in the learning log ([`hermes_core::learning`]).
 
 pub mod notes;
+pub mod recall;
 pub mod review;
 pub mod skills;
+pub mod titles;
 
+pub mod asking;
 pub mod threats;

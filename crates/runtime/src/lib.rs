@@ -31,6 +31,7 @@ pub mod notes;
 pub mod personality;
 pub mod piped;
 pub mod quick;
+pub mod recall;
 pub mod reviews;
 pub mod safety;
 pub mod shown;

@@ -55,17 +55,23 @@ pub enum Purpose {
     Compression,
     /// Looks through conversations for what is worth keeping.
     Review,
+    /// Summarises what earlier conversations say.
+    Recall,
+    /// Names conversations.
+    Titles,
 }
 
 impl Purpose {
     /// Where the settings name its model; the main one has more places than a section.
-    fn section(self) -> Option<&'static str> {
+    pub(crate) fn section(self) -> Option<&'static str> {
         match self {
             Self::Main => None,
             Self::Subagent => Some("delegation"),
             Self::Approval => Some("auxiliary.approval"),
             Self::Compression => Some("auxiliary.compression"),
             Self::Review => Some("auxiliary.background_review"),
+            Self::Recall => Some("auxiliary.session_search"),
+            Self::Titles => Some("auxiliary.title_generation"),
         }
     }
 }

@@ -11,11 +11,13 @@ use hermes_core::{
     RunningSession, SessionFacts, SessionHandle, SessionId, SessionOptions, Sessions, Warning,
     WarningAbout,
 };
+use hermes_learning::titles::Titles;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{Error, Result};
+use crate::recall::keep_titled;
 use crate::reviews::ReviewPlan;
 use crate::runtime::Runtime;
 use crate::setup::{Setup, Start};
@@ -62,7 +64,10 @@ impl Runtime {
             hidden_keys: setup.ports.safety.hidden_keys.clone(),
         };
         let review = setup.review.clone();
-        let opened = self.sessions.run(opened, options.clone(), model, review);
+        let titles = setup.titles.clone();
+        let opened = self
+            .sessions
+            .run(opened, options.clone(), model, review, titles);
         Ok(RunningSession {
             handle: opened.handle,
             events: opened.events,
@@ -108,6 +113,7 @@ impl OpenSessions {
         options: SessionOptions,
         model: ModelName,
         review: Option<ReviewPlan>,
+        titles: Option<Titles>,
     ) -> Started {
         let Opened {
             session,
@@ -123,6 +129,11 @@ impl OpenSessions {
             let followed = session.follow(FollowFrom::Now);
             let follow = review.follow(session.downgrade(), followed, earlier.unwrap_or_default());
             self.reviews.spawn(follow);
+        }
+        if let Some(titles) = titles {
+            let followed = session.follow(FollowFrom::Now);
+            self.tasks
+                .spawn(keep_titled(titles, session.id().clone(), followed));
         }
         let open = Open {
             session: session.clone(),

@@ -14,6 +14,7 @@ use hermes_core::{
 };
 use hermes_learning::notes::Notes;
 use hermes_learning::skills::Preloaded;
+use hermes_learning::titles::Titles;
 use hermes_os::calendar::{UnknownZone, Zone};
 
 use crate::base::Base;
@@ -26,6 +27,7 @@ use crate::models::small::ModelSize;
 use crate::models::{Found, Purpose};
 use crate::notes;
 use crate::personality::Personalities;
+use crate::recall;
 use crate::reviews::ReviewPlan;
 use crate::runtime::Runtime;
 use crate::safety;
@@ -60,6 +62,8 @@ pub struct Setup {
     pub missing_skills: Option<String>,
     /// Those of the warnings that are about MCP servers.
     pub server_warnings: Vec<String>,
+    /// What names the conversation; nothing: nobody does.
+    pub(crate) titles: Option<Titles>,
     source: String,
     /// What is remembered of whoever talks; `None` where nothing is.
     pub memory: Option<Notes>,
@@ -111,6 +115,10 @@ impl Setup {
         )?;
         built_in.extend(of_notes);
         built_in.extend(toolkit.for_skills.iter().cloned());
+        let archive = runtime.store();
+        let asking = recall::asking(base, runtime.models(), Purpose::Recall, &model)?;
+        built_in.push(recall::recall_tool(base, archive.clone(), Some(asking)));
+        let titles = recall::titles(base, runtime.models(), options, &model, archive.clone())?;
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
@@ -153,6 +161,7 @@ impl Setup {
             missing_skills: missing,
             server_warnings: wanted.warnings,
             wanted_servers: wanted.names,
+            titles,
             source: options.source.clone(),
             memory,
             review,

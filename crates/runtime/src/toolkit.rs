@@ -19,6 +19,7 @@ use crate::base::Base;
 use crate::delegation;
 use crate::error::Result;
 use crate::notes;
+use crate::recall;
 use crate::safety;
 use crate::skills;
 use crate::terminals::{self, Terminals};
@@ -226,5 +227,6 @@ pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<d
     every.extend(notes::to_look_at(base, options)?.iter().map(notes::tool));
     // Nobody calls these: they are only looked at.
     every.extend(skills::tools(base, None, Author::Agent)?);
+    every.extend(recall::to_look_at(base));
     Ok(Toolsets::chosen(base, options)?.of(&every))
 }

@@ -50,6 +50,12 @@ pub const TOOLSETS: &[Toolset] = &[
         includes: &[],
     },
     Toolset {
+        name: "session_search",
+        legacy_name: None,
+        purpose: "find what was said in earlier conversations",
+        includes: &[],
+    },
+    Toolset {
         name: "skills",
         legacy_name: Some("skills_tools"),
         purpose: "find, load and write skills",
@@ -82,7 +88,10 @@ pub const TOOLSETS: &[Toolset] = &[
 ];
 
 /// Tools of a toolset that another crate makes.
-const MADE_ELSEWHERE: &[(&str, &[&str])] = &[("memory", &["memory"])];
+const MADE_ELSEWHERE: &[(&str, &[&str])] = &[
+    ("memory", &["memory"]),
+    ("session_search", &["session_search"]),
+];
 
 /// Toolsets that settings may name although their tools are not here: those of the program this one follows.
 const ELSEWHERE: &[&str] = &[
@@ -100,7 +109,6 @@ const ELSEWHERE: &[&str] = &[
     "project",
     "safe",
     "search",
-    "session_search",
     "spotify",
     "tts",
     "video",
@@ -282,8 +290,8 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, memory, skills, terminal, todo, \
-             web, debugging, hermes-cli, all, *"
+            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, memory, session_search, \
+             skills, terminal, todo, web, debugging, hermes-cli, all, *"
         );
     }
 }

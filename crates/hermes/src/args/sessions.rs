@@ -38,7 +38,7 @@ pub enum SessionsCommand {
     },
     /// Search all conversations
     Search {
-        /// Words to look for; a message has to have all of them
+        /// Words to look for; where no message has all of them, what comes closest is found
         #[arg(required = true)]
         query: Vec<String>,
         /// How many places to show, at most
@@ -47,6 +47,9 @@ pub enum SessionsCommand {
         /// Only in this session
         #[arg(long)]
         session: Option<String>,
+        /// Have a cheap model say what each conversation says about it
+        #[arg(long, conflicts_with = "session")]
+        summary: bool,
         #[command(flatten)]
         json: JsonFlag,
     },

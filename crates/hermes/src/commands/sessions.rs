@@ -48,7 +48,15 @@ pub(crate) async fn run(base: &Arc<Base>, flags: &RunFlags, args: SessionsArgs) 
         SessionsCommand::Search {
             query,
             limit,
+            session: _,
+            summary: true,
+            json,
+        } => search::summaries(base, &query.join(" "), limit, &json).await,
+        SessionsCommand::Search {
+            query,
+            limit,
             session,
+            summary: false,
             json,
         } => search::run(base, &query.join(" "), session.as_deref(), limit, &json).await,
         SessionsCommand::Export {

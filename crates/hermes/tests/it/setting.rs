@@ -40,8 +40,14 @@ pub(crate) fn bare() -> Hermes {
 }
 
 pub(crate) fn write_config(hermes: &Hermes, url: &str, more: &str) {
+    // A model that names the conversation would take an answer of the script.
+    let quiet = if more.contains("auxiliary:") {
+        ""
+    } else {
+        "auxiliary:\n  title_generation: {enabled: false}\n"
+    };
     let config = format!(
-        "# written by hand\nmodel:\n  provider: custom\n  default: test-model\n  base_url: {url}\n  api_key: sk-test-0123456789abcdef0123\n{more}"
+        "# written by hand\nmodel:\n  provider: custom\n  default: test-model\n  base_url: {url}\n  api_key: sk-test-0123456789abcdef0123\n{quiet}{more}"
     );
     std::fs::write(hermes.home().join("config.yaml"), config).expect("the settings are written");
 }

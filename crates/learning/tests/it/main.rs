@@ -8,4 +8,5 @@
 mod injected;
 mod killed;
 mod notes;
+mod recall;
 mod review;

@@ -1,13 +1,13 @@
 //! Which messages a search looks at.
 
 use hermes_core::delegation::SUBAGENT_SOURCE;
-use hermes_core::{Role, SearchQuery};
+use hermes_core::{Role, SearchQuery, SessionId};
 use rusqlite::Connection;
 
 use super::index;
 use crate::failure::Failure;
-use crate::sessions;
 use crate::stored::role_name;
+use crate::{compactions, sessions};
 
 /// Which messages `m` were not taken back: the few turns that were are read once per search.
 const STANDS: &str = "m.turn NOT IN (SELECT number FROM turns WHERE taken_back IS NOT NULL)";
@@ -29,12 +29,8 @@ impl Scope {
             (first, last) = reach(conn, session)?;
             conditions.push(format!("m.session = {session}"));
         }
-        let mut without = Vec::new();
         for session in &search.without {
-            without.extend(sessions::number(conn, session)?);
-        }
-        if !without.is_empty() {
-            conditions.push(format!("m.session NOT IN ({})", list(&without)));
+            conditions.extend(unseen(conn, session)?);
         }
         if !search.roles.is_empty() {
             conditions.push(format!("m.role IN ({})", roles(&search.roles)));
@@ -76,7 +72,14 @@ fn roles(roles: &[Role]) -> String {
     quoted.collect::<Vec<_>>().join(", ")
 }
 
-fn list(numbers: &[i64]) -> String {
-    let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
-    numbers.join(", ")
+/// What the model of a conversation does not see: other conversations, and what a summary stands for.
+fn unseen(conn: &Connection, session: &SessionId) -> Result<Option<String>, Failure> {
+    let Some(session) = sessions::number(conn, session)? else {
+        return Ok(None);
+    };
+    let covered = compactions::current(conn, session)?.map(|compaction| compaction.covers);
+    Ok(Some(match covered {
+        None => format!("m.session <> {session}"),
+        Some(covers) => format!("(m.session <> {session} OR m.number <= {covers})"),
+    }))
 }

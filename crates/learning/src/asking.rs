@@ -1,0 +1,91 @@
+//! One question to a cheap model, and its answer in words. Bounded in time and length; what is no answer is an error in words.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use hermes_core::{Delta, Finished, Message, Model, ModelRequest, SessionId, TurnId};
+
+/// A model for questions beside conversations.
+#[derive(Clone)]
+pub struct Asking {
+    pub model: Arc<dyn Model>,
+    /// How long one answer may take, from the question to its end.
+    pub timeout: Duration,
+}
+
+/// What is asked.
+pub struct Question<'a> {
+    /// The conversation that it is about, for the accounts of the provider.
+    pub session: &'a SessionId,
+    /// What it is for, in a word.
+    pub purpose: &'a str,
+    pub system: &'a str,
+    pub text: String,
+    /// Longer answers are cut: nobody waits for a model that does not stop.
+    pub answer_chars_max: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    pub text: String,
+    /// What it took; `None` where the answer was cut.
+    pub finished: Option<Finished>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AskError {
+    #[error("the model could not be asked: {0}")]
+    Model(String),
+    #[error("the model did not answer within {} seconds", .0.as_secs())]
+    TookTooLong(Duration),
+    #[error("the model answered nothing")]
+    Nothing,
+    #[error("the model called a tool instead of answering")]
+    CalledTool,
+}
+
+impl Asking {
+    pub async fn ask(&self, question: Question<'_>) -> Result<Answer, AskError> {
+        let answer = tokio::time::timeout(self.timeout, self.answer(question));
+        answer
+            .await
+            .map_err(|_| AskError::TookTooLong(self.timeout))?
+    }
+
+    async fn answer(&self, question: Question<'_>) -> Result<Answer, AskError> {
+        let messages = [Message::user(question.text)];
+        let turn = TurnId::from(question.purpose);
+        let mut stream = self.model.stream(ModelRequest {
+            session: question.session,
+            turn: &turn,
+            system: question.system,
+            tools: &[],
+            messages: &messages,
+            output_tokens_max: None,
+        });
+        let (mut text, mut finished) = (String::new(), None);
+        // A character has up to four bytes.
+        let bytes_max = question.answer_chars_max.saturating_mul(4);
+        while let Some(delta) = stream.next().await {
+            match delta.map_err(|error| AskError::Model(error.to_string()))? {
+                Delta::Text(more) => text.push_str(&more),
+                Delta::Finished(end) => finished = Some(end),
+                Delta::CallStarted { .. } => return Err(AskError::CalledTool),
+                _ => {}
+            }
+            if text.len() > bytes_max {
+                break;
+            }
+        }
+        let text: String = text
+            .trim()
+            .chars()
+            .take(question.answer_chars_max)
+            .collect();
+        if text.is_empty() {
+            return Err(AskError::Nothing);
+        }
+        Ok(Answer { text, finished })
+    }
+}
