@@ -171,7 +171,7 @@ fn candidate(identifier: &str, fetched: Fetched) -> Result<Candidate, SkillError
     })?;
     let text = std::str::from_utf8(&text.bytes)
         .map_err(|_| SkillError::Fetch("its SKILL.md is not UTF-8".to_owned()))?;
-    if text.chars().count() > super::folders::SKILL_CHARS_MAX {
+    if text.chars().count() > super::folders::READ_CHARS_MAX {
         return Err(SkillError::Fetch(
             "its SKILL.md is too long to be used".to_owned(),
         ));

@@ -318,11 +318,14 @@ impl Skill {
         let body = self.body.to_lowercase();
         let mut rank = 0;
         for word in words {
-            rank += match () {
-                () if name.contains(word) => 9,
-                () if described.contains(word) => 3,
-                () if body.contains(word) => 1,
-                () => return None,
+            rank += if name.contains(word) {
+                9
+            } else if described.contains(word) {
+                3
+            } else if body.contains(word) {
+                1
+            } else {
+                return None;
             };
         }
         Some(rank)

@@ -47,7 +47,6 @@ pub struct Record {
     other: Map<String, Value>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

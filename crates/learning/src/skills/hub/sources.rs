@@ -36,12 +36,12 @@ impl Hub {
             return self.ask_url(identifier).await;
         }
         let parts: Vec<&str> = identifier.split('/').collect();
-        let is_plain = |part: &&str| {
+        let is_plain = |part: &str| {
             let is_letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
             !part.is_empty() && !part.starts_with('.') && part.chars().all(is_letter)
         };
         match parts.as_slice() {
-            [owner, repo, path @ ..] if parts.iter().all(|part| is_plain(&part)) => {
+            [owner, repo, path @ ..] if parts.iter().all(|part| is_plain(part)) => {
                 self.ask_github(&format!("{owner}/{repo}"), &path.join("/")).await
             }
             _ => Err(SkillError::asked(format!(
@@ -78,7 +78,7 @@ impl Hub {
             };
             match entry.kind {
                 Kind::File if safe_path(below).is_some() => {
-                    wanted.push((entry.path.clone(), below.to_owned()))
+                    wanted.push((entry.path.clone(), below.to_owned()));
                 }
                 Kind::Link => {
                     return Err(SkillError::Fetch(format!(
@@ -255,7 +255,7 @@ impl Hub {
     /// Looks for skills everywhere at once.
     pub async fn search(&self, words: &str, taps: &[String]) -> Result<Hits, SkillError> {
         let words = words.trim();
-        let mut asked: Vec<(String, BoxFuture<'_, Result<Vec<Hit>, SkillError>>)> = Vec::new();
+        let mut asked: Vec<(String, Asking<'_>)> = Vec::new();
         for tap in taps {
             asked.push((tap.clone(), Box::pin(self.search_tap(tap, words))));
         }
@@ -402,6 +402,9 @@ impl Hub {
     }
 }
 
+/// A place that is being asked.
+type Asking<'a> = BoxFuture<'a, Result<Vec<Hit>, SkillError>>;
+
 /// A file of a repository.
 struct Entry {
     path: String,
@@ -521,7 +524,7 @@ fn encoded(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                encoded.push(byte.into())
+                encoded.push(byte.into());
             }
             byte => encoded.push_str(&format!("%{byte:02X}")),
         }

@@ -87,7 +87,8 @@ impl SkillView {
                 read.map_err(|error| answer(&error))?
             }
         };
-        skills.count(&[skill.name.clone()], Happened::Viewed).await;
+        let viewed_skill = std::slice::from_ref(&skill.name);
+        skills.count(viewed_skill, Happened::Viewed).await;
         Ok(viewed)
     }
 
