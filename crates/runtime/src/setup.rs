@@ -11,6 +11,7 @@ use hermes_core::{
     Audience, Checkpoints, Clock, ModeSwitch, Model, Prefix, Processes, SessionId, SessionOptions,
     Terminal, Tool,
 };
+use hermes_learning::skills::Preloaded;
 use hermes_os::calendar::{UnknownZone, Zone};
 
 use crate::base::Base;
@@ -85,12 +86,14 @@ impl Setup {
         let of_servers = servers.want(base, &chosen, context).await;
         let toolkit = runtime.toolkit(base)?;
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
-        let built_in = toolkit.tools(&mode);
+        let mut built_in = toolkit.tools(&mode);
+        built_in.extend(toolkit.for_skills.iter().cloned());
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
         let (notes, missing) = notes(base, options)?;
-        let inputs = prompt_inputs(base, options, notes, &cwd);
+        let mut inputs = prompt_inputs(base, options, notes, &cwd);
+        inputs.skills = toolkit.shared_index(inputs.skills);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
         warnings.extend(of_servers.iter().cloned());
@@ -242,9 +245,9 @@ fn notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, Option<S
         None => personalities.chosen(base)?,
     });
     let skills = if options.leaves_out.rules {
-        skills::Preloaded::default()
+        Preloaded::default()
     } else {
-        skills::Sources::of(base)?.preloaded(&options.skills)?
+        skills::sources(base)?.preloaded(&options.skills)?
     };
     notes.extend(skills.notes);
     notes.extend(terminals::note(base)?);
@@ -294,6 +297,14 @@ pub fn prompt_inputs(
         notes,
     );
     inputs.warnings.extend(unknown);
+    if !options.leaves_out.rules {
+        match skills::index(base) {
+            Ok(index) => inputs.skills = Arc::new(index),
+            Err(error) => inputs
+                .warnings
+                .push(format!("the prompt tells of no skills: {error}")),
+        }
+    }
     inputs
 }
 

@@ -5,10 +5,13 @@
 pub mod context_files;
 mod environment;
 mod guidance;
+mod skills;
 mod subagent;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use hermes_core::skill::SkillIndex;
 use hermes_core::{ModelName, Timestamp, ToolSpec};
 
 pub use context_files::ContextFile;
@@ -31,6 +34,8 @@ pub struct PromptInputs {
     pub soul: Option<String>,
     pub environment: EnvironmentFacts,
     pub context: Option<ContextFile>,
+    /// The skills there are when the session begins; those that begin with the same ones share them.
+    pub skills: Arc<SkillIndex>,
     /// Notes from the caller: worktree, personality, the caller's own system prompt.
     pub notes: Vec<String>,
     /// Things the user should know about: a context file that was cut.
@@ -87,6 +92,7 @@ pub fn assemble(
 ) -> String {
     let mut fragments = vec![inputs.soul.as_deref().unwrap_or(IDENTITY).trim().to_owned()];
     fragments.extend(guidance::for_tools(tools));
+    fragments.extend(skills::fragment(&inputs.skills, tools));
     fragments.push(inputs.environment.to_text());
     fragments.extend(inputs.notes.iter().cloned());
     fragments.extend(inputs.context.as_ref().map(ContextFile::to_text));

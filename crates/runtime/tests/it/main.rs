@@ -4,4 +4,6 @@
 
 mod many;
 mod one_of_many;
+mod skills;
+mod skills_elsewhere;
 mod support;
