@@ -422,13 +422,12 @@ async fn a_write_that_fails_is_told_and_forgotten_by_the_log() {
 #[tokio::test(flavor = "multi_thread")]
 async fn writers_at_the_same_time_lose_nothing() {
     let world = Arc::new(World::new());
-    let calls = (0..12).map(|number| {
+    let mut calls = tokio::task::JoinSet::new();
+    for number in 0..12 {
         let world = Arc::clone(&world);
-        tokio::spawn(async move { world.create(&format!("skill-{number}")).await })
-    });
-    for call in calls.collect::<Vec<_>>() {
-        call.await.unwrap();
+        calls.spawn(async move { world.create(&format!("skill-{number}")).await });
     }
+    calls.join_all().await;
     let library = world.skills.library().await;
     assert_eq!((library.skills.len(), library.problems.len()), (12, 0));
     assert_eq!(world.skills.history(None).await.unwrap().len(), 12);

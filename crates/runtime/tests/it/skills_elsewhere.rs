@@ -305,7 +305,7 @@ fn skill_files(folder: &Path) -> Vec<PathBuf> {
             let path = entry.path();
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && entry.file_name() != "node_modules" => {
-                    folders.push(path)
+                    folders.push(path);
                 }
                 Ok(_) if path.ends_with("SKILL.md") => found.push(path),
                 _ => {}
