@@ -22,7 +22,7 @@ pub const UNUSED: &[&str] = &[
     "auxiliary.web_extract",
     "auxiliary.compression.extra_body",
     "auxiliary.approval.extra_body",
-    "auxiliary.title_generation",
+    "auxiliary.title_generation.extra_body",
     "auxiliary.background_review.extra_body",
     "agent.service_tier",
     "agent.reasoning_overrides",

@@ -47,7 +47,7 @@ pub(crate) fn write_config(hermes: &Hermes, url: &str, more: &str) {
         "auxiliary:\n  title_generation: {enabled: false}\n"
     };
     let config = format!(
-        "# written by hand\nmodel:\n  provider: custom\n  default: test-model\n  base_url: {url}\n  api_key: sk-test-0123456789abcdef0123\n{quiet}{more}"
+        "# written by hand\nmodel:\n  provider: custom\n  default: test-model\n  base_url: {url}\n  api_key: sk-test-0123456789abcdef0123\n{more}{quiet}"
     );
     std::fs::write(hermes.home().join("config.yaml"), config).expect("the settings are written");
 }
