@@ -107,7 +107,9 @@ pub(crate) async fn make_room(
     cx: &CompactionContext<'_>,
     history: &mut History,
 ) -> Result<Outcome, StoreError> {
-    if !cx.settings.compaction.is_automatic {
+    let window = history.gauge.known_window(cx.ports.model.context_window());
+    // Of a window that nobody knows, a refusal tells.
+    if !cx.settings.compaction.is_automatic || window.is_none() {
         return Ok(Outcome::Unchanged);
     }
     let tokens = cx.tokens(history);

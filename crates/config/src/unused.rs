@@ -58,8 +58,6 @@ pub const UNUSED: &[&str] = &[
     "skills.inline_shell",
     "skills.inline_shell_timeout",
     "skills.guard_agent_created",
-    "skills.write_approval",
-    "skills.platform_disabled",
     "tool_loop_guardrails",
     "terminal.home_mode",
     "terminal.persistent_shell",

@@ -374,7 +374,7 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Toolsets, "toolsets", Tools, "list the toolsets, and which of them are on").any_time(),
     command(Verb::Mcp, "mcp", Tools, "show the MCP servers and how they are, or connect one anew").takes("[reconnect NAME|all]").known(RECONNECTED).any_time(),
     command(Verb::ReloadMcp, "reload-mcp", Tools, "read the MCP servers of the settings again").any_time(),
-    command(Verb::Skills, "skills", Tools, "list the skills, or those with these words; /NAME [TEXT] uses one").also(&["reload-skills"]).takes("[WORDS]").known(Argument::Of(List::Skills)).any_time(),
+    command(Verb::Skills, "skills", Tools, "list the skills, or those with these words; /NAME [TEXT] uses one; proposals, diff, accept and reject N").also(&["reload-skills"]).takes("[WORDS]").known(Argument::Of(List::Skills)).any_time(),
     command(Verb::Memory, "memory", Tools, "show what it remembers, or search, list changes and take one back").takes("[search WORDS|history|undo N]").known(MEMORY).any_time(),
     command(Verb::Learned, "learned", Tools, "list what it learned, show one change, or take it back").takes("[N|undo N]").any_time(),
     command(Verb::Image, "image", Tools, "attach an image").takes("PATH [TEXT]").in_terminals().any_time(),

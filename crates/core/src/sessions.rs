@@ -154,6 +154,8 @@ pub struct OpenSession {
 #[error("{message}")]
 pub struct OpenError {
     pub message: String,
+    /// Where: a file and a line, perhaps.
+    pub place: Option<String>,
     /// What to do next.
     pub hint: Option<String>,
     /// Whoever asked could mend it: nothing was begun.

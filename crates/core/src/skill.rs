@@ -37,6 +37,32 @@ impl SkillNames {
     }
 }
 
+/// The skills a prompt tells of, and the tools that a model needs for it to be told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SkillIndex {
+    /// The tool that loads a skill: without it none is told of.
+    pub viewer: &'static str,
+    /// The tool that writes skills: without it the model is not told to.
+    pub writer: &'static str,
+    /// The tool that finds those there is no room for.
+    pub finder: &'static str,
+    pub lines: Vec<SkillLine>,
+}
+
+/// What a prompt says of one skill, and when.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SkillLine {
+    pub name: String,
+    pub category: String,
+    pub description: String,
+    /// How often it was used: those used most stay when there is no room for all.
+    pub uses: u64,
+    /// Of each group of tools one must be offered.
+    pub requires: Vec<Vec<String>>,
+    /// Of none of these groups any tool may be offered: the skill stands in for them.
+    pub instead_of: Vec<Vec<String>>,
+}
+
 /// How a skill is called behind a slash: lower case, hyphens for spaces and underscores, nothing but letters, digits and
 /// hyphens. Nothing if nothing is left of its name.
 pub fn slash_name(name: &str) -> Option<String> {

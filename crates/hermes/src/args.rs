@@ -14,6 +14,7 @@ mod model;
 mod run;
 mod sessions;
 mod setup;
+mod skills;
 mod tools;
 
 use std::ffi::OsString;
@@ -37,6 +38,7 @@ pub use model::{ModelArgs, ModelCommand};
 pub use run::{ChatArgs, RunFlags};
 pub use sessions::{SessionsArgs, SessionsCommand};
 pub use setup::{SetupArgs, SetupSection};
+pub use skills::{InstallArgs, SkillsArgs, SkillsCommand, TapCommand};
 pub use tools::{ToolsArgs, ToolsCommand};
 
 const AFTER_HELP: &str = "\
@@ -180,6 +182,8 @@ pub enum Command {
     Config(ConfigArgs),
     /// Choose which tools models are offered, from a list or by name
     Tools(ToolsArgs),
+    /// List, install and audit skills; see and take back what was changed in them
+    Skills(SkillsArgs),
     /// Add, remove and try MCP servers
     Mcp(McpArgs),
     /// Show what is configured and what is going on

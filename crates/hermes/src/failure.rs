@@ -85,6 +85,7 @@ impl From<hermes_runtime::Error> for Failure {
 impl From<hermes_core::OpenError> for Failure {
     fn from(error: hermes_core::OpenError) -> Self {
         Self {
+            place: error.place,
             hint: error.hint,
             code: if error.is_asked {
                 code::USAGE

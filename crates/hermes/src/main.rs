@@ -164,6 +164,10 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
             let base = begin(profile, &flags)?;
             block_on(commands::checkpoints::run(&base, args))
         }
+        Some(Command::Skills(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::skills::run(&base, args))
+        }
         Some(Command::Sessions(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::sessions::run(&Arc::new(base), &flags, args))

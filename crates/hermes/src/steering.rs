@@ -4,7 +4,7 @@
 use crate::ancestry;
 use crate::args::{
     AuthCommand, CheckpointsCommand, Cli, Command, ConfigCommand, LearningCommand, McpCommand,
-    MemoryCommand, ModelCommand, SessionsCommand, ToolsCommand,
+    MemoryCommand, ModelCommand, SessionsCommand, SkillsCommand, ToolsCommand,
 };
 use crate::failure::{Failure, Outcome};
 
@@ -49,6 +49,17 @@ fn only_looks(command: &Command) -> bool {
             Some(AuthCommand::List { .. } | AuthCommand::Status { .. })
         ),
         Command::Model(args) => matches!(args.command, Some(ModelCommand::List { .. })),
+        Command::Skills(args) => matches!(
+            args.command,
+            Some(
+                SkillsCommand::List { .. }
+                    | SkillsCommand::Show { .. }
+                    | SkillsCommand::Proposals { .. }
+                    | SkillsCommand::History { .. }
+                    | SkillsCommand::Diff { .. }
+                    | SkillsCommand::Audit { .. }
+            )
+        ),
         Command::Tools(args) => matches!(args.command, Some(ToolsCommand::List { .. })),
         Command::Sessions(args) => matches!(
             args.command,

@@ -6,6 +6,7 @@
 pub mod notes;
 pub mod recall;
 pub mod review;
+pub mod skills;
 pub mod titles;
 
 pub mod asking;

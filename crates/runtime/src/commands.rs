@@ -45,7 +45,7 @@ use crate::safety;
 use crate::setup::{Setup, Start};
 use crate::tools::switch as switch_toolsets;
 use crate::tools::toolsets::{TERMINAL, Toolsets};
-use arguments::{days, no_such, said, search_words, undo_count, words};
+use arguments::{days, no_such, said, undo_count, words};
 pub use conversations::{HIDDEN_SOURCE, ONE_SHOT_SOURCE, gone, moved};
 pub use own::Heard;
 pub use when_busy::WhenBusy;
@@ -235,7 +235,7 @@ impl Conversation {
             )?),
             Verb::Mcp => Done::shown(self.servers(arguments).await?),
             Verb::ReloadMcp => self.reload_servers().await?,
-            Verb::Skills => Done::text(self.library().await?.list(search_words(arguments))),
+            Verb::Skills => self.skills_command(arguments).await?,
             Verb::Memory => Done::text(self.memory(arguments).await?),
             Verb::Learned => Done::text(self.learned(arguments).await?),
             Verb::Image => self.attach(arguments).await?,

@@ -142,6 +142,7 @@ impl Error {
 impl From<Error> for hermes_core::OpenError {
     fn from(error: Error) -> Self {
         Self {
+            place: error.place().map(str::to_owned),
             hint: error.hint(),
             is_asked: error.kind() == ErrorKind::Asked,
             message: error.to_string(),

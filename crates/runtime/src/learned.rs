@@ -6,11 +6,13 @@ use std::sync::Arc;
 use hermes_core::text::shorten;
 use hermes_core::{ChangeId, LearnedChange, LearningLog, Subject, Timestamp};
 use hermes_learning::notes::{Provenance, diff};
+use hermes_learning::skills::Made;
 
 use crate::base::Base;
 use crate::error::{Error, Result};
 use crate::layout::{Table, age, one_line, printable};
 use crate::notes;
+use crate::skills;
 
 /// Changes that a list shows.
 pub const LISTED_MAX: usize = 50;
@@ -112,7 +114,15 @@ pub async fn undo(base: &Base, log: Arc<dyn LearningLog>, id: ChangeId) -> Resul
                 .map_or(String::new(), |id| format!(" (change {id})"));
             Ok(format!("{}{number}", one_line(&undone.summary)))
         }
-        other => Err(Error::asked(format!(
+        Subject::Skill { .. } => {
+            let (_, made) = skills::skills(base, Some(log))?.undo(id).await?;
+            let what = one_line(&change.change.summary);
+            Ok(match made {
+                Made::Done { change, .. } => format!("taken back: {what} (change {change})"),
+                Made::Proposed { number, .. } => format!("proposal {number} waits for you"),
+            })
+        }
+        other @ Subject::UserModel { .. } => Err(Error::asked(format!(
             "change {id} is about {}, which is not taken back here",
             subject(other)
         ))),

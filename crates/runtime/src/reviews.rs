@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hermes_agent::{Follower, WeakSession};
 use hermes_core::{
-    CancellationToken, DueReview, Event, Followed, LearningUse, Message, Model, Notice, Origin,
-    Reviews as _, SessionId, SessionOptions, StoreError, Tool,
+    Author, CancellationToken, DueReview, Event, Followed, LearningUse, Message, Model, Notice,
+    Origin, Reviews as _, SessionId, SessionOptions, StoreError, Tool,
 };
 use hermes_learning::notes::Notes;
 use hermes_learning::review::{Counts, Intervals, ReviewModel, ReviewSettings, Reviewed, Reviewer};
@@ -19,6 +19,7 @@ use crate::base::Base;
 use crate::error::Result;
 use crate::models::Purpose;
 use crate::runtime::Runtime;
+use crate::skills;
 
 /// What the reviews of one conversation go by.
 #[derive(Clone)]
@@ -40,11 +41,16 @@ impl ReviewPlan {
         options: &SessionOptions,
         model: &Arc<dyn Model>,
         notes: Option<&Notes>,
-        tools: &[Arc<dyn Tool>],
+        mut tools: Vec<Arc<dyn Tool>>,
     ) -> Result<Option<Self>> {
-        if !base.settings.bool("learning.enabled")? || tools.is_empty() {
+        if !base.settings.bool("learning.enabled")? || options.leaves_out.rules {
             return Ok(None);
         }
+        tools.extend(skills::tools(
+            base,
+            Some(runtime.store().clone()),
+            Author::Review,
+        )?);
         let model = match runtime.models().get(base, Purpose::Review)? {
             Some(other) => ReviewModel::Other(other),
             None => ReviewModel::Main(Arc::clone(model)),
@@ -64,7 +70,7 @@ impl ReviewPlan {
                 log: store.clone(),
                 clock: Arc::clone(runtime.clock()),
                 model,
-                tools: tools.to_vec(),
+                tools,
                 notes: notes.cloned(),
                 settings: ReviewSettings {
                     budget: budget(base)?,

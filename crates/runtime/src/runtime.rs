@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hermes_core::{Clock, Random, SessionOptions};
+use hermes_core::{Clock, LearningLog, Random, SessionOptions};
 use hermes_exec::CheckpointStore;
 use hermes_store::SqliteStore;
 use tokio::task::JoinSet;
@@ -92,7 +92,10 @@ impl Runtime {
         if let Some(toolkit) = lock(&self.toolkits).get(&key) {
             return Ok(Arc::clone(toolkit));
         }
-        let toolkit = Arc::new(Toolkit::new(base)?);
+        let toolkit = Arc::new(Toolkit::new(
+            base,
+            Arc::clone(&self.store) as Arc<dyn LearningLog>,
+        )?);
         Ok(Arc::clone(
             lock(&self.toolkits).entry(key).or_insert(toolkit),
         ))

@@ -13,6 +13,7 @@ use hermes_core::{
     Processes, SessionId, SessionOptions, Terminal, Tool,
 };
 use hermes_learning::notes::Notes;
+use hermes_learning::skills::Preloaded;
 use hermes_learning::titles::Titles;
 use hermes_os::calendar::{UnknownZone, Zone};
 
@@ -103,16 +104,17 @@ impl Setup {
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
         let memory = notes::of(base, options, runtime.store().clone(), runtime.clock())?;
         let mut built_in = toolkit.tools(&mode);
-        let of_learning: Vec<Arc<dyn Tool>> = memory.iter().map(notes::tool).collect();
+        let of_notes: Vec<Arc<dyn Tool>> = memory.iter().map(notes::tool).collect();
         let review = ReviewPlan::of(
             runtime,
             base,
             options,
             &model,
             memory.as_ref(),
-            &of_learning,
+            of_notes.clone(),
         )?;
-        built_in.extend(of_learning);
+        built_in.extend(of_notes);
+        built_in.extend(toolkit.for_skills.iter().cloned());
         let archive = runtime.store();
         let asking = recall::asking(base, runtime.models(), Purpose::Recall, &model)?;
         built_in.push(recall::recall_tool(base, archive.clone(), Some(asking)));
@@ -123,7 +125,8 @@ impl Setup {
         let (notes, missing) = prompt_notes(base, options)?;
         let size = ModelSize::of(model.as_ref());
         let inputs = prompt_inputs(base, options, notes, &cwd);
-        let inputs = worded(inputs, length.wording(&size));
+        let mut inputs = worded(inputs, length.wording(&size));
+        inputs.skills = toolkit.shared_index(inputs.skills);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
         warnings.extend(wanted.warnings.iter().cloned());
@@ -299,9 +302,9 @@ fn prompt_notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, O
         None => personalities.chosen(base)?,
     });
     let skills = if options.leaves_out.rules {
-        skills::Preloaded::default()
+        Preloaded::default()
     } else {
-        skills::Sources::of(base)?.preloaded(&options.skills)?
+        skills::sources(base)?.preloaded(&options.skills)?
     };
     notes.extend(skills.notes);
     notes.extend(terminals::note(base)?);
@@ -384,6 +387,14 @@ fn prompt_inputs(
         notes,
     );
     inputs.warnings.extend(unknown);
+    if !options.leaves_out.rules {
+        match skills::index(base) {
+            Ok(index) => inputs.skills = Arc::new(index),
+            Err(error) => inputs
+                .warnings
+                .push(format!("the prompt tells of no skills: {error}")),
+        }
+    }
     inputs
 }
 

@@ -1,326 +1,259 @@
-//! The skills of a home: what there is, and a skill as words for the model.
-//!
-//! `folders` finds files and `front_matter` reads them; here is what they mean together. Everything is read anew each time it
-//! is asked for, so that a skill that was just written is there at once.
+//! The skills of a home as the settings want them, and how lists of them look. What skills are is in `hermes-learning`.
 
-mod folders;
-mod front_matter;
-
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use hermes_core::SessionId;
-use hermes_core::command::{Surface, is_name};
-use hermes_core::skill::{SkillNames, slash_name};
+use hermes_core::skill::SkillIndex;
+use hermes_core::{Author, BoxFuture, LearningLog, Tool};
+use hermes_learning::skills::hub::{Hub, Places, Web, WebError};
+use hermes_learning::skills::tools::{self, SkillPorts};
+use hermes_learning::skills::{Library, Proposal, Skill, SkillError, Skills, Sources};
+use hermes_tools::{Downloads, TOOLSETS};
 
 use crate::base::Base;
+use crate::clock::SystemClock;
 use crate::error::{Error, Result};
-use crate::layout::{Table, one_line};
-use folders::Found;
+use crate::layout::{Table, age, one_line};
+use crate::tools::web;
 
 /// Enough of a description to choose by.
 const SHOWN_CHARS_MAX: usize = 160;
-/// Where skills stand that are in no category.
-const NO_CATEGORY: &str = "general";
 
-/// Where skills are looked for, and which of them are wanted.
-#[derive(Debug, Clone)]
-pub struct Sources {
-    /// The home's first: its skills go before others of the same name.
-    roots: Vec<PathBuf>,
-    disabled: Vec<String>,
-    fills_in_variables: bool,
-}
-
-#[derive(Debug)]
-pub struct Skill {
-    pub name: String,
-    /// How it is called behind a slash; a command of that name takes it away.
-    pub slash: Option<String>,
-    pub category: String,
-    pub description: String,
-    /// The name of its folder or file.
-    given_name: String,
-    platforms: Vec<String>,
-    body: String,
-    folder: PathBuf,
-    /// It has its folder for itself.
-    has_files: bool,
-}
-
-/// Skills that a whole conversation goes by.
-#[derive(Debug, Default)]
-pub struct Preloaded {
-    /// For its prompt.
-    pub notes: Vec<String>,
-    /// Which of those that were named are not there.
-    pub warning: Option<String>,
-}
-
-/// All skills there are.
-#[derive(Debug, Default)]
-pub struct Library {
-    skills: Vec<Skill>,
-    categories: BTreeMap<String, String>,
-    /// Skills that are not for here, and why.
-    hidden: Vec<String>,
-    problems: Vec<String>,
-}
-
-impl Sources {
-    pub fn of(base: &Base) -> Result<Self> {
-        let settings = &base.settings;
-        let home = base.home.directory();
-        let folder = |path: &String| match (path.strip_prefix("~/"), base.environment.user_home()) {
-            (Some(rest), Some(user)) => user.join(rest),
-            _ => home.join(path),
+impl From<SkillError> for Error {
+    fn from(error: SkillError) -> Self {
+        let hint = error.what_next();
+        let told = match &error {
+            SkillError::Asked { .. } | SkillError::Invalid { .. } => Self::asked(error.to_string()),
+            _ => Self::failed(error.to_string()),
         };
-        let external = settings.strings("skills.external_dirs")?;
-        let roots = std::iter::once(base.home.skills()).chain(external.iter().map(folder));
-        Ok(Self {
-            roots: roots.collect(),
-            disabled: settings.strings("skills.disabled")?,
-            fills_in_variables: settings.bool("skills.template_vars")?,
-        })
-    }
-
-    /// Reads everything.
-    pub fn library(&self) -> Library {
-        let mut library = Library::default();
-        // Names, and the number of the folder they were first found in.
-        let mut taken = HashMap::new();
-        for (number, skill_folder) in folders::look_through(&self.roots).into_iter().enumerate() {
-            library.problems.extend(skill_folder.problems);
-            for (category, description) in skill_folder.categories {
-                library.categories.entry(category).or_insert(description);
-            }
-            for found in skill_folder.found {
-                let skill = Skill::of(found);
-                match taken.get(&skill.name) {
-                    // Another one stands before it on purpose.
-                    Some(first) if *first != number => continue,
-                    Some(_) => library.problems.push(format!(
-                        "{}: another skill is called `{}` too, and goes before it",
-                        skill.folder.display(),
-                        skill.name
-                    )),
-                    None => {
-                        taken.insert(skill.name.clone(), number);
-                        library.add(skill, &self.disabled);
-                    }
-                }
-            }
-        }
-        library.skills.sort_by(|a, b| a.name.cmp(&b.name));
-        library
-    }
-
-    /// A skill as words for the model, to stand behind those of the person who named it by its slash name.
-    pub fn told(&self, slash: &str, session: &SessionId) -> Result<String> {
-        let library = self.library();
-        let named = |skill: &&Skill| skill.slash.as_deref() == Some(slash);
-        let Some(skill) = library.skills.iter().find(named) else {
-            return Err(Error::failed(format!("the skill `{slash}` is gone"))
-                .with_hint("/skills lists those there are"));
-        };
-        let body = self.body(skill, Some(session));
-        let why = "The user asks you to work by the skill";
-        let whose = "Their own words stand above; what the skill says follows.";
-        Ok(told(skill, why, whose, &body))
-    }
-
-    /// Skills as notes for whole conversations. Those that are not there are told; none at all is a mistake.
-    pub fn preloaded(&self, names: &[String]) -> Result<Preloaded> {
-        if names.is_empty() {
-            return Ok(Preloaded::default());
-        }
-        let library = self.library();
-        let (found, missing): (Vec<_>, Vec<_>) = names
-            .iter()
-            .map(|name| (name, library.called(name)))
-            .partition(|(_, skill)| skill.is_some());
-        let missing: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
-        let complaint = format!("there is no skill `{}`", missing.join("`, `"));
-        if found.is_empty() {
-            return Err(Error::asked(complaint).with_hint("`/skills` in a conversation lists them"));
-        }
-        let skills = found.into_iter().filter_map(|(_, skill)| skill);
-        Ok(Preloaded {
-            notes: skills.map(|skill| self.preload(skill)).collect(),
-            warning: (!missing.is_empty()).then_some(complaint),
-        })
-    }
-
-    fn preload(&self, skill: &Skill) -> String {
-        let why = "The user wants this whole conversation to go by the skill";
-        told(skill, why, "What it says follows.", &self.body(skill, None))
-    }
-
-    fn body(&self, skill: &Skill, session: Option<&SessionId>) -> String {
-        if self.fills_in_variables {
-            filled_in(&skill.body, &skill.folder, session)
-        } else {
-            skill.body.clone()
+        match hint {
+            Some(hint) => told.with_hint(hint),
+            None => told,
         }
     }
 }
 
-impl Library {
-    /// The names that can be typed, with what they are for.
-    pub fn names(&self) -> SkillNames {
-        let named = |skill: &Skill| Some((skill.slash.clone()?, skill.description.clone()));
-        SkillNames::new(self.skills.iter().filter_map(named))
-    }
-
-    /// The skill of this name, or of this slash name.
-    fn called(&self, name: &str) -> Option<&Skill> {
-        let slash = name.trim_start_matches('/').to_lowercase();
-        let is_called = |skill: &&Skill| {
-            skill.slash.as_ref() == Some(&slash) || skill.name.eq_ignore_ascii_case(name)
-        };
-        self.skills.iter().find(is_called)
-    }
-
-    /// The skills by category, or those in which all of the words stand.
-    pub fn list(&self, words: &str) -> String {
-        let words = words.to_lowercase();
-        let words: Vec<&str> = words.split_whitespace().collect();
-        let skills = self.skills.iter().filter(|skill| skill.has(&words));
-        let mut categories: BTreeMap<&str, Vec<&Skill>> = BTreeMap::new();
-        for skill in skills {
-            categories.entry(&skill.category).or_default().push(skill);
-        }
-        let mut sections: Vec<String> = categories
-            .iter()
-            .map(|(category, skills)| self.section(category, skills))
-            .collect();
-        if sections.is_empty() {
-            sections.push(if words.is_empty() {
-                "no skills; a skill is a folder with a SKILL.md in `skills` of the home (/profile shows where)"
-                    .to_owned()
-            } else {
-                format!("no skill has the words `{}`; /skills lists all", words.join(" "))
-            });
-        } else {
-            sections.push("/NAME [TEXT] uses a skill; /skills WORDS searches".to_owned());
-        }
-        if words.is_empty() && !self.hidden.is_empty() {
-            sections.push(format!("not for here: {}", self.hidden.join(", ")));
-        }
-        let problems = self.problems.iter().map(|told| format!("warning: {told}"));
-        let problems: Vec<String> = problems.collect();
-        if !problems.is_empty() {
-            sections.push(problems.join("\n"));
-        }
-        sections.join("\n\n")
-    }
-
-    fn section(&self, category: &str, skills: &[&Skill]) -> String {
-        let mut table = Table::without_heading();
-        for skill in skills {
-            let description = one_line(&skill.description);
-            let description = hermes_core::text::shorten(&description, SHOWN_CHARS_MAX);
-            let (name, note) = match &skill.slash {
-                Some(slash) => (format!("/{slash}"), ""),
-                None => (one_line(&skill.name), " (has no slash: its name is taken)"),
-            };
-            table.row([format!("  {name}"), format!("{description}{note}")]);
-        }
-        let title = match self.categories.get(category) {
-            Some(description) if !description.is_empty() => {
-                let description =
-                    hermes_core::text::shorten(&one_line(description), SHOWN_CHARS_MAX);
-                format!("{}: {description}", one_line(category))
-            }
-            _ => one_line(category),
-        };
-        format!("{title}\n{}", table.text())
-    }
-
-    /// Takes a skill in, if it is wanted here and its name is free.
-    fn add(&mut self, mut skill: Skill, disabled: &[String]) {
-        if disabled.contains(&skill.name) || disabled.contains(&skill.given_name) {
-            return self.hidden.push(format!("{} (disabled)", skill.name));
-        }
-        let system = std::env::consts::OS;
-        if !skill.platforms.is_empty() && !skill.platforms.iter().any(|one| one == system) {
-            let platforms = skill.platforms.join(" or ");
-            return self
-                .hidden
-                .push(format!("{} (for {platforms})", skill.name));
-        }
-        let is_taken = |slash: &str| {
-            let others = self
-                .skills
-                .iter()
-                .filter_map(|skill| skill.slash.as_deref());
-            is_name(slash, Surface::Terminal) || others.into_iter().any(|other| other == slash)
-        };
-        skill.slash = skill.slash.filter(|slash| !is_taken(slash));
-        self.skills.push(skill);
-    }
-}
-
-impl Skill {
-    fn of(found: Found) -> Self {
-        let Found {
-            category,
-            given_name,
-            file,
-            document,
-        } = found;
-        let name = document.name.unwrap_or_else(|| given_name.clone());
-        let folder = file.parent().unwrap_or(Path::new("/"));
-        Self {
-            slash: slash_name(&name).or_else(|| slash_name(&given_name)),
-            name,
-            category: if category.is_empty() {
-                NO_CATEGORY.to_owned()
-            } else {
-                category
-            },
-            description: document.description,
-            platforms: document.platforms,
-            body: document.body,
-            has_files: file.ends_with(folders::SKILL_FILE),
-            folder: folder.to_owned(),
-            given_name,
-        }
-    }
-
-    fn has(&self, words: &[&str]) -> bool {
-        let text = format!("{} {} {}", self.name, self.category, self.description).to_lowercase();
-        words.iter().all(|word| text.contains(word))
-    }
-}
-
-/// What the variables in a skill stand for; a session may not be known yet. Nothing that looks like a command is run.
-fn filled_in(body: &str, folder: &Path, session: Option<&SessionId>) -> String {
-    let body = body.replace("${HERMES_SKILL_DIR}", &folder.display().to_string());
-    match session {
-        Some(session) => body.replace("${HERMES_SESSION_ID}", session.as_str()),
-        None => body,
-    }
-}
-
-/// A skill in words: `why` it is told, and `whose` words are around it.
-fn told(skill: &Skill, why: &str, whose: &str, body: &str) -> String {
-    let folder = skill.folder.display();
-    let files = if skill.has_files {
-        folders::files_beside(&skill.folder)
-    } else {
-        Vec::new()
+/// Where skills are looked for, as the settings say.
+pub fn sources(base: &Base) -> Result<Sources> {
+    let settings = &base.settings;
+    let home = base.home.directory();
+    let folder = |path: &String| match (path.strip_prefix("~/"), base.environment.user_home()) {
+        (Some(rest), Some(user)) => user.join(rest),
+        _ => home.join(path),
     };
-    let files = match files.as_slice() {
-        [] => String::new(),
-        files => format!(
-            "Files beside it, to be read when it refers to them:\n- {}\n",
-            files.join("\n- ")
+    let external = settings.strings("skills.external_dirs")?;
+    let mut disabled = settings.strings("skills.disabled")?;
+    if settings.get(DISABLED_HERE).is_some() {
+        disabled.extend(settings.strings(DISABLED_HERE)?);
+    }
+    Ok(Sources {
+        home: base.home.skills(),
+        external: external.iter().map(folder).collect::<Vec<PathBuf>>(),
+        bundles: home.join("skill-bundles"),
+        disabled,
+        environments: environments(base),
+        fills_in_variables: settings.bool("skills.template_vars")?,
+    })
+}
+
+/// Skills that are off on this surface.
+const DISABLED_HERE: &str = "skills.platform_disabled.cli";
+
+/// What surrounds us, for skills that are for that only.
+fn environments(base: &Base) -> Vec<String> {
+    let is_there = |path: &str| Path::new(path).exists();
+    let found = [
+        (
+            "docker",
+            is_there("/.dockerenv") || is_there("/run/.containerenv"),
         ),
+        ("s6", is_there("/run/s6")),
+        (
+            "kanban",
+            base.environment.get("HERMES_KANBAN_TASK").is_some(),
+        ),
+    ];
+    let found = found.into_iter().filter(|(_, is_so)| *is_so);
+    found.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The skills of a home, to be read and, with a log, changed.
+pub fn skills(base: &Base, log: Option<Arc<dyn LearningLog>>) -> Result<Skills> {
+    Ok(Skills {
+        sources: sources(base)?,
+        lock: base.home.locks().join("skills"),
+        proposals: base.home.directory().join("pending").join("skills"),
+        wants_approval: base.settings.bool("skills.write_approval")?,
+        log,
+        clock: Arc::new(SystemClock),
+    })
+}
+
+/// The tools for skills, for a conversation or the review of one.
+pub fn tools(
+    base: &Base,
+    log: Option<Arc<dyn LearningLog>>,
+    author: Author,
+) -> Result<Vec<Arc<dyn Tool>>> {
+    let environment = base.environment.clone();
+    let is_set = move |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
+    Ok(tools::tools(&SkillPorts {
+        skills: skills(base, log)?,
+        author,
+        is_set: Arc::new(is_set),
+    }))
+}
+
+/// Puts the skills that come with the program into the home, at its first use.
+pub fn ship(base: &Base) -> Result<()> {
+    Ok(skills(base, None)?.ship()?)
+}
+
+/// Where skills come from that are not here.
+pub fn hub(base: &Base, log: Option<Arc<dyn LearningLog>>) -> Result<Hub> {
+    Ok(Hub {
+        skills: skills(base, log)?,
+        web: Arc::new(HubWeb(Downloads::new(&web::settings(base)?))),
+        places: Places::default(),
+    })
+}
+
+/// The web as tools reach it: by the same rules, and as much at a time.
+pub struct HubWeb(pub Downloads);
+
+impl Web for HubWeb {
+    fn get<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Vec<u8>, WebError>> {
+        Box::pin(async move {
+            self.0.get(url).await.map_err(|error| WebError {
+                message: error.message,
+                status: error.status,
+            })
+        })
+    }
+}
+
+/// What a prompt says of the skills there are now.
+pub fn index(base: &Base) -> Result<SkillIndex> {
+    ship(base)?;
+    let sources = sources(base)?;
+    let usage = hermes_learning::skills::Usage::read(&sources.home);
+    Ok(SkillIndex {
+        viewer: tools::VIEWER,
+        writer: tools::WRITER,
+        finder: tools::FINDER,
+        lines: sources.library().lines(&usage, members),
+    })
+}
+
+/// The tools of a toolset.
+pub fn members(toolset: &str) -> Vec<String> {
+    let built_in = TOOLSETS.iter().find(|one| one.name == toolset);
+    let mut names = built_in.map(|one| one.tools()).unwrap_or_default();
+    if toolset == tools::TOOLSET {
+        names.extend(tools::NAMES);
+    }
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// The skills by category, or those in which all of the words stand.
+pub fn list(library: &Library, words: &str) -> String {
+    let mut categories: BTreeMap<&str, Vec<&Skill>> = BTreeMap::new();
+    for skill in library.search(words) {
+        categories.entry(&skill.category).or_default().push(skill);
+    }
+    let mut sections: Vec<String> = categories
+        .iter()
+        .map(|(category, skills)| section(library, category, skills))
+        .collect();
+    let is_all = words.trim().is_empty();
+    if is_all && !library.bundles.is_empty() {
+        sections.push(bundles(library));
+    }
+    sections.push(match (sections.is_empty(), is_all) {
+        (true, true) => {
+            "no skills; a skill is a folder with a SKILL.md in `skills` of the home (/profile shows where)".to_owned()
+        }
+        (true, false) => {
+            format!("no skill has the words `{}`; /skills lists all", one_line(words))
+        }
+        _ => "/NAME [TEXT] uses a skill; /skills WORDS searches".to_owned(),
+    });
+    if is_all && !library.hidden.is_empty() {
+        sections.push(format!("not for here: {}", library.hidden.join(", ")));
+    }
+    let problems: Vec<String> = library
+        .problems
+        .iter()
+        .map(|told| format!("warning: {told}"))
+        .collect();
+    if !problems.is_empty() {
+        sections.push(problems.join("\n"));
+    }
+    sections.join("\n\n")
+}
+
+fn section(library: &Library, category: &str, skills: &[&Skill]) -> String {
+    let mut table = Table::without_heading();
+    let mut skills = skills.to_vec();
+    skills.sort_by(|a, b| a.name.cmp(&b.name));
+    for skill in skills {
+        let description = shown(&skill.description);
+        let (name, note) = match &skill.slash {
+            Some(slash) => (format!("/{slash}"), ""),
+            None => (one_line(&skill.name), " (has no slash: its name is taken)"),
+        };
+        table.row([format!("  {name}"), format!("{description}{note}")]);
+    }
+    let title = match library.categories.get(category) {
+        Some(description) if !description.is_empty() => {
+            format!("{}: {}", one_line(category), shown(description))
+        }
+        _ => one_line(category),
     };
+    format!("{title}\n{}", table.text())
+}
+
+fn bundles(library: &Library) -> String {
+    let mut table = Table::without_heading();
+    for bundle in &library.bundles {
+        table.row([format!("  /{}", bundle.slash), shown(&bundle.description)]);
+    }
+    format!("bundles\n{}", table.text())
+}
+
+fn shown(description: &str) -> String {
+    hermes_core::text::shorten(&one_line(description), SHOWN_CHARS_MAX)
+}
+
+/// The proposals that wait, each with its number, and how to answer; `accept` and `reject` are written before a number.
+pub fn proposals(proposals: &[Proposal], now: hermes_core::Timestamp, command: &str) -> String {
+    if proposals.is_empty() {
+        return "no change of a skill waits for you".to_owned();
+    }
+    let mut table = Table::new(["NUMBER", "WHEN", "SKILL", "WHAT"]);
+    for proposal in proposals {
+        table.row([
+            proposal.number.to_string(),
+            age(proposal.at, now),
+            one_line(&proposal.edit.skill),
+            one_line(&proposal.edit.summary),
+        ]);
+    }
     format!(
-        "{why} `{}`. {whose}\nIts folder: {folder}\n{files}\n{body}",
-        skill.name
+        "{}\n\n{command} diff NUMBER shows one, {command} accept NUMBER makes the change, {command} reject NUMBER drops it",
+        table.text()
+    )
+}
+
+/// A proposal as the change it would make.
+pub fn proposed_diff(proposal: &Proposal) -> String {
+    let edit = &proposal.edit;
+    hermes_learning::skills::diff(
+        &edit.skill,
+        &edit.path,
+        edit.before.as_deref(),
+        edit.after.as_deref(),
     )
 }
 
@@ -336,130 +269,55 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    fn sources(roots: &[&Path]) -> Sources {
-        Sources {
-            roots: roots.iter().map(|root| root.to_path_buf()).collect(),
-            disabled: vec!["off".to_owned()],
-            fills_in_variables: true,
-        }
-    }
-
-    fn skill(name: &str, more: &str, body: &str) -> String {
-        format!("---\nname: {name}\n{more}\n---\n{body}")
-    }
-
-    fn names(library: &Library) -> Vec<String> {
-        let names = library.names();
-        names.iter().map(|(name, _)| name.to_owned()).collect()
-    }
-
-    #[test]
-    fn what_is_disabled_or_for_another_system_is_not_for_here() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        put(
-            root,
-            "a/SKILL.md",
-            &skill("here", "platforms: [linux, macos]", ""),
-        );
-        put(root, "b/SKILL.md", &skill("there", "platforms: [beos]", ""));
-        put(root, "off/SKILL.md", &skill("named", "", ""));
-        put(root, "c/SKILL.md", &skill("off", "", ""));
-        let library = sources(&[root]).library();
-        assert_eq!(names(&library), ["here"]);
-        assert!(
-            library
-                .list("")
-                .contains("not for here: there (for beos), off (disabled), named (disabled)")
-        );
-    }
-
-    #[test]
-    fn the_home_goes_before_other_folders_and_commands_before_skills() {
-        let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        put(home.path(), "review/SKILL.md", "Mine.");
-        put(
-            home.path(),
-            "dev/again/SKILL.md",
-            &skill("review", "", "Again."),
-        );
-        put(home.path(), "model/SKILL.md", "Models.");
-        put(other.path(), "review/SKILL.md", "Theirs.");
-        put(other.path(), "more/SKILL.md", "More.");
-        let sources = sources(&[home.path(), other.path()]);
-        let library = sources.library();
-        assert_eq!(names(&library), ["more", "review"]);
-        assert_eq!(library.problems.len(), 1, "{:?}", library.problems);
-        assert!(
-            library
-                .list("model")
-                .contains("  model  Models. (has no slash: its name is taken)")
-        );
-        let told = sources.told("review", &"s1".into()).unwrap();
-        // Folders come in order, so that of the category is the first.
-        assert!(told.ends_with("\n\nAgain."), "{told}");
+    fn library(root: &Path) -> Library {
+        let sources = Sources {
+            home: root.to_owned(),
+            ..Sources::default()
+        };
+        sources.library()
     }
 
     #[test]
     fn a_list_is_by_category_and_a_search_wants_every_word() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
+        let skill = |name: &str, description: &str| {
+            format!("---\nname: {name}\ndescription: {description}\n---\n")
+        };
         put(root, "dev/DESCRIPTION.md", "For developers.");
         put(
             root,
             "dev/lint/SKILL.md",
-            &skill("lint", "description: finds slips in code", ""),
+            &skill("lint", "finds slips in code"),
         );
         put(
             root,
             "dev/review/SKILL.md",
-            &skill("Code Review", "description: looks at code", ""),
+            &skill("Code Review", "looks at code"),
         );
+        put(root, "dev/model/SKILL.md", &skill("model", "takes a name"));
         put(root, "standup.md", "Says what was done.");
-        let library = sources(&[root]).library();
+        let library = library(root);
         assert_eq!(
-            library.list(""),
-            "dev: For developers.\n  /code-review  looks at code\n  /lint         finds slips in code\n\n\
+            list(&library, ""),
+            "dev: For developers.\n  /code-review  looks at code\n  /lint         finds slips in code\n  \
+             model         takes a name (has no slash: its name is taken)\n\n\
              general\n  /standup  Says what was done.\n\n\
              /NAME [TEXT] uses a skill; /skills WORDS searches"
         );
-        let found = library.list("CODE looks");
+        let found = list(&library, "CODE looks");
         assert!(
             found.contains("/code-review") && !found.contains("/lint"),
             "{found}"
         );
-        assert!(
-            library
-                .list("nothing")
-                .starts_with("no skill has the words `nothing`")
-        );
-        assert!(Library::default().list("").starts_with("no skills;"));
+        assert!(list(&library, "nothing").starts_with("no skill has the words `nothing`"));
+        assert!(list(&Library::default(), "").starts_with("no skills;"));
     }
 
     #[test]
-    fn the_model_is_told_the_body_with_its_folder_and_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let body = "Run ${HERMES_SKILL_DIR}/run.sh in ${HERMES_SESSION_ID}, not !`date`.";
-        put(&root, "go/SKILL.md", &skill("go", "", body));
-        put(&root, "go/run.sh", "");
-        put(&root, "flat.md", body);
-        let sources = sources(&[&root]);
-        let session = "s1".into();
-        let place = root.display();
-        assert_eq!(
-            sources.told("go", &session).unwrap(),
-            format!(
-                "The user asks you to work by the skill `go`. Their own words stand above; what the skill says follows.\n\
-                 Its folder: {place}/go\nFiles beside it, to be read when it refers to them:\n- run.sh\n\n\
-                 Run {place}/go/run.sh in s1, not !`date`."
-            )
-        );
-        let flat = sources.told("flat", &session).unwrap();
-        assert!(
-            flat.contains(&format!("Run {place}/run.sh")) && !flat.contains("Files beside"),
-            "{flat}"
-        );
-        assert!(sources.told("gone", &session).is_err());
+    fn toolsets_have_members() {
+        assert_eq!(members("terminal"), ["process", "terminal"]);
+        assert_eq!(members("skills"), tools::NAMES);
+        assert!(members("browser").is_empty());
     }
 }

@@ -3,10 +3,12 @@
 //! Conversations whose settings say the same about tools share a toolkit. What differs between them all the same is how
 //! freely they may change files, so that a conversation gets its own view of the tools that ask about it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use hermes_core::skill::SkillIndex;
 use hermes_core::{
-    Exposure, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions, Tool, ToolSpec,
+    Author, Exposure, LearningLog, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions,
+    Tool, ToolSpec,
 };
 use hermes_exec::CheckpointStore;
 use hermes_policy::CommandLists;
@@ -19,6 +21,7 @@ use crate::error::Result;
 use crate::notes;
 use crate::recall;
 use crate::safety;
+use crate::skills;
 use crate::terminals::{self, Terminals};
 use crate::tools::references::SessionReferences;
 use crate::tools::toolsets::Toolsets;
@@ -38,6 +41,7 @@ const SECTIONS: &[&str] = &[
     "delegation",
     "file_read_max_chars",
     "security",
+    "skills",
     "terminal",
     "tool_output",
     "web",
@@ -55,6 +59,10 @@ pub struct Toolkit {
     /// Made when the first conversation wants them kept.
     pub(crate) checkpoints: OnceLock<CheckpointStore>,
     tools: Vec<Modal>,
+    /// Those of `hermes-learning`.
+    pub(crate) for_skills: Vec<Arc<dyn Tool>>,
+    /// What prompts were last told of skills: most sessions are told the same.
+    index: Mutex<Arc<SkillIndex>>,
 }
 
 /// A tool as it is where every change of a file is shown first, and as it is elsewhere.
@@ -64,7 +72,7 @@ struct Modal {
 }
 
 impl Toolkit {
-    pub fn new(base: &Base) -> Result<Self> {
+    pub fn new(base: &Base, log: Arc<dyn LearningLog>) -> Result<Self> {
         let commands = Arc::new(safety::command_lists(base)?);
         let ports = ToolPorts {
             commands: commands.clone(),
@@ -81,6 +89,8 @@ impl Toolkit {
         let modal = |(every, sensitive)| Modal { every, sensitive };
         Ok(Self {
             commands,
+            for_skills: skills::tools(base, Some(log), Author::Agent)?,
+            index: Mutex::default(),
             references: Arc::new(SessionReferences::new(base, &ports)),
             fence: terminals::fence_word(base, &ports.fence)?,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
@@ -114,6 +124,15 @@ impl Toolkit {
             }) as Arc<dyn Tool>
         });
         tools.collect()
+    }
+
+    /// The same skills, held once for all who are told of them.
+    pub(crate) fn shared_index(&self, index: Arc<SkillIndex>) -> Arc<SkillIndex> {
+        let mut last = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != index {
+            *last = index;
+        }
+        Arc::clone(&last)
     }
 
     /// Ends what runs beside the conversations. Returns what the user should know of it.
@@ -206,6 +225,8 @@ pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
 pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<dyn Tool>>> {
     let mut every = hermes_tools::built_in(&tool_ports(base)?);
     every.extend(notes::to_look_at(base, options)?.iter().map(notes::tool));
+    // Nobody calls these: they are only looked at.
+    every.extend(skills::tools(base, None, Author::Agent)?);
     every.extend(recall::to_look_at(base));
     Ok(Toolsets::chosen(base, options)?.of(&every))
 }

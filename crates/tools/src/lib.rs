@@ -52,7 +52,7 @@ pub use files::FilePlace;
 pub use ledger::FileLedger;
 pub use tool_search::{Catalogue, SearchLimits, finders, tool_search};
 pub use toolset::{Selection, TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
-pub use web::{Blocklist, Names, PrivateUrls, SystemNames, WebSettings};
+pub use web::{Blocklist, DownloadError, Downloads, Names, PrivateUrls, SystemNames, WebSettings};
 
 /// Every built-in tool, in the order models see them.
 pub const BUILT_IN: &[BuiltIn] = &[

@@ -13,6 +13,7 @@
 mod address;
 mod charset;
 mod destination;
+mod download;
 pub(crate) mod fetch;
 mod markdown;
 mod names;
@@ -28,6 +29,7 @@ use std::time::Duration;
 use hermes_core::HiddenKeys;
 
 pub use destination::PrivateUrls;
+pub use download::{DownloadError, Downloads};
 pub use names::{Names, SystemNames};
 pub use website::Blocklist;
 

@@ -6,11 +6,13 @@ mod brief;
 pub mod context_files;
 mod environment;
 mod guidance;
+mod skills;
 mod subagent;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hermes_core::skill::SkillIndex;
 use hermes_core::{ModelName, Prefix, Timestamp, Tool, ToolSpec};
 
 pub use context_files::ContextFile;
@@ -33,6 +35,8 @@ pub struct PromptInputs {
     pub soul: Option<String>,
     pub environment: EnvironmentFacts,
     pub context: Option<ContextFile>,
+    /// The skills there are when the session begins; those that begin with the same ones share them.
+    pub skills: Arc<SkillIndex>,
     /// Notes from the caller: worktree, personality, the caller's own system prompt.
     pub notes: Vec<String>,
     /// What is remembered from earlier conversations, a paragraph each.
@@ -129,6 +133,7 @@ fn assemble(
 ) -> String {
     let mut fragments = vec![inputs.soul.as_deref().unwrap_or(IDENTITY).trim().to_owned()];
     fragments.extend(guidance::for_tools(tools));
+    fragments.extend(skills::fragment(&inputs.skills, tools));
     fragments.push(inputs.environment.to_text());
     fragments.extend(inputs.notes_and_context());
     fragments.extend(inputs.remembered.iter().cloned());

@@ -19,8 +19,8 @@ const fn absent(words: &'static str, instead: &'static str) -> Absent {
 const NO_GATEWAY: &str =
     "this version talks in terminals and to programs; chat platforms are not in it yet";
 const NO_MEMORY: &str = "`hermes memory` and `hermes learning log` show what it keeps and learned";
-const FIND_SKILLS: &str = "put a folder with a SKILL.md into the folder `skills` of the home; `/skills` in a \
-                           conversation lists them, `/NAME` uses one";
+const FIND_SKILLS: &str =
+    "a bundle is a file `skill-bundles/NAME.yaml` of the home with a list `skills`; /NAME uses it";
 const REPLACE_BINARY: &str =
     "it is one program: put a newer one in its place, or delete it; the home stays as it is";
 const NOT_YET: &str = "it is not in this version";
@@ -37,9 +37,8 @@ const ABSENT: &[Absent] = &[
     absent("setup gateway", NO_GATEWAY),
     absent("setup tts", "speech is not in this version yet"),
     absent("cron", "schedules are not in this version yet; `hermes -z \"PROMPT\"` in your crontab works"),
-    absent("skills", FIND_SKILLS),
     absent("bundles", FIND_SKILLS),
-    absent("curator", NO_MEMORY),
+    absent("curator", "`hermes skills curate` looks after skills"),
     absent("journey", NO_MEMORY),
     absent("memory-graph", NO_MEMORY),
     absent("fallback", "list them in `fallback_providers`, with `hermes config edit`; `hermes doctor` asks each"),

@@ -40,6 +40,7 @@ pub enum MemoryCommand {
     },
     /// Find notes, also archived ones, that have all of these words
     Search {
+        /// All of them must be in the note
         #[arg(required = true)]
         words: Vec<String>,
         #[command(flatten)]

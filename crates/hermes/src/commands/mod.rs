@@ -16,6 +16,7 @@ pub(crate) mod model;
 pub(crate) mod prompt_size;
 pub(crate) mod sessions;
 pub(crate) mod setup;
+pub(crate) mod skills;
 pub(crate) mod status;
 pub(crate) mod tools;
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hermes_runtime::skills::members;
 use hermes_runtime::tools::switch::{leaves, save, switch_toolsets, table};
 use hermes_tools::Toolset;
 use serde_json::{Value, json};
@@ -48,7 +49,7 @@ fn to_json(base: &Base, chosen: &Toolsets) -> Value {
             "name": toolset.name,
             "enabled": chosen.has(toolset),
             "purpose": toolset.purpose,
-            "tools": toolset.tools(),
+            "tools": members(toolset.name),
         })
     });
     let servers = mcp::settings(base).0.into_iter().map(|server| {

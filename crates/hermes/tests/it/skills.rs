@@ -127,7 +127,7 @@ async fn the_interface_suggests_skills_and_shows_what_was_typed() {
     let terminal = open(&setting);
     terminal.send("/skills dev\r");
     terminal.expect_screen("/code-review  looks at a change", SOON);
-    terminal.send("/cod");
+    terminal.send("/code-r");
     terminal.expect_screen("/code-review [TEXT]  looks at a change", SOON);
     terminal.send("\r");
     terminal.expect_screen("› /code-review \n", SOON);

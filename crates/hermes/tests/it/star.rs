@@ -18,7 +18,10 @@ const SURFACES: &[&str] = &["hermes-tui", "hermes-gateway", "hermes-channels"];
 const TESTKIT: &str = "hermes-testkit";
 
 /// Whose tests stand on the real part behind a port, rather than on one that only agrees with itself.
-const TESTED_WITH: &[(&str, &str)] = &[("hermes-tools", "hermes-policy")];
+const TESTED_WITH: &[(&str, &str)] = &[
+    ("hermes-learning", "hermes-store"),
+    ("hermes-tools", "hermes-policy"),
+];
 
 #[test]
 fn the_crates_form_a_star_around_the_core() {

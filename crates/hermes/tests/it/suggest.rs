@@ -73,8 +73,8 @@ async fn words_that_a_command_knows_are_suggested_one_after_the_other() {
     let terminal = open(&setting);
     terminal.send("/tools ");
     terminal.expect_screen("\n  disable  offer it no more", SOON);
-    terminal.send("en\t");
-    terminal.expect_screen("\n  web ", SOON);
+    terminal.send("en\tw");
+    terminal.expect_screen("\n› web ", SOON);
     terminal.send("\x15/personality pir");
     terminal.expect_screen("\n› pirate  ", SOON);
     terminal.send("\r");

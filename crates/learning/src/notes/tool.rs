@@ -36,7 +36,7 @@ pub fn tool(notes: Notes) -> Arc<dyn Tool> {
     Arc::new(Memory {
         spec: shared_spec(&notes),
         notes,
-        full: Arc::default(),
+        full: Mutex::default(),
     })
 }
 
@@ -98,8 +98,11 @@ struct Memory {
     spec: &'static ToolSpec,
     notes: Notes,
     /// How often a turn was told that a file is full.
-    full: Arc<Mutex<HashMap<SessionId, (Option<TurnId>, u32)>>>,
+    full: Mutex<FullAnswers>,
 }
+
+/// The last turn of a session that was told so, and how often.
+type FullAnswers = HashMap<SessionId, (Option<TurnId>, u32)>;
 
 #[derive(Debug, Default, Deserialize)]
 struct Arguments {
@@ -248,7 +251,7 @@ impl Memory {
         })
     }
 
-    fn lock_full(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, (Option<TurnId>, u32)>> {
+    fn lock_full(&self) -> std::sync::MutexGuard<'_, FullAnswers> {
         self.full.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -414,12 +414,10 @@ async fn two_who_write_at_once_lose_nothing() {
                 .unwrap();
         }
     };
-    let (one, other) = (
-        tokio::spawn(writes(one, "a")),
-        tokio::spawn(writes(other, "b")),
-    );
-    one.await.unwrap();
-    other.await.unwrap();
+    let mut writers = tokio::task::JoinSet::new();
+    writers.spawn(writes(one, "a"));
+    writers.spawn(writes(other, "b"));
+    writers.join_all().await;
     assert_eq!(
         home.notes().entries(NoteFile::Memory).unwrap().len(),
         2 * EACH

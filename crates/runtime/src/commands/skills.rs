@@ -1,23 +1,29 @@
 //! `/skills` and the slash names of skills: they are looked for anew each time, for people write them while they talk.
 
-use hermes_core::SessionId;
-use hermes_core::skill::SkillNames;
+use std::sync::Arc;
 
-use super::{Conversation, blocking};
+use hermes_core::skill::SkillNames;
+use hermes_core::{Clock as _, SessionId};
+use hermes_learning::skills::{Happened, Skills};
+
+use super::arguments::{no_such, search_words};
+use super::{Conversation, Done, Shown, blocking};
+use crate::clock::SystemClock;
 use crate::error::Result;
-use crate::skills::{Library, Sources};
+use crate::skills;
+
+const COMMAND: &str = "/skills";
 
 impl Conversation {
     /// The slash names of the skills there are now; none if they cannot be looked for, and `/skills` tells why. The future
     /// stands alone.
     pub fn skill_names(&self) -> impl Future<Output = SkillNames> + Send + use<> {
-        let sources = self.skill_sources();
+        let skills = self.skills_now();
         async move {
-            let Ok(sources) = sources else {
-                return SkillNames::NONE;
-            };
-            let library = blocking(move || sources.library()).await;
-            library.map(|library| library.names()).unwrap_or_default()
+            match skills {
+                Ok(skills) => skills.library().await.names(),
+                Err(_) => SkillNames::NONE,
+            }
         }
     }
 
@@ -27,21 +33,62 @@ impl Conversation {
         names: Vec<String>,
         session: SessionId,
     ) -> Result<Vec<Result<String>>> {
-        let sources = self.skill_sources()?;
-        blocking(move || {
+        let skills = self.skills_now()?;
+        let sources = skills.sources.clone();
+        let told = blocking(move || {
             let told = names.iter().map(|name| sources.told(name, &session));
-            told.collect()
+            told.collect::<Vec<_>>()
         })
-        .await
+        .await?;
+        let used = told.iter().flatten().flat_map(|told| told.names.clone());
+        skills
+            .count(&used.collect::<Vec<_>>(), Happened::Used)
+            .await;
+        let words = told.into_iter().map(|told| Ok(told?.text));
+        Ok(words.collect())
     }
 
-    pub(super) async fn library(&self) -> Result<Library> {
-        let sources = self.skill_sources()?;
-        blocking(move || sources.library()).await
+    /// `/skills [WORDS]` lists; `proposals`, `diff`, `accept` and `reject` are about changes that wait for consent.
+    pub(super) async fn skills_command(&self, arguments: &str) -> Result<Done> {
+        let skills = self.skills_now()?;
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        Ok(match words.as_slice() {
+            ["proposals" | "pending"] => {
+                let proposals = skills.proposals();
+                Done::text(skills::proposals(&proposals, SystemClock.now(), COMMAND))
+            }
+            ["diff", number] => {
+                let proposal = skills.proposal(numbered(number)?)?;
+                Done::shown(Shown::Diff(skills::proposed_diff(&proposal)))
+            }
+            ["accept" | "approve", number] => {
+                let (proposal, _) = skills.accept(numbered(number)?).await?;
+                Done::text(format!("done: {}", proposal.edit.summary))
+            }
+            ["reject" | "deny", number] => {
+                let proposal = skills.reject(numbered(number)?).await?;
+                Done::text(format!("dropped: {}", proposal.edit.summary))
+            }
+            _ => {
+                let library = skills.library().await;
+                let listed = skills::list(&library, search_words(arguments));
+                Done::text(match skills.proposals().len() {
+                    0 => listed,
+                    1 => format!("{listed}\n\na change waits for you: {COMMAND} proposals"),
+                    many => format!("{listed}\n\n{many} changes wait for you: {COMMAND} proposals"),
+                })
+            }
+        })
     }
 
     /// As the settings say now, not as they did at the start.
-    fn skill_sources(&self) -> Result<Sources> {
-        Sources::of(&self.settings_now()?)
+    fn skills_now(&self) -> Result<Skills> {
+        let log = Arc::clone(self.runtime.store());
+        skills::skills(&self.settings_now()?, Some(log))
     }
+}
+
+fn numbered(text: &str) -> Result<u64> {
+    text.parse()
+        .map_err(|_| no_such(COMMAND, text, "the number of a proposal"))
 }

@@ -9,6 +9,7 @@ use crate::base::Base;
 use crate::error::{Error, Result};
 use crate::layout::Table;
 use crate::mcp;
+use crate::skills::members;
 use crate::tools::toolsets::{self, TERMINAL, Toolsets};
 
 /// Toolsets that are switched on and off; the others are made of them.
@@ -38,7 +39,7 @@ pub fn table(base: &Base, chosen: &Toolsets) -> Table<4> {
             toolset.name.to_owned(),
             state(chosen.has(toolset)),
             toolset.purpose.to_owned(),
-            toolset.tools().join(", "),
+            members(toolset.name).join(", "),
         ]);
     }
     for server in mcp::settings(base).0 {

@@ -5,4 +5,6 @@
 mod learning;
 mod many;
 mod one_of_many;
+mod skills;
+mod skills_elsewhere;
 mod support;

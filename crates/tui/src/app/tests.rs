@@ -288,7 +288,7 @@ fn each_subagent_has_a_row_that_says_what_it_does_now() {
 
 #[test]
 fn a_compaction_shows_how_far_it_is_and_what_came_of_it() {
-    let mut scene = Scene::new(100, 20);
+    let mut scene = Scene::new(140, 20);
     scene.begin("go on");
     scene.event(Event::CompactionStarted {
         reason: CompactionReason::Full,

@@ -7,13 +7,17 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::front_matter::{self, Document};
+use super::document::{self, Document};
 
 pub(super) const SKILL_FILE: &str = "SKILL.md";
 /// Describes a category.
 const DESCRIPTION_FILE: &str = "DESCRIPTION.md";
 /// What a skill may fill of a conversation; the rest belongs into files beside it.
-const SKILL_CHARS_MAX: usize = 100_000;
+pub(super) const SKILL_CHARS_MAX: usize = 100_000;
+/// What is read: others wrote longer ones.
+pub(super) const READ_CHARS_MAX: usize = 500_000;
+/// A file beside a skill that is read or written.
+pub(super) const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// Categories, one in another.
 const DEPTH_MAX: usize = 5;
 /// Entries of all folders: whoever names their whole disk still gets an answer.
@@ -180,7 +184,7 @@ impl Walk<'_> {
             return Err("it is not a file".into());
         }
         // No character has more than four bytes.
-        let bytes_max = SKILL_CHARS_MAX as u64 * 4;
+        let bytes_max = READ_CHARS_MAX as u64 * 4;
         let mut bytes = Vec::new();
         let opened = File::open(file).map_err(|error| error.to_string())?;
         let read = opened.take(bytes_max + 1).read_to_end(&mut bytes);
@@ -188,7 +192,7 @@ impl Walk<'_> {
         let is_cut = bytes.len() as u64 > bytes_max;
         let too_long = || {
             format!(
-                "it has more than {SKILL_CHARS_MAX} characters; move parts of it into files beside it"
+                "it has more than {READ_CHARS_MAX} characters; move parts of it into files beside it"
             )
         };
         if is_cut {
@@ -199,10 +203,10 @@ impl Walk<'_> {
             let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n');
             format!("line {} is not UTF-8; save it as UTF-8", line.count() + 1)
         })?;
-        if text.chars().count() > SKILL_CHARS_MAX {
+        if text.chars().count() > READ_CHARS_MAX {
             return Err(too_long());
         }
-        Ok(front_matter::read(&text))
+        Ok(document::read(&text))
     }
 
     /// Refuses a link that leads out of the folders with skills.
@@ -298,17 +302,17 @@ mod tests {
     fn a_bad_file_is_told_of_and_hides_no_other() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        put(root, "big/SKILL.md", "x".repeat(SKILL_CHARS_MAX + 1));
-        put(root, "huge/SKILL.md", "x".repeat(SKILL_CHARS_MAX * 5));
+        put(root, "big/SKILL.md", "x".repeat(READ_CHARS_MAX + 1));
+        put(root, "huge/SKILL.md", "x".repeat(READ_CHARS_MAX * 5));
         put(root, "bytes/SKILL.md", b"one\ntwo \xff\n");
         put(root, "folder/SKILL.md/x", "");
-        put(root, "fits/SKILL.md", "ä".repeat(SKILL_CHARS_MAX));
+        put(root, "fits/SKILL.md", "ä".repeat(READ_CHARS_MAX));
         put(root, "good/SKILL.md", "Good.");
         let skill_folder = look(root);
         assert_eq!(names(&skill_folder), [":fits", ":good"]);
         let told = skill_folder.problems.join("\n");
         assert_eq!(skill_folder.problems.len(), 4, "{told}");
-        assert!(told.contains("big/SKILL.md: it has more than 100000 characters"));
+        assert!(told.contains("big/SKILL.md: it has more than 500000 characters"));
         assert!(told.contains("bytes/SKILL.md: line 2 is not UTF-8"));
         assert!(told.contains("folder/SKILL.md: it is not a file"));
     }

@@ -1,0 +1,158 @@
+//! `hermes skills`.
+
+use clap::{Args, Subcommand};
+
+use super::JsonFlag;
+
+#[derive(Debug, Args)]
+pub struct SkillsArgs {
+    #[command(subcommand)]
+    pub command: Option<SkillsCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SkillsCommand {
+    /// List the skills there are, or those with all of these words; the default
+    #[command(visible_alias = "ls")]
+    List {
+        /// Words that stand in names, descriptions or texts
+        #[arg(value_name = "WORD")]
+        words: Vec<String>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Show a skill: what it says, its files, who wrote it and how often it was used
+    #[command(alias = "view")]
+    Show {
+        /// Its name, or category/name
+        name: String,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// List changes of skills that wait for your consent
+    #[command(visible_alias = "pending")]
+    Proposals {
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Make a proposed change
+    #[command(alias = "approve")]
+    Accept {
+        /// Its number in the list of proposals
+        number: u64,
+    },
+    /// Drop a proposed change
+    Reject {
+        /// Its number in the list of proposals
+        number: u64,
+    },
+    /// List what was changed, of one skill or of all, newest first
+    History {
+        /// Of this skill only
+        name: Option<String>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Show a proposed change by its number, or the last change of a skill
+    Diff {
+        /// The number of a proposal, the name of a skill, or #N for a change of the history
+        #[arg(value_name = "NUMBER|NAME|#N")]
+        what: String,
+    },
+    /// Take back the last change of a skill, or one by its number
+    Undo {
+        /// The name of a skill, or #N for a change of the history
+        #[arg(value_name = "NAME|#N")]
+        what: String,
+    },
+    /// Keep a skill from being changed, archived or curated by the agent
+    Pin {
+        /// Its name
+        name: String,
+    },
+    /// Let the agent look after a skill again
+    Unpin {
+        /// Its name
+        name: String,
+    },
+    /// Mark skills of the agent's that nobody uses as stale, archive the oldest, and name those that say nearly the same
+    Curate {
+        /// Only show what would be done
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// List the skills of the repositories and sites that are searched
+    Browse {
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Look for skills elsewhere: in taps, at skills.sh and ClawHub
+    Search {
+        /// What they should be about
+        #[arg(required = true)]
+        words: Vec<String>,
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Show a skill from elsewhere and what a scan found in it, without installing it
+    Inspect {
+        /// owner/repository/skill, clawhub:NAME, or an https address
+        identifier: String,
+    },
+    /// Install a skill from elsewhere, after it was scanned and you agreed
+    Install(InstallArgs),
+    /// Ask for newer versions of installed skills
+    Update {
+        /// Only this one
+        name: Option<String>,
+        /// Replace what was changed by hand, and install what should be looked at first
+        #[arg(long)]
+        force: bool,
+        /// Agree without being asked
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// Take an installed skill away; its files are archived
+    Uninstall {
+        /// Its name
+        name: String,
+    },
+    /// Look at installed skills again: whether they were changed, and what is in them
+    Audit {
+        /// Only this one
+        name: Option<String>,
+    },
+    /// List, add and remove the repositories and sites that are searched
+    Tap {
+        #[command(subcommand)]
+        command: Option<TapCommand>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// owner/repository/skill, clawhub:NAME, or an https address
+    pub identifier: String,
+    /// Install what should be looked at first; never what is dangerous
+    #[arg(long)]
+    pub force: bool,
+    /// Agree without being asked
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TapCommand {
+    /// List them; the default
+    List,
+    /// Add a repository at GitHub, or a site that lists its skills
+    Add {
+        /// owner/repository, or an https address
+        place: String,
+    },
+    /// Remove one that you added
+    Remove {
+        /// As it is listed
+        place: String,
+    },
+}

@@ -1,0 +1,313 @@
+//! Puts skills from elsewhere into place, takes them away, and looks after them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hermes_core::{Author, NewLearnedChange, Subject};
+use hermes_os::{Access, Durability};
+
+use super::records::{self, Installed, Lock, content_hash, note};
+use super::{Candidate, FILES_MAX, Hub, ScanReport, SkillFile, scan};
+use crate::skills::change::{archive, content};
+use crate::skills::error::Doing as _;
+use crate::skills::folders::SKILL_FILE;
+use crate::skills::{SkillError, blocking};
+
+/// Whether what should be looked at first, or was changed by hand, is overridden. What is dangerous never is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Force {
+    No,
+    Yes,
+}
+
+/// What looking after an installed skill found.
+#[derive(Debug)]
+pub struct Audited {
+    pub name: String,
+    /// Whether its files are not what was installed.
+    pub is_changed: bool,
+    pub report: ScanReport,
+}
+
+/// What asking for a newer version came to.
+#[derive(Debug)]
+pub enum Updated {
+    UpToDate,
+    /// There is another version; a person decides.
+    Newer(Box<Candidate>),
+}
+
+impl Hub {
+    pub fn installed(&self) -> Result<Lock, SkillError> {
+        Lock::read(self.home())
+    }
+
+    pub fn taps(&self) -> Result<Vec<String>, SkillError> {
+        records::taps(self.home())
+    }
+
+    pub fn set_tap(&self, tap: &str, is_wanted: bool) -> Result<bool, SkillError> {
+        records::set_tap(self.home(), tap, is_wanted)
+    }
+
+    /// Installs a skill that a person agreed to. It waits in quarantine until everything of it is written, and is then
+    /// moved into place at once; what was there before is archived.
+    pub async fn install(
+        &self,
+        candidate: &Candidate,
+        force: Force,
+    ) -> Result<PathBuf, SkillError> {
+        if let Some(why) = candidate.refusal(force) {
+            return Err(SkillError::asked(format!(
+                "`{}` is not installed: {why}",
+                candidate.name
+            )));
+        }
+        let _lock = self.skills.hold().await?;
+        let home = self.home().to_owned();
+        let mut books = Lock::read(&home)?;
+        let known = books.installed.get(&candidate.name).cloned();
+        let place = home.join(&candidate.name);
+        self.check_place(candidate, known.as_ref(), &place, force)
+            .await?;
+        let quarantined = blocking({
+            let (home, candidate) = (home.clone(), candidate.clone());
+            move || quarantine(&home, &candidate)
+        })
+        .await?;
+        let change = self.begin(candidate, &place).await?;
+        if let Err(error) = self.put(&quarantined, &place, &candidate.name) {
+            self.skills.log()?.abandon(change).await?;
+            return Err(error);
+        }
+        self.skills.log()?.finish(change).await?;
+        let now = self.skills.clock.now().to_iso();
+        books.installed.insert(
+            candidate.name.clone(),
+            Installed {
+                source: candidate.source.to_owned(),
+                identifier: candidate.identifier.clone(),
+                trust_level: candidate.trust.as_str().to_owned(),
+                scan_verdict: candidate.report.verdict().as_str().to_owned(),
+                content_hash: content_hash(&candidate.files),
+                install_path: candidate.name.clone(),
+                files: candidate
+                    .files
+                    .iter()
+                    .map(|file| file.path.clone())
+                    .collect(),
+                installed_at: known
+                    .as_ref()
+                    .map_or_else(|| now.clone(), |known| known.installed_at.clone()),
+                updated_at: now,
+                metadata: known.map(|known| known.metadata).unwrap_or_default(),
+            },
+        );
+        books.save(&home)?;
+        let verdict = candidate.report.verdict().as_str();
+        self.note(&format!(
+            "INSTALL {} from {} ({verdict})",
+            candidate.name, candidate.identifier
+        ));
+        Ok(place)
+    }
+
+    /// Refuses to put a skill where somebody else's is.
+    async fn check_place(
+        &self,
+        candidate: &Candidate,
+        known: Option<&Installed>,
+        place: &Path,
+        force: Force,
+    ) -> Result<(), SkillError> {
+        let name = &candidate.name;
+        match known {
+            Some(known) if place.exists() => {
+                let is_changed = content_hash(&files_of(place)) != known.content_hash;
+                if is_changed && force == Force::No {
+                    return Err(SkillError::asked(format!(
+                        "`{name}` was changed since it was installed"
+                    ))
+                    .hint("--force replaces it; what is there is archived"));
+                }
+            }
+            _ => {
+                let library = self.skills.library().await;
+                if library.called(name).is_some() || place.symlink_metadata().is_ok() {
+                    return Err(
+                        SkillError::asked(format!("there is a skill `{name}` already"))
+                            .hint("rename or archive that one first"),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn begin(
+        &self,
+        candidate: &Candidate,
+        place: &Path,
+    ) -> Result<hermes_core::ChangeId, SkillError> {
+        let after = candidate.files.iter().find(|file| file.path == SKILL_FILE);
+        let after = after.map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
+        let change = NewLearnedChange {
+            at: self.skills.clock.now(),
+            subject: Subject::Skill {
+                name: candidate.name.clone(),
+                path: SKILL_FILE.to_owned(),
+            },
+            author: Author::Hub,
+            session: None,
+            turn: None,
+            summary: format!(
+                "installed the skill `{}` from {}",
+                candidate.name, candidate.identifier
+            ),
+            before: content(&place.join(SKILL_FILE)).unwrap_or_default(),
+            after,
+            undoes: None,
+        };
+        Ok(self.skills.log()?.begin(change).await?)
+    }
+
+    fn put(&self, quarantined: &Path, place: &Path, name: &str) -> Result<(), SkillError> {
+        if place.exists() {
+            archive(
+                self.home(),
+                &place.join(SKILL_FILE),
+                name,
+                self.skills.clock.now(),
+            )?;
+        }
+        fs::rename(quarantined, place).doing("put into place", place)
+    }
+
+    /// Whether there is another version of an installed skill.
+    pub async fn newer(&self, name: &str) -> Result<Updated, SkillError> {
+        let known = self.known(name)?;
+        let candidate = self.fetch(&known.identifier).await?;
+        if content_hash(&candidate.files) == known.content_hash {
+            return Ok(Updated::UpToDate);
+        }
+        Ok(Updated::Newer(Box::new(Candidate {
+            name: name.to_owned(),
+            ..candidate
+        })))
+    }
+
+    /// Archives an installed skill and takes it off the books.
+    pub async fn uninstall(&self, name: &str) -> Result<(), SkillError> {
+        let known = self.known(name)?;
+        let _lock = self.skills.hold().await?;
+        let mut books = Lock::read(self.home())?;
+        let file = self.home().join(&known.install_path).join(SKILL_FILE);
+        if file.exists() {
+            archive(self.home(), &file, name, self.skills.clock.now())?;
+        }
+        books.installed.remove(name);
+        books.save(self.home())?;
+        self.note(&format!("UNINSTALL {name}"));
+        Ok(())
+    }
+
+    /// Looks at installed skills again: whether they are as they were installed, and what is in them.
+    pub async fn audit(&self, name: Option<&str>) -> Result<Vec<Audited>, SkillError> {
+        let books = self.installed()?;
+        if let Some(name) = name {
+            self.known(name)?;
+        }
+        let home = self.home().to_owned();
+        let wanted = books
+            .installed
+            .into_iter()
+            .filter(|(known, _)| name.is_none_or(|name| name == known));
+        let wanted: Vec<_> = wanted.collect();
+        Ok(blocking(move || {
+            let audited = wanted.into_iter().map(|(name, known)| {
+                let files = files_of(&home.join(&known.install_path));
+                Audited {
+                    name,
+                    is_changed: content_hash(&files) != known.content_hash,
+                    report: scan(&files),
+                }
+            });
+            audited.collect()
+        })
+        .await)
+    }
+
+    fn known(&self, name: &str) -> Result<Installed, SkillError> {
+        let found = self.installed()?.installed.get(name).cloned();
+        found.ok_or_else(|| {
+            SkillError::asked(format!("`{name}` was not installed from elsewhere"))
+                .hint("`hermes skills audit` lists what was")
+        })
+    }
+
+    fn home(&self) -> &Path {
+        &self.skills.sources.home
+    }
+
+    fn note(&self, what: &str) {
+        note(self.home(), self.skills.clock.now(), what);
+    }
+}
+
+/// Writes a skill where nobody looks for any.
+fn quarantine(home: &Path, candidate: &Candidate) -> Result<PathBuf, SkillError> {
+    let folder = records::folder(home)
+        .join("quarantine")
+        .join(&candidate.name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).doing("clear", &folder)?;
+    }
+    for file in &candidate.files {
+        let Some(path) = super::archive::safe_path(&file.path) else {
+            return Err(SkillError::Fetch(format!(
+                "`{}` leads out of the skill",
+                file.path
+            )));
+        };
+        let path = folder.join(path);
+        if let Some(above) = path.parent() {
+            fs::create_dir_all(above).doing("make the folder", above)?;
+        }
+        let is_script = file.bytes.starts_with(b"#!");
+        let access = if is_script {
+            Access::Mode(0o755)
+        } else {
+            Access::Usual
+        };
+        hermes_os::replace(&path, &file.bytes, access, Durability::Unsynced)
+            .doing("write", &path)?;
+    }
+    Ok(folder)
+}
+
+/// The files of an installed skill.
+fn files_of(folder: &Path) -> Vec<SkillFile> {
+    let mut files = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(below) = folders.pop() {
+        let entries = folder
+            .join(&below)
+            .read_dir()
+            .into_iter()
+            .flatten()
+            .flatten();
+        for entry in entries.take(FILES_MAX) {
+            let path = below.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(path),
+                Ok(kind) if kind.is_file() && files.len() < FILES_MAX => {
+                    let bytes = fs::read(entry.path()).unwrap_or_default();
+                    let path = path.display().to_string();
+                    files.push(SkillFile { path, bytes });
+                }
+                _ => {}
+            }
+        }
+    }
+    files
+}

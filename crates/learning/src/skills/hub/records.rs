@@ -1,0 +1,147 @@
+//! The books of the hub: `skills/.hub/lock.json` with what is installed, `taps.json`, and `audit.log`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use hermes_core::Timestamp;
+use hermes_os::{Access, Durability};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::SkillFile;
+use super::sources::TRUSTED_TAPS;
+use crate::skills::SkillError;
+use crate::skills::error::Doing as _;
+
+/// What is installed, by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lock {
+    pub version: u64,
+    #[serde(default)]
+    pub installed: BTreeMap<String, Installed>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Installed {
+    pub source: String,
+    pub identifier: String,
+    pub trust_level: String,
+    pub scan_verdict: String,
+    pub content_hash: String,
+    /// Below the folder of skills.
+    pub install_path: String,
+    pub files: Vec<String>,
+    pub metadata: Map<String, Value>,
+    pub installed_at: String,
+    pub updated_at: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Taps {
+    #[serde(default)]
+    taps: Vec<String>,
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self {
+            version: 1,
+            installed: BTreeMap::new(),
+        }
+    }
+}
+
+pub(super) fn folder(skills: &Path) -> PathBuf {
+    skills.join(".hub")
+}
+
+impl Lock {
+    /// Reads it. A file that cannot be understood is an error: writing it anew would lose what is installed.
+    pub fn read(skills: &Path) -> Result<Self, SkillError> {
+        let path = folder(skills).join("lock.json");
+        read(&path)
+    }
+
+    pub(super) fn save(&self, skills: &Path) -> Result<(), SkillError> {
+        write(&folder(skills).join("lock.json"), self)
+    }
+}
+
+/// The repositories and sites that are searched: those everybody has, and those of this user.
+pub(super) fn taps(skills: &Path) -> Result<Vec<String>, SkillError> {
+    let own: Taps = read(&folder(skills).join("taps.json"))?;
+    let usual = TRUSTED_TAPS.iter().map(|tap| (*tap).to_owned());
+    Ok(usual.chain(own.taps).collect())
+}
+
+/// Adds a place to search, or takes one away. Returns whether anything changed.
+pub(super) fn set_tap(skills: &Path, tap: &str, is_wanted: bool) -> Result<bool, SkillError> {
+    let path = folder(skills).join("taps.json");
+    let mut own: Taps = read(&path)?;
+    let is_there = own.taps.iter().any(|one| one == tap);
+    if is_there == is_wanted {
+        return Ok(false);
+    }
+    if is_wanted {
+        own.taps.push(tap.to_owned());
+    } else {
+        own.taps.retain(|one| one != tap);
+    }
+    write(&path, &own)?;
+    Ok(true)
+}
+
+/// Notes what was done. The file is for people.
+pub(super) fn note(skills: &Path, now: Timestamp, what: &str) {
+    let path = folder(skills).join("audit.log");
+    let line = format!("{} {what}\n", now.to_iso());
+    let written = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(line.as_bytes()));
+    if let Err(error) = written {
+        tracing::warn!("`{}` was not written: {error}", path.display());
+    }
+}
+
+/// The hash of all files of a skill, by path and content.
+pub(super) fn content_hash(files: &[SkillFile]) -> String {
+    let mut files: Vec<&SkillFile> = files.iter().collect();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let mut hasher = Sha256::new();
+    for file in files {
+        hasher.update(file.path.as_bytes());
+        hasher.update([0]);
+        hasher.update((file.bytes.len() as u64).to_be_bytes());
+        hasher.update(&file.bytes);
+    }
+    let digest = hasher.finalize();
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+fn read<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T, SkillError> {
+    match fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(io::Error::other)
+            .doing("understand", path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
+        Err(error) => Err(error).doing("read", path),
+    }
+}
+
+fn write(path: &Path, value: &impl Serialize) -> Result<(), SkillError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).doing("make the folder", folder)?;
+    }
+    let text = serde_json::to_string_pretty(value)
+        .map_err(io::Error::other)
+        .doing("write", path)?;
+    hermes_os::replace(path, text.as_bytes(), Access::Usual, Durability::Synced)
+        .doing("write", path)
+}
