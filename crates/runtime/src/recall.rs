@@ -1,11 +1,11 @@
 //! Recall and titles as the settings want them: which archive, which profiles, which model.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_agent::Follower;
+use hermes_config::Home;
 use hermes_core::{Archive, Audience, Event, Followed, Model, SessionId, SessionOptions, Tool};
 use hermes_learning::asking::Asking;
 use hermes_learning::recall::{Profiles, Recall, tool};
@@ -42,7 +42,7 @@ pub(crate) fn asking(
 pub fn recall(base: &Base, archive: Arc<dyn Archive>, asking: Option<Asking>) -> Recall {
     Recall {
         archive,
-        profiles: Some(Arc::new(ProfileHomes::of(base))),
+        profiles: Some(Arc::new(ProfileHomes(base.home.clone()))),
         asking,
     }
 }
@@ -74,38 +74,27 @@ pub(crate) fn to_look_at(base: &Base) -> Option<Arc<dyn Tool>> {
 }
 
 /// Databases of other profiles, below the root of this home.
-struct ProfileHomes {
-    root: PathBuf,
-    names: Vec<String>,
-    database: PathBuf,
-}
-
-impl ProfileHomes {
-    fn of(base: &Base) -> Self {
-        let own = base.home.database();
-        Self {
-            root: base.home.root().to_owned(),
-            names: base.home.profiles(),
-            database: own.file_name().map(PathBuf::from).unwrap_or_default(),
-        }
-    }
-}
+struct ProfileHomes(Home);
 
 impl Profiles for ProfileHomes {
     fn archive(&self, profile: &str) -> std::result::Result<Arc<dyn Archive>, String> {
-        let home = match profile {
-            "default" => self.root.clone(),
-            name if self.names.iter().any(|known| known == name) => {
-                self.root.join("profiles").join(name)
+        let Self(home) = self;
+        let names = home.profiles();
+        let folder = match profile {
+            "default" => home.root().to_owned(),
+            name if names.iter().any(|known| known == name) => {
+                home.root().join("profiles").join(name)
             }
             other => {
                 return Err(format!(
                     "there is no profile `{other}`; there are: default {}",
-                    self.names.join(" ")
+                    names.join(" ")
                 ));
             }
         };
-        match SqliteStore::open_read_only(home.join(&self.database)) {
+        let database = home.database();
+        let name = database.file_name().unwrap_or_default();
+        match SqliteStore::open_read_only(folder.join(name)) {
             Ok(store) => Ok(Arc::new(store)),
             Err(error) => Err(format!("profile `{profile}` has no conversations: {error}")),
         }

@@ -1,6 +1,6 @@
 //! `session_search`: the model's way to earlier conversations.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use hermes_core::{
     Effect, Exposure, Parallel, Plan, PlanContext, Role, Scripts, SessionId, StoreError, Subagents,
@@ -29,11 +29,11 @@ const WINDOW_MAX: i64 = 20;
 
 /// The tool over the conversations of a home.
 pub fn tool(recall: Recall) -> Arc<dyn Tool> {
-    Arc::new(SessionSearch {
-        spec: spec(),
-        recall,
-    })
+    Arc::new(SessionSearch { recall })
 }
+
+/// One for all conversations: each would have kilobytes of it.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     ToolSpec {
@@ -62,7 +62,6 @@ fn spec() -> ToolSpec {
 }
 
 struct SessionSearch {
-    spec: ToolSpec,
     recall: Recall,
 }
 
@@ -82,7 +81,7 @@ struct Arguments {
 
 impl Tool for SessionSearch {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {
