@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hermes_agent::{Follower, WeakSession};
 use hermes_core::{
-    Author, CancellationToken, DueReview, Event, Followed, LearningUse, Message, Model, Notice,
-    Origin, Reviews as _, SessionId, SessionOptions, StoreError, Tool,
+    CancellationToken, DueReview, Event, Followed, LearningUse, Message, Model, Notice, Origin,
+    Reviews as _, SessionId, SessionOptions, StoreError, Tool,
 };
 use hermes_learning::notes::Notes;
 use hermes_learning::review::{Counts, Intervals, ReviewModel, ReviewSettings, Reviewed, Reviewer};
@@ -19,7 +19,6 @@ use crate::base::Base;
 use crate::error::Result;
 use crate::models::Purpose;
 use crate::runtime::Runtime;
-use crate::skills;
 
 /// What the reviews of one conversation go by.
 #[derive(Clone)]
@@ -41,16 +40,11 @@ impl ReviewPlan {
         options: &SessionOptions,
         model: &Arc<dyn Model>,
         notes: Option<&Notes>,
-        mut tools: Vec<Arc<dyn Tool>>,
+        tools: Vec<Arc<dyn Tool>>,
     ) -> Result<Option<Self>> {
         if !base.settings.bool("learning.enabled")? || options.leaves_out.rules {
             return Ok(None);
         }
-        tools.extend(skills::tools(
-            base,
-            Some(runtime.store().clone()),
-            Author::Review,
-        )?);
         let model = match runtime.models().get(base, Purpose::Review)? {
             Some(other) => ReviewModel::Other(other),
             None => ReviewModel::Main(Arc::clone(model)),

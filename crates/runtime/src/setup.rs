@@ -111,7 +111,11 @@ impl Setup {
             options,
             &model,
             memory.as_ref(),
-            of_notes.clone(),
+            of_notes
+                .iter()
+                .chain(&toolkit.for_reviews_of_skills)
+                .cloned()
+                .collect(),
         )?;
         built_in.extend(of_notes);
         built_in.extend(toolkit.for_skills.iter().cloned());

@@ -59,8 +59,9 @@ pub struct Toolkit {
     /// Made when the first conversation wants them kept.
     pub(crate) checkpoints: OnceLock<CheckpointStore>,
     tools: Vec<Modal>,
-    /// Those of `hermes-learning`.
+    /// Those of `hermes-learning`, for conversations and for the reviews of them.
     pub(crate) for_skills: Vec<Arc<dyn Tool>>,
+    pub(crate) for_reviews_of_skills: Vec<Arc<dyn Tool>>,
     /// What prompts were last told of skills: most sessions are told the same.
     index: Mutex<Arc<SkillIndex>>,
 }
@@ -89,7 +90,8 @@ impl Toolkit {
         let modal = |(every, sensitive)| Modal { every, sensitive };
         Ok(Self {
             commands,
-            for_skills: skills::tools(base, Some(log), Author::Agent)?,
+            for_skills: skills::tools(base, Some(Arc::clone(&log)), Author::Agent)?,
+            for_reviews_of_skills: skills::tools(base, Some(log), Author::Review)?,
             index: Mutex::default(),
             references: Arc::new(SessionReferences::new(base, &ports)),
             fence: terminals::fence_word(base, &ports.fence)?,

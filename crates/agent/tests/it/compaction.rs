@@ -44,7 +44,7 @@ fn world(
     let mut world = World::new([]);
     let asked = Arc::clone(&log);
     world.answering = Some(Arc::new(AnsweringModel::new(stated, move |request| {
-        asked.lock().unwrap().push(Asked {
+        asked.lock().expect("nobody panicked").push(Asked {
             system: request.system.to_owned(),
             messages: request.messages.to_vec(),
         });
@@ -205,9 +205,12 @@ async fn a_provider_that_says_too_long_is_sent_less() {
     assert!(log.lock().unwrap().len() < 40);
 }
 
+/// An answer, made anew each time.
+type MakeStep = fn() -> Step;
+
 #[tokio::test]
 async fn a_summary_that_cannot_be_used_is_made_without_a_model() {
-    let steps: Vec<(&str, fn() -> Step)> = vec![
+    let steps: [(&str, MakeStep); 6] = [
         ("error", || Step::error(ModelErrorKind::Overloaded)),
         ("nothing", Step::empty),
         ("nonsense", || {

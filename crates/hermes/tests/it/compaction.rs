@@ -167,7 +167,8 @@ impl Desert {
         let opened = Session::open(ports, settings(self.folder.path()), start).await;
         let opened = opened.unwrap();
         let events = opened.session.follow(FollowFrom::Now);
-        tokio::spawn(opened.task);
+        #[expect(clippy::disallowed_methods, reason = "it ends with its session")]
+        let _task = tokio::spawn(opened.task);
         (opened.session, events)
     }
 }

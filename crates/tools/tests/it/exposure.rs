@@ -62,6 +62,11 @@ const NAMED_ELSEWHERE: &[(&str, &[&str], &str)] = &[
         "a language of code blocks",
     ),
     ("policy/src/exactly.rs", &["patch"], "a program"),
+    (
+        "learning/src/skills/tools/skill_manage.rs",
+        &["patch", "write_file"],
+        "what may be done to a skill, by the names that Hermes Agent has for it",
+    ),
 ];
 
 fn tool(name: &str, toolset: &'static str, surfaces: Surfaces) -> Arc<dyn Tool> {
