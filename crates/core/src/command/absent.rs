@@ -1,7 +1,7 @@
 //! Slash commands of Hermes Agent that are not here: people type them from habit, and should hear what to do instead.
 
 const BY_ITSELF: &str = "it is not in this version";
-const NOTES: &str = "notes and skills that it writes itself are not in this version yet";
+const NOTES: &str = "/learned lists what it learned, /memory and /skills what it keeps";
 
 #[rustfmt::skip]
 const ABSENT: &[(&str, &str)] = &[
@@ -16,7 +16,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("codex-runtime", BY_ITSELF),
     ("compose", "Ctrl-G opens your editor"),
     ("cron", "schedules are not in this version yet"),
-    ("curator", NOTES),
+    ("curator", "`hermes skills curate` looks after skills"),
     ("debug", "`hermes doctor` and `hermes logs` show what is wrong"),
     ("deny", "answer the question itself, or `hermes approvals` in another terminal"),
     ("fast", BY_ITSELF),
