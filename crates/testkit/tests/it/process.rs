@@ -72,7 +72,7 @@ fn a_terminal_takes_keys_and_shows_output() {
     terminal.expect("24 80", SOON);
     terminal.expect("name? ", SOON);
     terminal.send("Ada\r");
-    terminal.expect("hello Ada", SOON);
+    terminal.expect("hello Ada\r\n", SOON);
     assert!(terminal.output().contains("name? Ada\r\nhello Ada\r\n"));
     assert_eq!(terminal.wait(SOON), Some(4));
 }
