@@ -29,7 +29,7 @@ def rows(stage, hermes, echo, row, quick):
         first_screen(stage, hermes, row, 7 if quick else 31),
         *streaming(stage, hermes, row, quick),
         memory(echo, row, quick),
-        long_resume(stage, hermes, row, 3 if quick else 7),
+        *long_resume(stage, hermes, row, 3 if quick else 7),
     ]
 
 
@@ -101,13 +101,18 @@ def long_resume(stage, hermes, row, samples):
     """From the start to the end of a long conversation on the screen, and a prompt below it."""
     with stage({"turns": [{"answers": [{"parts": [{"text": "The last answer."}]}]}], "repeat_last": True}) as place:
         lengthen(Path(place.environment["HERMES_HOME"]) / "hermes.db", LONG_SESSION)
-        times = []
+        times, peaks = [], []
         for _ in range(samples):
             with closing(Terminal([hermes, "-c"], place)) as terminal:
                 terminal.type("q")
                 terminal.wait_for(b"some more words")
                 times.append(terminal.wait_for("› q".encode()) * 1000)
-    return row(f"interface: a session of {LONG_SESSION:,} messages resumes", statistics.median(times), "ms", 300)
+                terminal.read_for(0.5)
+                peaks.append(terminal.peak_rss_mb())
+    return [
+        row(f"interface: a session of {LONG_SESSION:,} messages resumes", statistics.median(times), "ms", 300),
+        row("interface: the same, peak RSS", statistics.median(peaks), "MB", 60),
+    ]
 
 
 def streamed(chunks, delay_ms):
@@ -190,6 +195,10 @@ class Terminal:
     def cpu_seconds(self):
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak_rss_mb(self):
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) / 1024
 
     def rss_mb(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()

@@ -3,7 +3,7 @@
 use hermes_core::Consent;
 use hermes_core::command_policy::LINE_BYTES_MAX;
 use hermes_policy::{CommandLists, consent_for, is_read_only};
-use hermes_tools::patch::fuzzy::{Grain, Occurrences, find, replace};
+use hermes_core::fuzzy::{Grain, Occurrences, find, replace};
 use hermes_tools::patch::v4a::Change;
 use hermes_tools::patch::{hunks, v4a};
 

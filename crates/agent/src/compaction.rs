@@ -16,13 +16,14 @@ use std::time::Duration;
 use hermes_core::text::{head, tail};
 use hermes_core::{
     CancellationToken, CompactionEnd, CompactionReason, CompactionReport, Entry, Event, Message,
-    ModelError, Origin, Part, Shortened, StoreError, SummarySource, TurnId,
+    ModelError, Origin, Part, Prefix, Shortened, StoreError, SummarySource, SummaryUse, TurnId,
 };
 use tokio::time::Instant;
 
 use crate::events::EventLog;
 use crate::history::History;
 use crate::nested::NestedContext;
+use crate::prompt;
 use crate::record::Recorder;
 use crate::session::{AgentSettings, Ports};
 use gauge::stated_limit;
@@ -247,7 +248,8 @@ async fn compact(
         notes: summary.notes,
     };
     let cuts_users_words = split.cuts_users_words;
-    cx.apply(history, summary.message, split).await?;
+    let used = summary.spent.used();
+    cx.apply(history, summary.message, split, used).await?;
     let report = CompactionReport {
         tokens_after: cx.tokens(history),
         elapsed_ms: u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -419,20 +421,31 @@ impl CompactionContext<'_> {
         history: &mut History,
         summary: Option<Message>,
         split: Split,
+        used: Option<SummaryUse>,
     ) -> Result<(), StoreError> {
+        let prefix = self.renewed_prefix(history).await;
         self.recorder.add(Entry::Compacted {
             summary: summary.clone(),
             kept: (history.messages().len() - split.cut) as u32,
             shortened: split.shortened.clone(),
-            prefix: None,
+            prefix: prefix.clone(),
+            used,
         });
         self.recorder.commit().await?;
-        history.compact(summary, split.cut, split.shortened);
+        history.compact(summary, split.cut, split.shortened, prefix);
         self.nested.forget();
         for tool in self.ports.tools.iter().chain(&self.ports.unlisted) {
             tool.forget_shown(self.recorder.session());
         }
         Ok(())
+    }
+
+    /// What requests begin with from now on, where what was learned is not what the prefix tells of it. Otherwise the bytes
+    /// stay, and caches go on to serve them.
+    async fn renewed_prefix(&self, history: &History) -> Option<Prefix> {
+        let inputs = self.ports.tool_source.as_ref()?.prompt_inputs().await;
+        let (model, now) = (self.ports.model.name(), self.ports.clock.now());
+        prompt::renewed(&history.prefix, &inputs, &model, now)
     }
 
     /// Notes how much it freed, and tells what to do where that is little.

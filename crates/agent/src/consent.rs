@@ -38,6 +38,10 @@ pub(crate) enum Decision {
 const PLANNING: &str = "Not run: the user has switched to plan mode, in which nothing is changed. Read what you need to, then \
                         tell the user what you would do, step by step; they leave plan mode when it may be done.";
 
+/// What a model is told whose call would leave the fence for somebody who is not the owner.
+const NOT_THE_OWNER: &str = "Not run: this reaches beyond the project, which only the owner of this Hermes could allow, and \
+                             whoever you talk to is somebody else. Find a way inside the project, or tell them so.";
+
 /// Decides about a call.
 pub(crate) async fn decide(
     cx: &TurnContext<'_>,
@@ -59,6 +63,10 @@ pub(crate) async fn decide(
             )));
         }
     };
+    let leaves = need.as_ref().is_some_and(|need| !need.pass.is_inside());
+    if leaves && cx.ports.safety.keeps_inside {
+        return Ok(Decision::NotRun(NOT_THE_OWNER.to_owned()));
+    }
     let agreement = Agreement {
         pass: need
             .as_ref()

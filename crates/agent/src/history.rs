@@ -51,6 +51,12 @@ impl History {
         }
     }
 
+    /// Says this before everything else, where nothing was asked yet.
+    pub(crate) fn begin_with(&mut self, prefix: Prefix) {
+        self.prefix = prefix;
+        self.gauge.reset();
+    }
+
     /// Begins a turn with what was said.
     pub(crate) fn begin_turn(&mut self, message: Message) {
         self.replies = 0;
@@ -81,10 +87,9 @@ impl History {
     }
 
     /// Takes in what a provider counted for the last request and its answer.
-    pub(crate) fn measure(&mut self, usage: &Usage, model: &ModelName, window: Option<u64>) {
+    pub(crate) fn measure(&mut self, usage: &Usage, window: Option<u64>) {
         let window = self.gauge.window(window);
-        let seen = (&self.prefix, self.messages.as_slice());
-        self.gauge.measure(usage, seen, model, window);
+        self.gauge.measure(usage, &self.messages, window);
     }
 
     /// Where what was said begins, behind a summary if there is one.
@@ -93,13 +98,17 @@ impl History {
         usize::from(first.is_some_and(|first| first.origin == Some(Origin::Summary)))
     }
 
-    /// Goes on with a summary and what comes from a message on, some of it shortened.
+    /// Goes on with a summary and what comes from a message on, some of it shortened, in a new prefix if there is one.
     pub(crate) fn compact(
         &mut self,
         summary: Option<Message>,
         cut: usize,
         shortened: Vec<Shortened>,
+        prefix: Option<Prefix>,
     ) {
+        if let Some(prefix) = prefix {
+            self.prefix = prefix;
+        }
         self.messages = Arc::new(compaction::seen(&self.messages, summary, cut, shortened));
         self.gauge.reset();
         self.has_forgotten = true;

@@ -65,8 +65,9 @@ impl Queue {
         let late = steering.take();
         let is_any = !late.is_empty();
         for one in late.into_iter().rev() {
+            let origin = late_origin(&one.message.origin);
             self.next.push_front(QueuedMessage {
-                message: one.message.with_origin(Origin::Steering),
+                message: one.message.with_origin(origin),
                 ..one
             });
         }
@@ -232,4 +233,24 @@ pub(crate) fn told(queued: &QueuedMessage) -> Event {
 fn not_queued(reason: String, queued: QueuedMessage) -> Notice {
     let text = Message::from(queued.message).said();
     Notice::NotQueued { reason, text }
+}
+
+/// Where steering words come from that are a turn of their own: whose they are is not forgotten. Who brought them was told so.
+fn late_origin(origin: &Origin) -> Origin {
+    match origin {
+        Origin::Person {
+            surface,
+            id: Some(id),
+            request,
+            inbox: _,
+            mirrored: _,
+        } => Origin::Person {
+            surface: surface.clone(),
+            id: Some(id.clone()),
+            request: request.clone(),
+            inbox: Vec::new(),
+            mirrored: None,
+        },
+        _ => Origin::Steering,
+    }
 }

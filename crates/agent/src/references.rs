@@ -53,10 +53,16 @@ pub(crate) struct Attached {
 }
 
 /// Reads what a message refers to.
-pub(crate) async fn attach(message: &str, cwd: &Path, sources: &Sources) -> Attached {
+pub(crate) async fn attach(
+    message: &str,
+    cwd: &Path,
+    sources: &Sources,
+    window: Option<u64>,
+) -> Attached {
     let mut attached = Attached::default();
     let mut blocks = Vec::new();
-    let mut bytes_left = TOTAL_BYTES_MAX;
+    let total_max = bytes_of_window(window, 2).min(TOTAL_BYTES_MAX);
+    let mut bytes_left = total_max;
     let references = find(message);
     let more = references.len().saturating_sub(REFERENCES_MAX);
     for reference in references.into_iter().take(REFERENCES_MAX) {
@@ -64,7 +70,7 @@ pub(crate) async fn attach(message: &str, cwd: &Path, sources: &Sources) -> Atta
         let bytes_max = bytes_left.min(BYTES_MAX);
         let read = match bytes_max {
             0 => Err(format!(
-                "the message has {TOTAL_BYTES_MAX} bytes of attachments already"
+                "the message has {total_max} bytes of attachments already"
             )),
             _ => read(reference, cwd, sources, bytes_max).await,
         };
@@ -83,10 +89,26 @@ pub(crate) async fn attach(message: &str, cwd: &Path, sources: &Sources) -> Atta
             "{more} more references are not attached: one message may have {REFERENCES_MAX}"
         ));
     }
+    let attached_bytes = total_max - bytes_left;
+    if attached_bytes > bytes_of_window(window, 4) {
+        attached.warnings.push(format!(
+            "what is attached takes more than a quarter of the model's window ({attached_bytes} bytes)"
+        ));
+    }
     if !blocks.is_empty() {
         attached.text = format!("{ATTACHED}\n\n{}", blocks.join("\n\n"));
     }
     attached
+}
+
+/// Bytes that fill a part of the model's window; as many as one likes where nobody knows it.
+fn bytes_of_window(window: Option<u64>, part: u64) -> usize {
+    /// Bytes of English in a token.
+    const BYTES: u64 = 4;
+    let bytes = window.map(|tokens| tokens.saturating_mul(BYTES) / part);
+    bytes.map_or(usize::MAX, |bytes| {
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    })
 }
 
 async fn read(
@@ -250,7 +272,7 @@ mod tests {
     use super::*;
 
     async fn attached(message: &str, folder: &Path) -> Attached {
-        attach(message, folder, &None).await
+        attach(message, folder, &None, None).await
     }
 
     #[tokio::test]
@@ -308,5 +330,24 @@ mod tests {
         std::fs::write(folder.path().join("a.bin"), [0_u8, 1, 2]).unwrap();
         let attached = attached("@file:a.bin", folder.path()).await;
         assert!(attached.text.contains("binary file of 3 bytes"));
+    }
+
+    #[tokio::test]
+    async fn what_is_attached_fits_the_models_window() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("long.txt"), "x".repeat(10_000)).unwrap();
+        std::fs::write(folder.path().join("more.txt"), "y".repeat(10_000)).unwrap();
+        let both = "@file:long.txt @file:more.txt";
+        let attached = attach(both, folder.path(), &None, Some(1_000)).await;
+        assert!(attached.text.len() < 2_500, "{}", attached.text.len());
+        assert!(
+            attached.warnings[0].contains("of attachments already"),
+            "{:?}",
+            attached.warnings
+        );
+        assert!(attached.warnings[1].contains("a quarter of the model's window"));
+        let attached = attach(both, folder.path(), &None, Some(1_000_000)).await;
+        assert_eq!(attached.warnings, [""; 0]);
+        assert!(attached.text.len() > 20_000);
     }
 }

@@ -21,6 +21,8 @@ pub struct Safety {
     pub allow_list: Option<Arc<dyn AllowList>>,
     /// `security.redact_secrets`: keys that no model sees.
     pub hidden_keys: Option<Arc<HiddenKeys>>,
+    /// Whoever talks is not the owner of the home: nobody here can let a call leave the fence.
+    pub keeps_inside: bool,
 }
 
 impl Safety {

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use hermes_core::{
     ApprovalAnswer, ApprovalId, BoxFuture, Checkpoints, Clock, ElicitationId, Event, FollowFrom,
-    ModeSwitch, Model, Notice, Op, Prefix, Random, References, Response, Resumed, SessionId, Store,
-    StoreError, Tool, UserMessage,
+    Import, ModeSwitch, Model, Notice, Op, Prefix, Random, References, Response, Resumed,
+    SessionId, Store, StoreError, Tool, UserMessage,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -24,6 +24,7 @@ use crate::consent::ConsentPolicy;
 use crate::delegation::DelegationSettings;
 use crate::events::{EventLog, Follower};
 use crate::safety::Safety;
+use crate::spill::RESULT_CHARS_FLOOR;
 use crate::tool_source::ToolSource;
 use task::SessionTask;
 
@@ -95,8 +96,7 @@ impl Limits {
     pub(crate) fn within(self, window: Option<u64>) -> Self {
         /// Characters of English in a token.
         const CHARS: u64 = 4;
-        /// What results may have in windows that are not small.
-        const RESULT_CHARS_FLOOR: u64 = 8_000;
+        const FLOOR: u64 = RESULT_CHARS_FLOOR as u64;
         let Some(window) = window else {
             return self;
         };
@@ -106,10 +106,8 @@ impl Limits {
             usize::try_from(part.max(floor.min(window))).unwrap_or(usize::MAX)
         };
         Self {
-            result_chars_max: self.result_chars_max.min(chars(15, RESULT_CHARS_FLOOR)),
-            turn_result_chars_max: self
-                .turn_result_chars_max
-                .min(chars(30, 2 * RESULT_CHARS_FLOOR)),
+            result_chars_max: self.result_chars_max.min(chars(15, FLOOR)),
+            turn_result_chars_max: self.turn_result_chars_max.min(chars(30, 2 * FLOOR)),
             ..self
         }
     }
@@ -121,6 +119,12 @@ pub enum SessionStart {
         source: String,
         title: Option<String>,
         prefix: Prefix,
+    },
+    /// One that has a name already, or that was begun elsewhere.
+    Imported {
+        import: Import,
+        source: String,
+        title: Option<String>,
     },
     Resume(SessionId),
     /// A copy that goes its own way. The conversation it was copied from stays as it is.
@@ -221,6 +225,14 @@ impl Session {
                 prefix,
             } => {
                 task.begin_new(source, title, prefix);
+                None
+            }
+            SessionStart::Imported {
+                import,
+                source,
+                title,
+            } => {
+                task.begin_imported(import, source, title);
                 None
             }
             SessionStart::Subagent { id, parent, prefix } => {

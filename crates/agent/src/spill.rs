@@ -12,7 +12,7 @@ use crate::session::Limits;
 /// What the model sees of a spilled result: enough to decide whether to read on.
 const PREVIEW_BYTES: usize = 1_500;
 /// No result is spilled below this, however much the turn has already used.
-const RESULT_CHARS_FLOOR: usize = 8_000;
+pub(crate) const RESULT_CHARS_FLOOR: usize = 8_000;
 
 /// How much result text a turn may still put into the conversation.
 pub(crate) struct TurnBudget {

@@ -395,7 +395,7 @@ fn record_reply(cx: &TurnContext<'_>, history: &mut History, mut message: Messag
     history.push(message);
     if let Some(finish) = finish {
         let model = &cx.ports.model;
-        history.measure(&finish.usage, &model.name(), model.context_window());
+        history.measure(&finish.usage, model.context_window());
     }
     tell_usage(cx, draft);
 }

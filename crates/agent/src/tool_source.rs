@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hermes_core::{BoxFuture, Prefix, Tool};
 
 use crate::events::EventLog;
+use crate::prompt::PromptInputs;
 
 /// The prompt prefix and the tools of a session that begins now.
 pub struct SessionTools {
@@ -31,6 +32,10 @@ pub trait ToolSource: Send + Sync {
     fn version(&self) -> u64;
 
     fn session_tools(&self) -> SessionTools;
+
+    /// Returns what a prompt would be made of now: with the notes and the skills that there are by now. A compaction begins
+    /// with it where those have changed.
+    fn prompt_inputs(&self) -> BoxFuture<'_, PromptInputs>;
 
     /// Returns the tools of servers as they are this moment: a model may learn of one in the middle of a turn, from what
     /// a tool says or from the person, and calls it before it was told. Cheap.

@@ -1,4 +1,13 @@
 //! Chat platforms: one module each, and the one list that names them all.
 //!
 //! A platform turns its updates into messages and our replies into its own; it knows nothing of sessions or models.
-//! Nothing is here before the first platform is.
+
+mod discord;
+mod email;
+mod setting;
+mod telegram;
+
+use hermes_core::Platform;
+
+/// Every platform there is, in the order that setup shows them.
+pub const PLATFORMS: &[Platform] = &[telegram::PLATFORM, discord::PLATFORM, email::PLATFORM];

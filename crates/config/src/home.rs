@@ -22,12 +22,16 @@ const DIRECTORIES: [&str; 6] = ["sessions", "logs", "memories", "skills", "cron"
 /// What holds keys in a home.
 const KEY_FILES: &[&str] = &[".env", "auth.json", "mcp-tokens"];
 
-/// Settings in a home, with what was approved for good.
-const SETTINGS_FILES: &[&str] = &["config.yaml"];
+/// Settings in a home, with what was approved for good, and the scripts and hooks that run by themselves.
+const SETTINGS_FILES: &[&str] = &["config.yaml", "hooks", "scripts"];
 
-/// What in a home only Hermes itself changes: conversations, what undoes changes, and what shells begin with.
+/// What in a home only Hermes itself changes: conversations, jobs, what undoes changes, and what shells begin with.
 const OWN_FILES: &[&str] = &[
     "checkpoints",
+    "cron",
+    "gateway.lock",
+    "gateway.sock",
+    "gateway_restart.json",
     "hermes.db",
     "hermes.db-shm",
     "hermes.db-wal",

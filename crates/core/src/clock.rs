@@ -99,6 +99,18 @@ impl Timestamp {
         Self(self.0.saturating_add(millis))
     }
 
+    /// Returns the time so much earlier.
+    pub fn minus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis))
+    }
+
+    /// How long ago another time was; nothing when it is yet to come.
+    pub fn since(self, earlier: Self) -> Duration {
+        let millis = self.0.saturating_sub(earlier.0);
+        Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+    }
+
     /// `2026-11-15`.
     pub fn date_text(self) -> String {
         let (date, _) = self.civil();

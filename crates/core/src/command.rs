@@ -35,6 +35,8 @@ pub enum Verb {
     Steer,
     Queue,
     Decline,
+    Approve,
+    Deny,
     Model,
     Personality,
     Reasoning,
@@ -47,6 +49,8 @@ pub enum Verb {
     Skills,
     Memory,
     Learned,
+    Whoami,
+    Cron,
     Image,
     Paste,
     Status,
@@ -55,6 +59,11 @@ pub enum Verb {
     Config,
     Profile,
     Platforms,
+    Restart,
+    SetHome,
+    Link,
+    Pairing,
+    Handoff,
     Version,
     Help,
     Quit,
@@ -110,6 +119,7 @@ impl Group {
 pub enum Surfaces {
     Everywhere,
     Terminal,
+    Chats,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +219,7 @@ impl Command {
         match self.surfaces {
             Surfaces::Everywhere => true,
             Surfaces::Terminal => surface == Surface::Terminal,
+            Surfaces::Chats => surface == Surface::Chat,
         }
     }
 
@@ -304,6 +315,11 @@ impl Command {
         self.surfaces = Surfaces::Terminal;
         self
     }
+
+    const fn in_chats(mut self) -> Self {
+        self.surfaces = Surfaces::Chats;
+        self
+    }
 }
 
 use Group::{Conversation, Information, Settings, Tools, Turn};
@@ -336,6 +352,16 @@ const RECONNECTED: Argument =
         word("reconnect", "connect a server anew, or all").then(Argument::Of(List::Servers))
     ]);
 
+const CRON: Argument = Argument::Words(&[
+    word("add", "make a job: a schedule and what is to be done then"),
+    word("show", "all of a job"),
+    word("pause", "stop a job for now"),
+    word("resume", "let a job go on"),
+    word("run", "run a job as soon as may be"),
+    word("remove", "remove a job"),
+    word("history", "what ran, and how it went"),
+    word("next", "what a schedule means"),
+]);
 const MEMORY: Argument = Argument::Words(&[
     word("search", "find notes, also archived ones, by words"),
     word("history", "list the changes of the notes"),
@@ -357,18 +383,24 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Rollback, "rollback", Conversation, "bring files back to a checkpoint, or list them").takes("[N [FILE]|diff N]"),
     command(Verb::Diff, "diff", Conversation, "show what is changed in this folder and not committed").any_time(),
     command(Verb::Init, "init", Conversation, "let it look around and write AGENTS.md, which every conversation here begins with").takes("[WORDS]"),
+    command(Verb::Handoff, "handoff", Conversation, "let the home chat of a platform go on with this conversation; in a chat: a terminal").takes("PLATFORM"),
     command(Verb::Compress, "compress", Conversation, "make room when the conversation gets long").also(&["compact"]).takes("[TOPIC]"),
 
     command(Verb::Stop, "stop", Turn, "stop it, and forget what waits").any_time(),
     command(Verb::Steer, "steer", Turn, "tell it something while it works").takes("WORDS").any_time(),
     command(Verb::Queue, "queue", Turn, "say something when it has ended").also(&["q"]).takes("WORDS").any_time(),
     command(Verb::Decline, "decline", Turn, "do not answer what it asks").any_time(),
+    command(Verb::Approve, "approve", Turn, "let it do what it asks for: once, in this conversation, or always; with its code from any chat").takes("[all] [session|always] [CODE]").in_chats().any_time(),
+    command(Verb::Deny, "deny", Turn, "do not let it do what it asks for, and say why").takes("[all|CODE] [REASON]").in_chats().any_time(),
 
     command(Verb::Model, "model", Settings, "show or change the model").takes("[[PROVIDER:]MODEL] [--global]").known(Argument::Of(List::Models)),
     command(Verb::Personality, "personality", Settings, "show or choose how new conversations sound").takes("[NAME|none]").known(Argument::Of(List::Personalities)),
     command(Verb::Reasoning, "reasoning", Settings, "show or hide what the model thinks, or say how much it thinks").takes("[show|hide|none|low|medium|high|max]").known(REASONING).any_time(),
     command(Verb::Yolo, "yolo", Settings, "run everything without asking, or ask again").takes("[on|off]").known(SWITCH),
-    command(Verb::Busy, "busy", Settings, "what a line does that you send while it works").takes("[queue|steer|interrupt]").known(WHEN_BUSY).in_terminals().any_time(),
+    command(Verb::SetHome, "sethome", Settings, "make this chat the one for what has no other place, such as results of jobs").in_chats().any_time(),
+    command(Verb::Link, "link", Settings, "show a code for your account on another platform, or enter the one it shows: both are you then").takes("[CODE|off]").in_chats().any_time(),
+    command(Verb::Pairing, "pairing", Settings, "see who asks to be let in and who was; let somebody in, or send them away").takes("[list|approve [PLATFORM] CODE|revoke [PLATFORM] ID]").in_chats().any_time(),
+    command(Verb::Busy, "busy", Settings, "what a line does that you send while it works").takes("[queue|steer|interrupt]").known(WHEN_BUSY).any_time(),
 
     command(Verb::Tools, "tools", Tools, "list the tools of this conversation, or switch toolsets for the next").takes("[enable|disable NAME]").known(SWITCHED_TOOLSETS).any_time(),
     command(Verb::Toolsets, "toolsets", Tools, "list the toolsets, and which of them are on").any_time(),
@@ -377,6 +409,8 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Skills, "skills", Tools, "list the skills, or those with these words; /NAME [TEXT] uses one; proposals, diff, accept and reject N").also(&["reload-skills"]).takes("[WORDS]").known(Argument::Of(List::Skills)).any_time(),
     command(Verb::Memory, "memory", Tools, "show what it remembers, or search, list changes and take one back").takes("[search WORDS|history|undo N]").known(MEMORY).any_time(),
     command(Verb::Learned, "learned", Tools, "list what it learned, show one change, or take it back").takes("[N|undo N]").any_time(),
+    command(Verb::Whoami, "whoami", Tools, "show what it knows of you, or ask; forget takes facts away").takes("[QUESTION|forget FACTS]").any_time(),
+    command(Verb::Cron, "cron", Tools, "list jobs that run by themselves, make one, or pause, resume, run and remove it").takes("[add SCHEDULE PROMPT|show|pause|resume|run|remove JOB|history [JOB]|next SCHEDULE]").known(CRON).any_time(),
     command(Verb::Image, "image", Tools, "attach an image").takes("PATH [TEXT]").in_terminals().any_time(),
     command(Verb::Paste, "paste", Tools, "attach the image in the clipboard").in_terminals().any_time(),
 
@@ -385,7 +419,8 @@ pub const COMMANDS: &[Command] = &[
     command(Verb::Insights, "insights", Information, "show what was used in the last days").takes("[--days N]").any_time(),
     command(Verb::Config, "config", Information, "show where the settings are").in_terminals().any_time(),
     command(Verb::Profile, "profile", Information, "show the profile and its home").any_time(),
-    command(Verb::Platforms, "platforms", Information, "show the chat platforms that are connected").also(&["gateway"]).in_terminals().any_time(),
+    command(Verb::Platforms, "platforms", Information, "show the gateway: what is connected, since when, and what waits").also(&["gateway"]).any_time(),
+    command(Verb::Restart, "restart", Information, "end what runs and start the gateway again").in_chats().any_time(),
     command(Verb::Version, "version", Information, "show the version").also(&["v"]).any_time(),
     command(Verb::Help, "help", Information, "show this list").also(&["commands"]).any_time(),
     command(Verb::Quit, "quit", Information, "leave").also(&["exit"]).in_terminals().any_time(),

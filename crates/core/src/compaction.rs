@@ -61,6 +61,13 @@ pub struct CompactionReport {
     pub notes: Vec<String>,
 }
 
+/// What asking for a summary took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SummaryUse {
+    pub usage: Usage,
+    pub cost: Cost,
+}
+
 /// Who wrote a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

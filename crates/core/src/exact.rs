@@ -58,7 +58,8 @@ fn is_deceptive(c: char) -> bool {
     c.is_control() || c.is_whitespace() || is_invisible(c) || looks_like_ascii(c)
 }
 
-fn is_invisible(c: char) -> bool {
+/// Whether a character is not seen.
+pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

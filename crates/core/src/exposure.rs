@@ -67,6 +67,7 @@ pub enum ToolGroup {
 pub enum Surfaces {
     Every,
     Only(&'static [&'static str]),
+    Except(&'static [&'static str]),
 }
 
 /// Which subagents have a tool that their parent has.
@@ -122,6 +123,7 @@ impl Exposure {
         match self.surfaces {
             Surfaces::Every => true,
             Surfaces::Only(names) => names.contains(&surface),
+            Surfaces::Except(names) => !names.contains(&surface),
         }
     }
 

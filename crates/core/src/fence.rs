@@ -188,6 +188,21 @@ pub fn why_guarded(path: &Path) -> Option<&'static str> {
         .or(is_skill.then_some("changes what agents are told"))
 }
 
+/// A folder that somebody sees nothing of but what is theirs in it: the home of Hermes, for those who are not its owner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PrivateFolder {
+    pub folder: PathBuf,
+    /// Theirs, or everybody's.
+    pub open: Vec<PathBuf>,
+}
+
+impl PrivateFolder {
+    /// Returns whether a path is none of theirs. The path is absolute.
+    pub fn hides(&self, path: &Path) -> bool {
+        path.starts_with(&self.folder) && !contains(&self.open, path)
+    }
+}
+
 /// What a call may do beyond the fence: what somebody agreed to. The default is nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pass {

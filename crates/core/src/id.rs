@@ -74,6 +74,14 @@ text_id! {
     ApprovalId
 }
 text_id! {
+    /// One job of a schedule. Short, because people type it.
+    JobId
+}
+text_id! {
+    /// What a chat platform calls one message.
+    MessageId
+}
+text_id! {
     /// One tool use inside a turn. The text comes from the model, so it is unique only within its reply.
     CallId
 }
@@ -109,6 +117,13 @@ impl TurnId {
 impl QueuedId {
     pub fn generate(now: Timestamp, random: &Random) -> Self {
         Self(TurnId::generate(now, random).0)
+    }
+}
+
+impl JobId {
+    /// Twelve digits from 0 to f.
+    pub fn generate(random: &Random) -> Self {
+        Self(format!("{:012x}", random.next_u64() & 0xffff_ffff_ffff))
     }
 }
 

@@ -12,6 +12,8 @@ pub struct Interview {
     values: Map<String, Value>,
     /// How many fields are done.
     done: usize,
+    /// What is sent to leave a field out.
+    nothing: &'static str,
 }
 
 /// What became of a line.
@@ -30,7 +32,43 @@ impl Interview {
             elicitation,
             values: Map::new(),
             done: 0,
+            nothing: "empty",
         }
+    }
+
+    /// One whose answers come as messages, which are never empty: `/skip` stands for nothing.
+    pub fn in_chat(elicitation: Elicitation) -> Self {
+        Self {
+            nothing: "/skip",
+            ..Self::new(elicitation)
+        }
+    }
+
+    /// Which field is asked for, from 0.
+    pub fn step(&self) -> usize {
+        self.done
+    }
+
+    /// The answers that are known beforehand: what each is called, and the line that gives it.
+    pub fn options(&self) -> Vec<(String, String)> {
+        let Some(field) = self.field() else {
+            return yes_no();
+        };
+        let mut known = match &field.kind {
+            FieldKind::Choice { options, .. } | FieldKind::Suggestions { options } => {
+                let labels = options.iter().map(|option| escaped(option.label()));
+                let labels = labels.map(|label| label.to_string());
+                labels
+                    .zip((1..).map(|number: usize| number.to_string()))
+                    .collect()
+            }
+            FieldKind::Boolean { .. } => yes_no(),
+            _ => return Vec::new(),
+        };
+        if !field.is_required {
+            known.push(("Leave out".to_owned(), String::new()));
+        }
+        known
     }
 
     pub fn id(&self) -> &ElicitationId {
@@ -69,7 +107,7 @@ impl Interview {
     /// Returns the prompt for the next line.
     pub fn prompt(&self) -> String {
         match self.field() {
-            Some(field) => field_prompt(field),
+            Some(field) => field_prompt(field, self.nothing),
             None => "  go on? [y]es, once you have opened it; [N]o: ".to_owned(),
         }
     }
@@ -109,7 +147,13 @@ impl Interview {
     }
 }
 
-fn field_prompt(field: &Field) -> String {
+fn yes_no() -> Vec<(String, String)> {
+    [("Yes", "yes"), ("No", "no")]
+        .map(|(label, line)| (label.to_owned(), line.to_owned()))
+        .into()
+}
+
+fn field_prompt(field: &Field, nothing: &str) -> String {
     let mut prompt = format!("  {}", escaped(field.label()));
     if let Some(description) = &field.description {
         prompt.push_str(&format!(" ({})", escaped(description)));
@@ -135,9 +179,9 @@ fn field_prompt(field: &Field) -> String {
     match field.default() {
         Some(default) => {
             let shown = escaped(&shown(&default, options(field)));
-            prompt.push_str(&format!(" [empty: {shown}]"));
+            prompt.push_str(&format!(" [{nothing}: {shown}]"));
         }
-        None if !field.is_required => prompt.push_str(" [empty: leave out]"),
+        None if !field.is_required => prompt.push_str(&format!(" [{nothing}: leave out]")),
         None => {}
     }
     prompt.push_str(": ");
@@ -235,6 +279,30 @@ mod tests {
         assert_eq!(heard("2"), "Blue");
         assert_eq!(heard("red"), "Red");
         assert_eq!(heard("a bit of both"), "a bit of both");
+    }
+
+    #[test]
+    fn in_a_chat_choices_are_offered_and_nothing_has_a_name() {
+        let options = json!([{ "value": "r", "title": "Red" }]);
+        let mut colour = field("colour", json!({ "type": "choice", "options": options }));
+        colour["is_required"] = json!(false);
+        let sure = field("sure", json!({ "type": "boolean" }));
+        let form = json!({ "kind": "form", "fields": [colour, sure] });
+        let elicitation = interview(form).elicitation;
+        let mut interview = Interview::in_chat(elicitation);
+        assert!(interview.prompt().ends_with("[/skip: leave out]: "));
+        let lines = |interview: &Interview| {
+            let known = interview.options().into_iter();
+            known
+                .map(|(label, line)| format!("{label}={line}"))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&interview), ["Red=1", "Leave out="]);
+        assert_eq!(interview.hear(""), Heard::Next);
+        assert_eq!(
+            (interview.step(), lines(&interview)),
+            (1, vec!["Yes=yes".into(), "No=no".into()])
+        );
     }
 
     #[test]

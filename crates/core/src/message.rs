@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::clock::Timestamp;
 use crate::id::CallId;
+use crate::inbox::InboxId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -33,9 +35,20 @@ pub enum Origin {
         /// The surface they said it on; the session's own when it is not named.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         surface: Option<String>,
-        /// Who, where a surface serves several.
+        /// Who, in the terms of the session's person (`SessionOptions::person`): none is whoever the session is held with, the owner
+        /// of the home where it is nobody else's. See [`Origin::is_of`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
+        /// The request of a program that it came with, by which its turn is found again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<String>,
+        /// The entries of the inbox that brought it. The commit that begins a turn with it takes them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        inbox: Vec<InboxId>,
+        /// What was sent to the chat apart from its conversation, and stands behind the words. The commit that begins a turn
+        /// with them notes that it was told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mirrored: Option<Mirrored>,
     },
     /// Words for a turn that was running, which came too late for it.
     Steering,
@@ -49,14 +62,55 @@ pub enum Origin {
     Summary,
 }
 
+/// Words that were sent to a chat apart from its conversation: the records of a scope, up to a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mirrored {
+    pub scope: String,
+    pub until: Timestamp,
+}
+
 impl Origin {
     /// Somebody on the session's own surface.
     pub fn person() -> Self {
         Self::Person {
             surface: None,
             id: None,
+            request: None,
+            inbox: Vec::new(),
+            mirrored: None,
         }
     }
+
+    /// Whether these are words of the person that a session is held with; none is the owner of the home.
+    pub fn is_of(&self, person: Option<&str>) -> bool {
+        let Self::Person { surface, id, .. } = self else {
+            return matches!(self, Self::Steering);
+        };
+        match (id.as_deref(), person) {
+            (None, _) => true,
+            // Earlier versions kept requests in this place, and ids of chats without their platform.
+            (Some(id), _) if id.starts_with(Self::REQUEST) => true,
+            (Some(id), Some(person)) => {
+                let account = surface.as_ref().map(|surface| format!("{surface}:{id}"));
+                id == person || account.as_deref() == Some(person)
+            }
+            (Some(_), None) => false,
+        }
+    }
+
+    /// Whether they came with this request.
+    pub fn is_of_request(&self, wanted: &str) -> bool {
+        match self {
+            Self::Person { id, request, .. } => {
+                // Earlier versions had it in the place of the person.
+                request.as_deref().or(id.as_deref()) == Some(wanted)
+            }
+            _ => false,
+        }
+    }
+
+    /// What names of requests begin with.
+    pub const REQUEST: &'static str = "request:";
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -176,6 +230,22 @@ impl Message {
             role: Role::Tool,
             origin: None,
             parts: vec![Part::ToolResult(result)],
+        }
+    }
+
+    /// The entries of the inbox that brought it.
+    pub fn inbox(&self) -> &[InboxId] {
+        match &self.origin {
+            Some(Origin::Person { inbox, .. }) => inbox,
+            _ => &[],
+        }
+    }
+
+    /// What it tells of that was sent apart from the conversation.
+    pub fn mirrored(&self) -> Option<&Mirrored> {
+        match &self.origin {
+            Some(Origin::Person { mirrored, .. }) => mirrored.as_ref(),
+            _ => None,
         }
     }
 

@@ -40,6 +40,14 @@ pub trait Sessions: Send + Sync {
         options: SessionOptions,
     ) -> BoxFuture<'_, Result<RunningSession, OpenError>>;
 
+    /// Opens a conversation that has a name already, or that was begun elsewhere. A name that is taken is refused when the
+    /// first thing is said.
+    fn import(
+        &self,
+        import: Import,
+        options: SessionOptions,
+    ) -> BoxFuture<'_, Result<RunningSession, OpenError>>;
+
     /// Finds a conversation, open or not, by its id, a beginning of it, or its title.
     fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<SessionId, OpenError>>;
 
@@ -88,6 +96,15 @@ impl dyn SessionHandle + '_ {
         };
         self.send(op).await
     }
+}
+
+/// What a conversation has before anything is said in it here.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Import {
+    /// Letters, digits, `-` and `_`; one is made without it.
+    pub id: Option<SessionId>,
+    /// What was said elsewhere, turn by turn.
+    pub said: Vec<Message>,
 }
 
 /// A session that was just opened, and what happens in it.
@@ -182,12 +199,16 @@ pub struct SessionOptions {
     pub personality: Option<String>,
     /// What the system prompt says besides.
     pub notes: Vec<String>,
+    /// What it says of where the conversation is held; the settings may say it otherwise (`platform_hints`).
+    pub hint: Option<String>,
     pub consent: ConsentOption,
     /// How freely calls may act at the beginning.
     pub mode: Option<Mode>,
     pub audience: Audience,
     /// Where the conversation comes from: `cli`, `oneshot`, a platform. It is kept with it.
     pub source: String,
+    /// What `platform_toolsets` calls the surface it is on; the terminal without it.
+    pub surface: Option<String>,
     /// Who talks, where a surface serves several.
     pub person: Option<String>,
     pub title: Option<String>,
@@ -217,6 +238,22 @@ pub enum ConsentOption {
     Ask,
     /// They run. What is forbidden or denied by the settings stays so.
     Allow,
+}
+
+impl ConsentOption {
+    /// As a chat's choices write it; nothing where nothing was chosen.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::AsSet => None,
+            Self::Ask => Some("ask"),
+            Self::Allow => Some("allow"),
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        let chosen = [Self::Ask, Self::Allow];
+        chosen.into_iter().find(|one| one.name() == Some(name))
+    }
 }
 
 /// What a conversation does without, for finding out what is wrong.

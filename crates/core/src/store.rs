@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::approval::{Approvals, Verdict};
 use crate::clock::Timestamp;
-use crate::compaction::Shortened;
+use crate::compaction::{Shortened, SummaryUse};
 use crate::effect::Effect;
 use crate::id::{ApprovalId, CallId, QueuedId, SessionId, TurnId};
 use crate::message::{Message, Role, ToolResult};
@@ -150,6 +150,8 @@ pub enum Entry {
         shortened: Vec<Shortened>,
         /// What requests begin with from now on, where that has changed.
         prefix: Option<Prefix>,
+        /// What asking for the summary took, where a model was asked.
+        used: Option<SummaryUse>,
     },
     /// Words wait for the turn that runs, until [`Entry::Dequeued`] takes them.
     Queued {
@@ -389,6 +391,30 @@ pub struct Insights {
     pub failures: Vec<Counted>,
     /// The sessions with the most messages.
     pub longest: Vec<SessionRecord>,
+    #[serde(default)]
+    pub learning: LearningInsights,
+}
+
+/// What was learned, what that took, and how often it served.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearningInsights {
+    /// What for, such as `review`; the dearest in tokens first.
+    pub costs: Vec<LearningCost>,
+    /// Changes that were made, by kind: `notes`, `skill`, `user_model`.
+    pub changes: Vec<Counted>,
+    /// How many of them were taken back.
+    pub undone: u64,
+    /// Conversations that began with notes in their prompt.
+    pub conversations_with_notes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearningCost {
+    pub purpose: String,
+    pub requests: u64,
+    pub tokens: u64,
+    /// Of the requests whose price is known.
+    pub micro_usd: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -463,6 +489,9 @@ pub enum StoreError {
     /// The change would break a rule of the step log: a second result for a call, an entry of another turn.
     #[error("the session's log does not allow it: {detail}")]
     Refused { detail: String },
+    /// What was to be written under a lease was not: somebody else has it now.
+    #[error("`{lease}` belongs to another process now")]
+    Overtaken { lease: String },
     #[error("no space left on the disk that holds `{}`", path.display())]
     DiskFull { path: PathBuf },
     #[error("`{}` was written by a newer version (schema {found}; this build knows {known})", path.display())]
@@ -500,6 +529,7 @@ impl StoreError {
             Self::Refused { .. } => {
                 "this is a bug in hermes; nothing was written, the session can be resumed".into()
             }
+            Self::Overtaken { .. } => "nothing was written; the other process goes on".into(),
             Self::DiskFull { .. } => {
                 "free some space and try again; everything saved so far is safe".into()
             }

@@ -54,7 +54,7 @@ pub use fence::{
 };
 pub use local::Local;
 pub use modal::{Modal, ModalSettings};
-pub use program::{ProgramOutput, interactive, launch, output};
+pub use program::{ProgramOutput, become_program, detach, filter, interactive, launch, output};
 pub use shell::START_FILES;
 pub use ssh::{Ssh, SshSettings};
 pub use sync::{CredentialError, CredentialFile, Forwarded, ForwardedFiles};

@@ -1,10 +1,11 @@
 //! Runs single programs for other parts of Hermes, without a shell between.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use hermes_core::TerminalError;
@@ -45,6 +46,35 @@ pub async fn output(
         cwd,
         stdin: &[],
         output_bytes_max: OUTPUT_BYTES_MAX,
+        timeout,
+    };
+    let output = program.run().await?;
+    Ok(ProgramOutput {
+        status: output.status,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+/// The same for a program that reads what it is told; of each of its streams so many bytes are kept.
+pub async fn filter(
+    program: &str,
+    args: impl IntoIterator<Item: AsRef<OsStr>>,
+    environment: &[(OsString, OsString)],
+    cwd: &Path,
+    stdin: &[u8],
+    (output_bytes_max, timeout): (u64, Duration),
+) -> Result<ProgramOutput, TerminalError> {
+    let program = Program {
+        name: program,
+        args: args
+            .into_iter()
+            .map(|arg| arg.as_ref().to_owned())
+            .collect(),
+        environment,
+        cwd,
+        stdin,
+        output_bytes_max,
         timeout,
     };
     let output = program.run().await?;
@@ -176,6 +206,47 @@ pub fn launch(program: &str, args: impl IntoIterator<Item: AsRef<OsStr>>) -> io:
         .process_group(0)
         .spawn()
         .map(drop)
+}
+
+/// Starts a program of ours that goes on when we end, with what it says in this file.
+///
+/// It is Hermes itself, so it inherits the environment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "hermes-exec owns child processes"
+)]
+pub fn detach(
+    program: &Path,
+    args: impl IntoIterator<Item: AsRef<OsStr>>,
+    cwd: &Path,
+    log: File,
+) -> io::Result<Child> {
+    let errors = log.try_clone()?;
+    let mut command = if cfg!(target_os = "linux") {
+        std::process::Command::new(program)
+    } else {
+        // Elsewhere it is told from what models start by its parent, which ends at once.
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.args(["-c", "\"$@\" &", "sh"]).arg(program);
+        shell
+    };
+    command
+        .args(args)
+        .current_dir(cwd)
+        .stdin(Stdio::null())
+        .stdout(log)
+        .stderr(errors)
+        .spawn()
+}
+
+/// Becomes another program: returns only if that cannot be.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "hermes-exec owns child processes"
+)]
+pub fn become_program(program: &Path, args: impl IntoIterator<Item: AsRef<OsStr>>) -> io::Error {
+    use std::os::unix::process::CommandExt as _;
+    std::process::Command::new(program).args(args).exec()
 }
 
 /// Finds a program on the `PATH` of the given environment.

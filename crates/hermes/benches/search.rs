@@ -82,6 +82,7 @@ fn search_tool(home: &Path) -> Arc<dyn Tool> {
         code: CodeSettings::at(CodePlace::Elsewhere),
         home: None,
         secret: Vec::new(),
+        private: None,
         protected: Vec::new(),
         settings: Vec::new(),
         edit_review: EditReview::default(),

@@ -7,15 +7,21 @@ mod approvals;
 mod auth;
 mod checkpoints;
 mod config;
+mod cron;
+mod gateway;
 mod learning;
 mod mcp;
 mod memory;
 mod model;
+mod pairing;
 mod run;
+mod send;
 mod sessions;
 mod setup;
 mod skills;
 mod tools;
+mod user;
+mod webhook;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,15 +37,24 @@ pub use approvals::{ApprovalsArgs, ApprovalsCommand};
 pub use auth::{AuthAddArgs, AuthArgs, AuthCommand, AuthKind, LoginArgs, LoginPlace};
 pub use checkpoints::{CheckpointsArgs, CheckpointsCommand};
 pub use config::{ConfigArgs, ConfigCommand};
+pub use cron::{CronArgs, CronCommand, JobOptions, MisfireName};
+pub use gateway::{
+    GatewayArgs, GatewayCommand, GatewayInstallArgs, GatewayRunArgs, GatewayUninstallArgs,
+    ServiceKind,
+};
 pub use learning::{LearningArgs, LearningCommand};
 pub use mcp::{McpArgs, McpCommand, McpLoginArgs, McpReauthArgs, WaitFlag};
 pub use memory::{MemoryArgs, MemoryCommand, NotesArg};
 pub use model::{ModelArgs, ModelCommand};
+pub use pairing::{PairingArgs, PairingCommand};
 pub use run::{ChatArgs, RunFlags};
+pub use send::SendArgs;
 pub use sessions::{SessionsArgs, SessionsCommand};
 pub use setup::{SetupArgs, SetupSection};
-pub use skills::{InstallArgs, SkillsArgs, SkillsCommand, TapCommand};
+pub use skills::{InstallArgs, PublishArgs, SkillsArgs, SkillsCommand, TapCommand};
 pub use tools::{ToolsArgs, ToolsCommand};
+pub use user::{UserArgs, UserCommand};
+pub use webhook::{SubscribeArgs, WebhookArgs, WebhookCommand};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -66,7 +81,7 @@ In fish:
 #[command(
     name = "hermes",
     version,
-    about = "An agent that works in your terminal: it reads, writes, runs commands and remembers",
+    about = "An agent that works for you in the terminal, in chats and on a schedule, and remembers",
     after_help = AFTER_HELP,
     disable_help_subcommand = true,
     args_conflicts_with_subcommands = false,
@@ -172,8 +187,12 @@ pub enum Command {
     Approvals(ApprovalsArgs),
     /// Show, search, edit and undo what it remembers
     Memory(MemoryArgs),
+    /// Show, ask, edit and forget what it knows of you
+    User(UserArgs),
     /// Show what it learned by itself, and take it back
     Learning(LearningArgs),
+    /// Make jobs that run by themselves at set times, and see how they went
+    Cron(CronArgs),
     /// Show requests, tokens, cost and tools, by day and hour
     Insights(InsightsArgs),
     /// List what files were like before changes, and bring it back
@@ -186,6 +205,14 @@ pub enum Command {
     Skills(SkillsArgs),
     /// Add, remove and try MCP servers
     Mcp(McpArgs),
+    /// Serve chats and programs for as long as it runs
+    Gateway(GatewayArgs),
+    /// Send words or files to a chat, without a model
+    Send(SendArgs),
+    /// See and change who may talk to the gateway
+    Pairing(PairingArgs),
+    /// Add and list addresses that other programs send events to
+    Webhook(WebhookArgs),
     /// Show what is configured and what is going on
     Status(JsonFlag),
     /// Check everything that could go wrong, with the fix for each
@@ -213,6 +240,10 @@ pub struct DemoArgs {
     /// The part of the demo that is killed, in the home of the one that kills it
     #[arg(long, hide = true, value_name = "HOME")]
     pub child: Option<PathBuf>,
+
+    /// The gateway of the demo, in the home that HERMES_HOME names
+    #[arg(long, hide = true)]
+    pub serve: bool,
 }
 
 #[derive(Debug, Args)]

@@ -241,6 +241,7 @@ impl<'a> Chat<'a> {
                 session: session.id().clone(),
                 is_busy: false,
                 can_choose: false,
+                surface: hermes_core::command::Surface::Terminal,
             };
             if let Some(next) = self.next(&question, here).await {
                 return Ok(Some(next));
@@ -278,6 +279,7 @@ impl<'a> Chat<'a> {
                 session: session.id().clone(),
                 is_busy: false,
                 can_choose: false,
+                surface: hermes_core::command::Surface::Terminal,
             };
             if let Some(next) = self.next(&line, here).await {
                 return Ok(Some(next));
@@ -356,6 +358,7 @@ impl<'a> Chat<'a> {
             session: session.id().clone(),
             is_busy: true,
             can_choose: false,
+            surface: hermes_core::command::Surface::Terminal,
         };
         let next = match line {
             Some(line) => self.next(&line, here).await?,

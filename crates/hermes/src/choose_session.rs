@@ -2,16 +2,27 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use hermes_core::{Archive as _, SessionFilter, SessionId, SessionOptions};
+use hermes_core::{
+    Archive as _, Chats as _, Clock as _, SessionFilter, SessionId, SessionOptions, Store as _,
+    StoreError,
+};
 use hermes_store::SqliteStore;
 
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
-use hermes_runtime::commands::{gone, moved};
-use hermes_runtime::open_store;
+use hermes_runtime::commands::{gone, handoff, moved};
+use hermes_runtime::{SystemClock, open_store};
+use tokio::time::Instant;
+
+/// How long the gateway is waited for.
+const LETTING_GO: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(50);
+/// Chats that are looked through for one with a conversation.
+const CHATS_MAX: usize = 100;
 
 /// The session to go on with, before anything is wired: its folder decides what the prompt is made of.
 pub struct Chosen {
@@ -57,7 +68,10 @@ pub async fn choose(
         .filter(|name| !name.is_empty()));
     let session = match (named, &flags.continue_last) {
         (Some(name), _) => Some(store.find(name).await?),
-        (None, Some(_)) => Some(latest(store, source).await?),
+        (None, Some(_)) => Some(match &flags.from {
+            Some(platform) => latest_in_chat(store, platform).await?,
+            None => latest(store, source).await?,
+        }),
         (None, None) => None,
     };
     let cwd = match &session {
@@ -67,6 +81,33 @@ pub async fn choose(
         _ => base.cwd.clone(),
     };
     Ok(Chosen { session, cwd })
+}
+
+/// The conversation that a platform's chats were in last.
+async fn latest_in_chat(store: &SqliteStore, platform: &str) -> Outcome<SessionId> {
+    let platform = platform.to_lowercase();
+    let chats = store.chats(Some(&platform), CHATS_MAX).await?;
+    let chat = chats.into_iter().find(|chat| chat.session.is_some());
+    let Some((chat, session)) = chat.and_then(|chat| Some((chat.clone(), chat.session?))) else {
+        return Err(
+            Failure::usage(format!("no chat on {platform} has a conversation"))
+                .hint("`hermes send --list` shows the chats there are"),
+        );
+    };
+    let deadline = Instant::now() + LETTING_GO;
+    let mut is_told = false;
+    while let Err(StoreError::Busy { .. }) = store.claim(&session).await
+        && Instant::now() < deadline
+    {
+        if !is_told {
+            is_told = true;
+            note("asking the gateway to let go of the conversation ...");
+            let now = SystemClock.now();
+            handoff::tell_chat(store, &chat, "/handoff".to_owned(), now).await?;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(session)
 }
 
 async fn latest(store: &SqliteStore, source: &str) -> Outcome<SessionId> {

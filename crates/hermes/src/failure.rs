@@ -12,6 +12,12 @@ pub mod code {
     pub const FAILED: u8 = 1;
     /// The command line was wrong, or nothing could be started.
     pub const USAGE: u8 = 2;
+    /// Nothing is there that could be asked; as service managers have it.
+    pub const NOT_RUNNING: u8 = 3;
+    /// Whoever started this is to start it again: `EX_TEMPFAIL` of sysexits.
+    pub const RESTART: u8 = 75;
+    /// The settings keep a service from starting, and starting it again changes nothing: `EX_CONFIG` of sysexits.
+    pub const SETTINGS: u8 = 78;
     /// Ctrl-C.
     pub const INTERRUPTED: u8 = 130;
     /// A terminal that hung up.

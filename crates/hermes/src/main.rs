@@ -21,6 +21,7 @@ mod pager;
 mod piped;
 mod prepare;
 mod render;
+mod schedules;
 mod signals;
 mod steering;
 mod tui_bridge;
@@ -112,6 +113,10 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
         Some(Command::Version) => output::println(&format!("hermes {}", env!("CARGO_PKG_VERSION"))),
         Some(Command::Completion(args)) => commands::completion::run(&args),
         Some(Command::Config(args)) => commands::config::run(profile, &flags, args),
+        Some(Command::Demo(args)) if args.serve => {
+            let base = Arc::new(begin(profile, &flags)?);
+            serve_many(demo::serve(base))
+        }
         Some(Command::Demo(args)) => block_on(demo::run(&args)),
         Some(Command::Doctor(args)) => block_on(commands::doctor::run(profile, &flags, &args)),
         Some(Command::Chat(mut chat)) => {
@@ -156,6 +161,10 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
             let base = begin(profile, &flags)?;
             block_on(commands::memory::run(&base, args))
         }
+        Some(Command::User(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::user::run(&base, args))
+        }
         Some(Command::Learning(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::learning::run(&base, args))
@@ -177,9 +186,29 @@ fn run(profile: Option<String>, cli: Cli, question: Option<String>) -> Outcome<(
             let base = begin(profile, &flags)?;
             block_on(commands::approvals::run(&base, args))
         }
+        Some(Command::Cron(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::cron::run(&Arc::new(base), args))
+        }
         Some(Command::Mcp(args)) => {
             let base = begin(profile, &flags)?;
             block_on(commands::mcp::run(&base, args))
+        }
+        Some(Command::Pairing(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::pairing::run(&base, args))
+        }
+        Some(Command::Gateway(args)) => {
+            let base = Arc::new(begin(profile, &flags)?);
+            serve_many(commands::gateway::run(base, args))
+        }
+        Some(Command::Send(args)) => {
+            let base = Arc::new(begin(profile, &flags)?);
+            block_on(commands::send::run(base, args))
+        }
+        Some(Command::Webhook(args)) => {
+            let base = begin(profile, &flags)?;
+            block_on(commands::webhook::run(&base, args))
         }
         Some(Command::Status(args)) => {
             let base = begin(profile, &flags)?;
@@ -266,9 +295,22 @@ async fn talk(
 
 /// Runs a command to its end on one thread: the work of a terminal user fits on it, and it starts at once.
 fn block_on(work: impl Future<Output = Outcome<()>>) -> Outcome<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    run_on(&mut tokio::runtime::Builder::new_current_thread(), work)
+}
+
+/// Runs a command that serves many at a time on all cores, up to a few: more would only wait for the store.
+fn serve_many(work: impl Future<Output = Outcome<()>>) -> Outcome<()> {
+    const THREADS_MAX: usize = 4;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    run_on(builder.worker_threads(cores.min(THREADS_MAX)), work)
+}
+
+fn run_on(
+    builder: &mut tokio::runtime::Builder,
+    work: impl Future<Output = Outcome<()>>,
+) -> Outcome<()> {
+    let runtime = builder.enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
     runtime.spawn(ancestry::adopt());
     let outcome = runtime.block_on(work);

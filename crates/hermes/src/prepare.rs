@@ -9,6 +9,8 @@ use hermes_runtime::{Conversation, Runtime, Start};
 use crate::args::RunFlags;
 use crate::base::Base;
 use crate::choose_session::choose;
+use crate::commands::gateway::chats::{self, HomeChats};
+use crate::commands::gateway::standing;
 use crate::failure::Outcome;
 use crate::output::note;
 
@@ -21,6 +23,15 @@ pub struct Place {
     worktree: Option<Worktree>,
 }
 
+/// Lets `/platforms` ask the gateway of this home.
+fn tell_gateway(runtime: &Runtime) {
+    let home = runtime.base().home.directory().to_owned();
+    runtime.set_gateway_standing(Arc::new(move || {
+        let home = home.clone();
+        Box::pin(async move { standing::told(&home).await })
+    }));
+}
+
 impl Place {
     pub async fn choose(
         base: &Arc<Base>,
@@ -29,6 +40,11 @@ impl Place {
         source: &str,
     ) -> Outcome<Self> {
         let runtime = Runtime::start(Arc::clone(base))?;
+        tell_gateway(&runtime);
+        chats::tell_platforms(&runtime);
+        if let Some(chats) = HomeChats::of(&runtime) {
+            runtime.set_chats(chats);
+        }
         let chosen = choose(base, runtime.store(), flags, source).await?;
         let worktree = if flags.worktree {
             Some(Worktree::create(base).await?)

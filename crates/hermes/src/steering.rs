@@ -3,8 +3,9 @@
 
 use crate::ancestry;
 use crate::args::{
-    AuthCommand, CheckpointsCommand, Cli, Command, ConfigCommand, LearningCommand, McpCommand,
-    MemoryCommand, ModelCommand, SessionsCommand, SkillsCommand, ToolsCommand,
+    AuthCommand, CheckpointsCommand, Cli, Command, ConfigCommand, CronCommand, GatewayCommand,
+    LearningCommand, McpCommand, MemoryCommand, ModelCommand, SessionsCommand, SkillsCommand,
+    ToolsCommand, UserCommand, WebhookCommand,
 };
 use crate::failure::{Failure, Outcome};
 
@@ -48,6 +49,15 @@ fn only_looks(command: &Command) -> bool {
             args.command,
             Some(AuthCommand::List { .. } | AuthCommand::Status { .. })
         ),
+        Command::Cron(args) => matches!(
+            args.command,
+            None | Some(
+                CronCommand::List { .. }
+                    | CronCommand::Show { .. }
+                    | CronCommand::History { .. }
+                    | CronCommand::Next { .. }
+            )
+        ),
         Command::Model(args) => matches!(args.command, Some(ModelCommand::List { .. })),
         Command::Skills(args) => matches!(
             args.command,
@@ -60,6 +70,11 @@ fn only_looks(command: &Command) -> bool {
                     | SkillsCommand::Audit { .. }
             )
         ),
+        Command::Gateway(args) => matches!(
+            args.command,
+            GatewayCommand::Status(_) | GatewayCommand::List(_)
+        ),
+        Command::Webhook(args) => matches!(args.command, WebhookCommand::List { .. }),
         Command::Tools(args) => matches!(args.command, Some(ToolsCommand::List { .. })),
         Command::Sessions(args) => matches!(
             args.command,
@@ -74,6 +89,10 @@ fn only_looks(command: &Command) -> bool {
         Command::Memory(args) => !matches!(
             args.command,
             Some(MemoryCommand::Undo { .. } | MemoryCommand::Edit { .. })
+        ),
+        Command::User(args) => !matches!(
+            args.command,
+            Some(UserCommand::Forget { .. } | UserCommand::Edit { .. })
         ),
         Command::Learning(args) => !matches!(args.command, Some(LearningCommand::Undo { .. })),
         Command::Checkpoints(args) => matches!(
@@ -133,12 +152,17 @@ mod tests {
             "hermes sessions delete x",
             "hermes checkpoints restore 1",
             "hermes doctor --fix",
+            // Complaint 7: a turn that restarts its own gateway would wait for itself.
+            "hermes gateway restart",
+            "hermes gateway stop",
         ] {
             assert!(!looks(line), "{line}");
         }
         for line in [
             "hermes version",
             "hermes status",
+            "hermes gateway status",
+            "hermes gateway list --json",
             "hermes doctor",
             "hermes config get a",
             "hermes sessions list",

@@ -4,7 +4,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use hermes_core::{Delta, Finished, Message, Model, ModelRequest, SessionId, TurnId};
+use hermes_core::{
+    Cost, Delta, Finished, LearningUse, Message, Model, ModelRequest, SessionId, TurnId,
+};
+
+/// Tokens of one answer, with what a model thinks before it. Nearly every model takes such a limit, and what is kept is short.
+pub(crate) const ANSWER_TOKENS_MAX: u32 = 8_192;
+
+/// What a token is taken to cost where no price is known, in millionths of a dollar: what good models cost.
+const INPUT_MICRO_USD: u64 = 3;
+const OUTPUT_MICRO_USD: u64 = 15;
+
+/// Of a day's money, one request of a model whose price is not known reserves this part at most: models that cost nothing have
+/// no price either, and are to learn as well.
+const UNKNOWN_PART: u64 = 3;
+
+/// What is reserved of a day's money for a request.
+pub(crate) fn reserved_money(cost: Cost, input: u64, output: u64, budget: LearningUse) -> u64 {
+    match cost {
+        Cost::Estimated(micro_usd) => micro_usd,
+        Cost::Included => 0,
+        Cost::Unknown => {
+            let input = input.saturating_mul(INPUT_MICRO_USD);
+            let supposed = input.saturating_add(output.saturating_mul(OUTPUT_MICRO_USD));
+            supposed.min(budget.micro_usd / UNKNOWN_PART).max(1)
+        }
+    }
+}
 
 /// A model for questions beside conversations.
 #[derive(Clone)]
@@ -46,6 +72,20 @@ pub enum AskError {
 }
 
 impl Asking {
+    /// The most that asking can use: a token has at least one byte.
+    pub fn at_most(&self, question: &Question<'_>, budget: LearningUse) -> LearningUse {
+        const AROUND: usize = 64;
+        // A character has up to four bytes.
+        let output = question.answer_chars_max.saturating_mul(4) as u64;
+        let output = output.max(u64::from(ANSWER_TOKENS_MAX));
+        let input = (question.system.len() + question.text.len() + AROUND) as u64;
+        let cost = self.model.cost_at_most(input, output);
+        LearningUse {
+            tokens: input + output,
+            micro_usd: reserved_money(cost, input, output, budget),
+        }
+    }
+
     pub async fn ask(&self, question: Question<'_>) -> Result<Answer, AskError> {
         let answer = tokio::time::timeout(self.timeout, self.answer(question));
         answer
@@ -62,7 +102,7 @@ impl Asking {
             system: question.system,
             tools: &[],
             messages: &messages,
-            output_tokens_max: None,
+            output_tokens_max: Some(ANSWER_TOKENS_MAX),
         });
         let (mut text, mut finished) = (String::new(), None);
         // A character has up to four bytes.

@@ -8,6 +8,7 @@ pub mod recall;
 pub mod review;
 pub mod skills;
 pub mod titles;
+pub mod user_model;
 
 pub mod asking;
-pub mod threats;
+pub use hermes_core::threats;

@@ -7,6 +7,7 @@
 
 mod entries;
 mod files;
+mod pending;
 mod prompt;
 mod tool;
 
@@ -20,8 +21,9 @@ use hermes_core::{
 };
 
 pub use entries::{DELIMITER, Operation, Refused, Usage};
-pub use files::Found;
-pub use tool::{NAME as TOOL_NAME, tool};
+pub use files::{Found, folder_name};
+pub use pending::PendingNote;
+pub use tool::{NAME as TOOL_NAME, staging_tool, tool};
 
 use entries::{Limits, Planned, join, parse};
 use files::Files;
@@ -141,6 +143,10 @@ pub enum NotesError {
     UndoneAlready(ChangeId, ChangeId),
     #[error("nothing of change {0} is left to take back: the notes have changed since")]
     NothingToUndo(ChangeId),
+    #[error("no change {0} of notes waits for consent")]
+    NotPending(u64),
+    #[error("{0} changes of notes wait for the user's consent already")]
+    TooManyWait(usize),
     #[error("the notes are not what was agreed to any more; look at them again")]
     NotAgreed,
 }

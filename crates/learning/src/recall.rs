@@ -18,7 +18,7 @@ use hermes_core::{
 use crate::asking::Asking;
 
 pub use summary::Summary;
-pub use tool::tool;
+pub use tool::{tool, tool_to_look_at};
 
 /// Hits that are grouped.
 const HITS_MAX: usize = 300;

@@ -20,17 +20,19 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use hermes_core::text::shorten;
 use hermes_core::{
-    Arguments, Author, CancellationToken, ChangeFilter, Clock, Consent, Cost, Delta, DueReview,
-    Finished, LearnedChange, LearningLedger, LearningLog, LearningUse, LoadedSession, Message,
-    Model, ModelRequest, NewLearningUse, Part, Plan, PlanContext, ReplyBuilder, ResultStatus,
-    Reviews, Role, SessionId, Store, StoreError, Tool, ToolCall, ToolContext, ToolError,
+    Arguments, Author, CancellationToken, ChangeFilter, Clock, Consent, Delta, DueReview, Finished,
+    LearnedChange, LearningLedger, LearningLog, LearningUse, LoadedSession, Message, Model,
+    ModelRequest, NewLearningUse, Part, Plan, PlanContext, ReplyBuilder, ResultStatus, Reviews,
+    Role, SessionId, Store, StoreError, Subject, Tool, ToolCall, ToolContext, ToolError,
     ToolResult, ToolSpec, TurnId,
 };
 use serde_json::Value;
 
-pub use counts::{Counts, Intervals, Wanted};
+pub use counts::{Counts, Intervals, SkillOutcome, Wanted};
 pub use grounding::Grounding;
+pub(crate) use grounding::marks;
 
+use crate::asking::{ANSWER_TOKENS_MAX, reserved_money};
 use crate::notes::Notes;
 
 /// Requests of one review. What is not kept by then is not worth more.
@@ -89,17 +91,46 @@ pub struct ReviewSettings {
     pub cwd: PathBuf,
 }
 
+/// What came of a review.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Learned {
+    pub changes: Vec<LearnedChange>,
+    /// What waits for somebody's consent.
+    pub proposed: Vec<Proposed>,
+}
+
+/// A change that a review wants made and may not make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposed {
+    pub summary: String,
+    /// The command that shows it.
+    pub see: String,
+}
+
+impl Proposed {
+    /// Reads what a tool says of a change that it did not make.
+    fn read(output: &str) -> Option<Self> {
+        let output: Value = serde_json::from_str(output).ok()?;
+        output.get("proposed").filter(|number| number.is_u64())?;
+        let text = |name: &str| Some(output[name].as_str()?.to_owned());
+        Some(Self {
+            summary: text("summary")?,
+            see: text("see")?,
+        })
+    }
+}
+
 /// How a review ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reviewed {
     /// Nothing was due, or somebody else is at it.
     NotDue,
     /// It came to its end, and changed this.
-    Done(Vec<LearnedChange>),
+    Done(Learned),
     /// It stays due: somebody spoke, or the process ends. What it has changed so far stays.
-    PutOff(Vec<LearnedChange>),
+    PutOff(Learned),
     /// It stays due: today's budget does not allow another request.
-    OutOfBudget(Vec<LearnedChange>),
+    OutOfBudget(Learned),
     /// The model did not answer. It is tried again later.
     Failed(String),
     /// It died too often.
@@ -107,29 +138,55 @@ pub enum Reviewed {
 }
 
 impl Reviewed {
-    /// What was learned, and how to take it back, as one line; `None` when nothing was.
-    pub fn told(&self) -> Option<String> {
-        let (Self::Done(changes) | Self::PutOff(changes) | Self::OutOfBudget(changes)) = self
-        else {
-            return None;
-        };
-        let last = changes.last()?;
-        let all: Vec<&str> = changes
-            .iter()
-            .map(|change| change.change.summary.as_str())
-            .collect();
-        let undo = match changes.len() {
-            1 => format!("`hermes learning undo {}`", last.id),
-            _ => {
-                let ids: Vec<String> = changes.iter().map(|change| change.id.to_string()).collect();
-                format!("`hermes learning undo N` ({})", ids.join(", "))
-            }
-        };
-        Some(format!(
-            "{}; undo with {undo}",
-            shorten(&all.join("; "), TOLD_CHARS_MAX)
-        ))
+    /// What was changed.
+    pub fn changes(&self) -> &[LearnedChange] {
+        self.learned().map_or(&[], |learned| &learned.changes)
     }
+
+    fn learned(&self) -> Option<&Learned> {
+        match self {
+            Self::Done(learned) | Self::PutOff(learned) | Self::OutOfBudget(learned) => {
+                Some(learned)
+            }
+            Self::NotDue | Self::Failed(_) | Self::GivenUp => None,
+        }
+    }
+
+    /// What was learned and how to take it back, and what waits for consent, as one line; `None` when nothing is to be told.
+    pub fn told(&self) -> Option<String> {
+        let learned = self.learned()?;
+        let told = [
+            told_changes(&learned.changes),
+            told_proposed(&learned.proposed),
+        ];
+        let told: Vec<String> = told.into_iter().flatten().collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+}
+
+fn told_changes(changes: &[LearnedChange]) -> Option<String> {
+    let last = changes.last()?;
+    let all: Vec<&str> = changes
+        .iter()
+        .map(|change| change.change.summary.as_str())
+        .collect();
+    let undo = match changes.len() {
+        1 => format!("`hermes learning undo {}`", last.id),
+        _ => {
+            let ids: Vec<String> = changes.iter().map(|change| change.id.to_string()).collect();
+            format!("`hermes learning undo N` ({})", ids.join(", "))
+        }
+    };
+    let all = shorten(&all.join("; "), TOLD_CHARS_MAX);
+    Some(format!("{all}; undo with {undo}"))
+}
+
+fn told_proposed(proposed: &[Proposed]) -> Option<String> {
+    let mut places: Vec<&str> = proposed.iter().map(|one| one.see.as_str()).collect();
+    places.dedup();
+    let all: Vec<&str> = proposed.iter().map(|one| one.summary.as_str()).collect();
+    let all = shorten(&all.join("; "), TOLD_CHARS_MAX);
+    (!proposed.is_empty()).then(|| format!("proposed: {all}, see `{}`", places.join("`, `")))
 }
 
 /// How the looking through ended.
@@ -168,10 +225,11 @@ impl Reviewer {
         }
         // After a crash it may have kept something already.
         let before = self.changes(session).await?;
+        let mut proposed = Vec::new();
         let end = if loaded.open_turn.is_some() {
             End::Stopped
         } else {
-            self.look_through(&taken.due, &loaded, &before, stop)
+            self.look_through(&taken.due, &loaded, &before, &mut proposed, stop)
                 .await?
         };
         match end {
@@ -182,10 +240,11 @@ impl Reviewer {
         }
         let mut changes = self.changes(session).await?;
         changes.retain(|change| before.iter().all(|known| known.id != change.id));
+        let learned = Learned { changes, proposed };
         Ok(match end {
-            End::Done => Reviewed::Done(changes),
-            End::Stopped => Reviewed::PutOff(changes),
-            End::OutOfBudget => Reviewed::OutOfBudget(changes),
+            End::Done => Reviewed::Done(learned),
+            End::Stopped => Reviewed::PutOff(learned),
+            End::OutOfBudget => Reviewed::OutOfBudget(learned),
             End::Failed(why) => Reviewed::Failed(why),
         })
     }
@@ -198,7 +257,12 @@ impl Reviewer {
             ..ChangeFilter::default()
         };
         let mut changes = self.log.changes(filter).await?;
-        changes.retain(|change| change.is_finished && change.undone_by.is_none());
+        // What is heard of the user meanwhile tells itself.
+        let is_of_user =
+            |change: &LearnedChange| matches!(change.change.subject, Subject::UserModel { .. });
+        changes.retain(|change| {
+            change.is_finished && change.undone_by.is_none() && !is_of_user(change)
+        });
         changes.reverse();
         Ok(changes)
     }
@@ -208,6 +272,7 @@ impl Reviewer {
         due: &DueReview,
         loaded: &LoadedSession,
         learned: &[LearnedChange],
+        proposed: &mut Vec<Proposed>,
         stop: &CancellationToken,
     ) -> Result<End, StoreError> {
         if loaded.messages.is_empty() {
@@ -227,6 +292,8 @@ impl Reviewer {
             asking.messages.push(reply);
             for call in calls {
                 let result = self.answer(&due.session, &call, &grounding, stop).await;
+                let new = Proposed::read(&result.text);
+                proposed.extend(new.filter(|new| !proposed.contains(new)));
                 asking.messages.push(Message::result(result));
             }
             if stop.is_cancelled() {
@@ -254,7 +321,8 @@ impl Reviewer {
                     messages: [loaded.messages.as_slice(), std::slice::from_ref(&told)].concat(),
                 };
                 // One that no day's budget has room for would wait for ever.
-                let fits = whole.at_most().tokens <= self.settings.budget.tokens;
+                let fits =
+                    whole.at_most(self.settings.budget).tokens <= self.settings.budget.tokens;
                 if model.name() == loaded.record.model && fits {
                     return whole;
                 }
@@ -287,7 +355,7 @@ impl Reviewer {
         if stop.is_cancelled() {
             return Ok(Answer::End(End::Stopped));
         }
-        let at_most = asking.at_most();
+        let at_most = asking.at_most(self.settings.budget);
         let wanted = NewLearningUse {
             day: self.clock.now().date_text(),
             purpose: PURPOSE.to_owned(),
@@ -419,20 +487,15 @@ struct Asking {
 
 impl Asking {
     /// The most that asking can use: a token has at least one byte.
-    fn at_most(&self) -> LearningUse {
+    fn at_most(&self, budget: LearningUse) -> LearningUse {
         let tools = serde_json::to_string(&self.tools).map_or(0, |text| text.len());
         let messages: u64 = self.messages.iter().map(tokens_at_most).sum();
         let input = (self.system.len() + tools) as u64 + messages;
         let output = ANSWER_BYTES_MAX as u64;
-        let cost = match self.model.cost_at_most(input, output) {
-            Cost::Estimated(micro_usd) => micro_usd,
-            Cost::Included => 0,
-            // What is not known beforehand counts afterwards; nothing is asked once the day's money is used.
-            Cost::Unknown => 1,
-        };
+        let cost = self.model.cost_at_most(input, output);
         LearningUse {
             tokens: input + output,
-            micro_usd: cost,
+            micro_usd: reserved_money(cost, input, output, budget),
         }
     }
 
@@ -448,7 +511,7 @@ impl Asking {
             system: &self.system,
             tools: &self.tools,
             messages: &self.messages,
-            output_tokens_max: None,
+            output_tokens_max: Some(ANSWER_TOKENS_MAX),
         });
         let mut reply = ReplyBuilder::new();
         let mut bytes = 0;
@@ -501,18 +564,10 @@ fn tokens_at_most(message: &Message) -> u64 {
     parts + (message.parts.len() * AROUND) as u64
 }
 
-/// The words that a person and the agent themselves said in messages, for whoever wants to know.
-fn is_of_person(message: &Message, person: Option<&str>) -> bool {
-    use hermes_core::Origin;
-    match (&message.role, &message.origin) {
-        (Role::User, None | Some(Origin::Steering)) => true,
-        (Role::User, Some(Origin::Person { id, .. })) => match (id.as_deref(), person) {
-            (None, _) => true,
-            (Some(id), Some(person)) => id == person,
-            (Some(_), None) => false,
-        },
-        _ => false,
-    }
+/// Whether a message has the words of the person that a conversation is held with.
+pub(crate) fn is_of_person(message: &Message, person: Option<&str>) -> bool {
+    let origin = message.origin.as_ref();
+    message.role == Role::User && origin.is_none_or(|origin| origin.is_of(person))
 }
 
 /// Distinct strings, for those who look them up.

@@ -17,7 +17,10 @@ pub mod guard;
 mod history;
 pub mod hub;
 mod library;
+mod names;
+mod outcome;
 mod proposals;
+mod publish;
 mod shipped;
 mod told;
 pub mod tools;
@@ -34,12 +37,14 @@ use hermes_os::lock::Sharing;
 
 pub use bundles::Bundle;
 pub use change::{Edit, Made};
-pub use curator::{Curated, Curating};
+pub use curator::{Alike, Curated, Curating, CuratorSettings};
 pub use document::{Invalid, Needs, Variable};
 pub use error::SkillError;
 pub use history::diff;
 pub use library::{Library, Lookup, Skill, Sources};
+pub use outcome::{TurnSkills, misled, slash_names};
 pub use proposals::Proposal;
+pub use publish::Package;
 pub use told::{Preloaded, Told};
 pub use usage::{Happened, Record, State, Usage};
 
@@ -98,11 +103,24 @@ impl Skills {
         }
     }
 
-    /// Keeps a skill from being changed or archived by the agent, or lets it be. Returns its name.
+    /// Keeps a skill from being changed or archived by the agent; or lets the agent have it as it is now, also when a person
+    /// has edited it. Returns its name.
     pub async fn pin(&self, name: &str, is_pinned: bool) -> Result<String, SkillError> {
         let name = self.library().await.named(name)?.name.clone();
         let _lock = self.hold().await?;
-        self.update_usage(|usage, _| usage.entry(&name).pinned = is_pinned)?;
+        let given_back = if is_pinned {
+            None
+        } else {
+            Some(change::digests(self.library().await.named(&name)?))
+        };
+        self.update_usage(|usage, _| {
+            let record = usage.entry(&name);
+            record.pinned = is_pinned;
+            if let Some(given_back) = given_back {
+                record.edited_by_person = false;
+                record.given_back = given_back;
+            }
+        })?;
         Ok(name)
     }
 

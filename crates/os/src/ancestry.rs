@@ -122,6 +122,16 @@ pub fn take_name() {
 #[cfg(not(target_os = "linux"))]
 pub fn take_name() {}
 
+/// Gives the name up, for a Hermes in which no model works: what it starts now was not started for one. Nothing below a
+/// Hermes can do this for it.
+#[cfg(target_os = "linux")]
+pub fn give_up_name() {
+    let _ = rustix::thread::set_name(c"hermes-launch");
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn give_up_name() {}
+
 #[cfg(target_os = "linux")]
 pub use adoption::adopt;
 

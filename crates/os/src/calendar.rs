@@ -39,10 +39,32 @@ impl Zone {
         })
     }
 
+    pub(crate) fn time_zone(&self) -> &TimeZone {
+        &self.0
+    }
+
     /// The day it is there, at a time in milliseconds since 1970: `2026-11-15`.
     pub fn date_text(&self, at_ms: i64) -> String {
         let there = instant(at_ms).to_zoned(self.0.clone());
         there.date().to_string()
+    }
+
+    /// When it was last this hour there, on the dot, at a time in milliseconds since 1970; `None` for an hour that no day
+    /// has. A day that leaves the hour out has it when the clocks go on.
+    pub fn latest(&self, hour: u8, at_ms: i64) -> Option<i64> {
+        let now = instant(at_ms).to_zoned(self.0.clone());
+        let hour = i8::try_from(hour).ok()?;
+        let on = |date: jiff::civil::Date| {
+            let there = date.at(hour.clamp(0, 23), 0, 0, 0).to_zoned(self.0.clone());
+            there.ok().filter(|_| hour < 24)
+        };
+        let today = on(now.date())?;
+        let latest = if today <= now {
+            today
+        } else {
+            on(now.date().yesterday().ok()?)?
+        };
+        Some(latest.timestamp().as_millisecond())
     }
 
     /// What clocks show there, and how far they are from UTC: `2026-11-15 22:04:05 +01:00`.
@@ -53,7 +75,7 @@ impl Zone {
 }
 
 /// What is before or after all calendars is their first or last moment.
-fn instant(at_ms: i64) -> Timestamp {
+pub(crate) fn instant(at_ms: i64) -> Timestamp {
     let edge = if at_ms < 0 {
         Timestamp::MIN
     } else {

@@ -2,7 +2,8 @@
 //!
 //! Owns where a path leads ([`paths`]), files that are replaced all at once ([`mod@replace`], through a [`folder`] held open),
 //! locks between processes ([`lock`]), what is renewed under such a lock ([`renewal`]), groups of processes ([`group`]), the
-//! set-up of HTTP clients ([`http`], [`mod@retry_after`]), calendar time ([`calendar`]), who started this process
+//! set-up of HTTP clients ([`http`], [`mod@retry_after`]), calendar time ([`calendar`]), when
+//! something is due by it ([`schedule`]), who started this process
 //! ([`ancestry`]), who writes to it ([`pipeline`]) and who may look into it ([`seclusion`]).
 //!
 //! Knows nothing of agents: no session, model, tool or setting is named here, and no other crate of ours is used. A thing
@@ -19,6 +20,7 @@ pub mod pipeline;
 pub mod renewal;
 pub mod replace;
 pub mod retry_after;
+pub mod schedule;
 pub mod seclusion;
 
 pub use folder::Folder;

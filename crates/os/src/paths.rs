@@ -89,6 +89,13 @@ pub fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
+/// Finds a file by its path below a folder. A path or a link that leads out of the folder leads nowhere.
+pub fn within(folder: &Path, name: &str) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let path = folder.join(name).canonicalize().ok()?;
+    (path.starts_with(&folder) && path.is_file()).then_some(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ use hermes_core::{ConsentOption, Secret, SessionOptions};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
+use crate::guests::GuestPlaces;
 
 pub struct Base {
     /// As the process was given it.
@@ -16,6 +17,8 @@ pub struct Base {
     pub home: Home,
     pub settings: Settings,
     pub cwd: PathBuf,
+    /// Whose conversation it is for: the owner's of the home when nobody is named.
+    pub person: Option<String>,
 }
 
 impl Base {
@@ -47,6 +50,7 @@ impl Base {
             home,
             settings,
             cwd,
+            person: options.person.clone(),
         })
     }
 
@@ -58,6 +62,7 @@ impl Base {
             home,
             settings,
             cwd,
+            person: None,
         }
     }
 
@@ -72,6 +77,7 @@ impl Base {
             home: self.home.clone(),
             settings,
             cwd,
+            person: options.person.clone(),
         })
     }
 
@@ -91,6 +97,7 @@ impl Base {
             home: self.home.clone(),
             settings,
             cwd: self.cwd.clone(),
+            person: self.person.clone(),
         })
     }
 
@@ -112,6 +119,16 @@ impl Base {
             flags: option_settings(options)?,
             user_config,
         })?)
+    }
+
+    /// Where results go that are too long for a prompt.
+    pub fn results(&self) -> PathBuf {
+        GuestPlaces::of(self).map_or_else(|| self.home.results(), |guest| guest.results())
+    }
+
+    /// Where web pages go that are too long for a prompt.
+    pub fn web_pages(&self) -> PathBuf {
+        GuestPlaces::of(self).map_or_else(|| self.home.web_pages(), |guest| guest.web_pages())
     }
 
     pub fn variable(&self, name: &str) -> Option<Secret> {

@@ -9,9 +9,11 @@ pub mod around;
 mod attach;
 mod conversations;
 mod copy;
+mod cron;
 mod describe;
 mod diff;
 mod earlier;
+pub mod handoff;
 mod init;
 mod lists;
 mod memory;
@@ -22,6 +24,7 @@ pub mod rewind;
 mod servers;
 mod skills;
 mod when_busy;
+mod whoami;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,8 +32,8 @@ use std::sync::Arc;
 use hermes_core::choice::Choice;
 use hermes_core::command::{Command, Surface, Verb};
 use hermes_core::{
-    Archive as _, ConsentOption, Insights, Mode, Op, RunningSession, SearchHit, SessionId,
-    SessionOptions, SessionRecord, StoreError, Timestamp, TranscriptLine,
+    Archive as _, ConsentOption, Mode, Op, RunningSession, SearchHit, SessionId, SessionOptions,
+    SessionRecord, StoreError, Timestamp, TranscriptLine,
 };
 use hermes_mcp::ServerStatus;
 use hermes_store::SqliteStore;
@@ -43,6 +46,7 @@ use crate::quick;
 use crate::runtime::Runtime;
 use crate::safety;
 use crate::setup::{Setup, Start};
+use crate::shown::insights::Summary;
 use crate::tools::switch as switch_toolsets;
 use crate::tools::toolsets::{TERMINAL, Toolsets};
 use arguments::{days, no_such, said, undo_count, words};
@@ -50,9 +54,10 @@ pub use conversations::{HIDDEN_SOURCE, ONE_SHOT_SOURCE, gone, moved};
 pub use own::Heard;
 pub use when_busy::WhenBusy;
 
-const NO_PLATFORMS: &str = "\
-no chat platform is connected: this version talks in terminals and to programs (`hermes -z`), and has no gateway yet, which is \
-what Telegram, Discord and the like would need";
+const PLATFORMS_ELSEWHERE: &str = "\
+chat platforms are the gateway's: `hermes gateway run` connects those that are set up, and says which (docs/gateway.md)";
+
+const IN_CHATS: &str = "that is for a chat: say it there";
 
 /// One conversation as its surface has it: its options, what it works with, and the session it is in.
 pub struct Conversation {
@@ -71,6 +76,7 @@ pub struct Here {
     pub is_busy: bool,
     /// The surface can show a list to choose from.
     pub can_choose: bool,
+    pub surface: Surface,
 }
 
 /// What a command came to: something to show, and something for the surface to do.
@@ -102,7 +108,7 @@ pub enum Shown {
         servers: Vec<ServerStatus>,
     },
     /// What was used in the last days.
-    Insights { days: u32, insights: Box<Insights> },
+    Insights(Box<Summary>),
 }
 
 /// What the surface does next.
@@ -238,11 +244,23 @@ impl Conversation {
             Verb::Skills => self.skills_command(arguments).await?,
             Verb::Memory => Done::text(self.memory(arguments).await?),
             Verb::Learned => Done::text(self.learned(arguments).await?),
+            Verb::Whoami => Done::text(self.whoami(arguments).await?),
+            Verb::Cron => Done::text(self.cron(arguments, here).await?),
             Verb::Image => self.attach(arguments).await?,
             Verb::Paste => Done::then(Then::Paste {
                 words: arguments.to_owned(),
             }),
-            Verb::Platforms => Done::text(NO_PLATFORMS),
+            Verb::Platforms => Done::text(match self.runtime.gateway_standing().await {
+                Some(standing) => standing,
+                None => PLATFORMS_ELSEWHERE.to_owned(),
+            }),
+            Verb::Handoff => self.handoff(arguments, here).await?,
+            Verb::SetHome
+            | Verb::Link
+            | Verb::Pairing
+            | Verb::Restart
+            | Verb::Approve
+            | Verb::Deny => Done::text(IN_CHATS),
             Verb::Status => Done::text(self.status(here).await?),
             Verb::Usage => Done::text(self.usage(here).await?),
             Verb::Insights => {
@@ -252,7 +270,7 @@ impl Conversation {
             Verb::Config => Done::text(describe::config(&self.base)),
             Verb::Profile => Done::text(describe::profile(&self.base)),
             Verb::Version => Done::text(describe::version()),
-            Verb::Help => Done::text(describe::help(Surface::Terminal)),
+            Verb::Help => Done::text(describe::help(here.surface)),
             Verb::Quit => Done::then(Then::Leave),
         })
     }
@@ -346,8 +364,13 @@ impl Conversation {
         const DAY_MS: i64 = 24 * 60 * 60 * 1000;
         let now = self.runtime.clock().now().as_millis();
         let since = Timestamp::from_millis(now - i64::from(days) * DAY_MS);
-        let insights = Box::new(self.archive().insights(since).await?);
-        Ok(Shown::Insights { days, insights })
+        let insights = self.archive().insights(since).await?;
+        let skills = crate::skills::uses(&self.settings_now()?)?;
+        Ok(Shown::Insights(Box::new(Summary {
+            days,
+            insights,
+            skills,
+        })))
     }
 
     /// Runs a shell command of the user's own and returns what it printed. The future stands alone: it may be left to
@@ -413,6 +436,17 @@ impl Conversation {
             Ok(record) => Ok(Some(record)),
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Refuses what changes the home for everybody, unless its owner asks.
+    fn owner_only(&self, what: &str) -> Result<()> {
+        match self.options.person {
+            None => Ok(()),
+            Some(_) => Err(
+                Error::asked(format!("{what} is for the owner of this Hermes"))
+                    .with_hint("without it, the choice counts for this conversation"),
+            ),
         }
     }
 

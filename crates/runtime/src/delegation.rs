@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hermes_agent::DelegationSettings;
+use hermes_agent::prompt::Wording;
 
 use crate::base::Base;
 use crate::error::Result;
@@ -24,5 +25,7 @@ pub fn settings(base: &Base) -> Result<DelegationSettings> {
         may_orchestrate: is_on("orchestrator_enabled")?,
         inherits_mcp_tools: is_on("inherit_mcp_toolsets")?,
         allows_everything: is_on("subagent_auto_approve")?,
+        // Their model is not known here.
+        wording: Wording::Full,
     })
 }

@@ -9,6 +9,7 @@ mod model;
 mod sandbox;
 mod servers;
 mod system;
+mod user_model;
 
 use hermes_config::{
     Environment, Home, LoadError, Problem, Settings, Source, Sources, UserConfig, load_environment,
@@ -73,13 +74,15 @@ async fn with_settings(base: &Base, is_offline: bool) -> Vec<Check> {
     checks.push(checkpoints::check(base).await);
     // A setting that cannot be read was told by `commands`.
     checks.extend(sandbox::check(base).ok());
-    let (models, servers) = tokio::join!(
+    let (models, servers, user_model) = tokio::join!(
         model::checks(base, is_offline),
-        servers::checks(base, is_offline)
+        servers::checks(base, is_offline),
+        user_model::checks(base, is_offline)
     );
     checks.extend(model::logins(base));
     checks.extend(models);
     checks.extend(servers);
+    checks.extend(user_model);
     checks
 }
 

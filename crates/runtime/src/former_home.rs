@@ -29,17 +29,11 @@ const fn known(name: &'static str, what: &'static str) -> Known {
 const KNOWN: &[Known] = &[
     known("state.db", "its conversations"),
     known("sessions", "older conversations"),
-    known("memories/MEMORY.md", "what it noted"),
-    known("memories/USER.md", "what it noted about you"),
     known("cron/jobs.json", "scheduled jobs"),
     known("plugins", "plug-ins"),
-    known("hooks", "hooks"),
     known("shell-hooks-allowlist.json", "hooks that were allowed"),
-    known("skill-bundles", "bundles of skills"),
-    known("scripts", "scripts of jobs"),
     known("skins", "colours"),
     known("pairing", "people that chat platforms may let in"),
-    known("webhook_subscriptions.json", "webhooks"),
     known("channel_directory.json", "channels of chat platforms"),
     known("kanban.db", "its board"),
     known(".op.env", "a token of 1Password"),
@@ -52,7 +46,13 @@ const USED: &[(&str, &str)] = &[
     (".env", "keys"),
     ("auth.json", "keys and logins"),
     ("SOUL.md", "who it is"),
+    ("memories/MEMORY.md", "what it noted"),
+    ("memories/USER.md", "what it noted about you"),
     ("skills", "skills"),
+    ("skill-bundles", "bundles of skills"),
+    ("scripts", "scripts of jobs"),
+    ("webhook_subscriptions.json", "webhooks"),
+    ("hooks", "hooks of the gateway"),
 ];
 
 /// Lists what is there and not used.

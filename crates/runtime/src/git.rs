@@ -13,6 +13,9 @@ use crate::error::{Error, Result};
 /// git answers at once, unless the repository is huge or its disk asleep.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Another machine may be far away, and a repository large.
+const REACHING_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// Settings that run programs or reach elsewhere, whatever the repository says of them.
 const SETTINGS: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
@@ -39,6 +42,9 @@ const VARIABLES: &[(&str, &str)] = &[
 /// Runs git with a clean environment.
 pub struct Git {
     environment: Vec<(OsString, OsString)>,
+    /// Settings of its own that hold, because whoever asked for this wants it to reach elsewhere.
+    kept: &'static [&'static str],
+    timeout: Duration,
 }
 
 impl Git {
@@ -52,7 +58,29 @@ impl Git {
             .iter()
             .map(|(name, value)| (name.into(), value.into()));
         environment.extend(variables);
-        Self { environment }
+        Self {
+            environment,
+            kept: &[],
+            timeout: TIMEOUT,
+        }
+    }
+
+    /// For what a person wants to be fetched and sent: with their own way to other machines and their own keys. What a
+    /// repository brings along runs as little as ever.
+    pub fn reaching(base: &Base) -> Self {
+        let mut git = Self::new(base);
+        git.environment
+            .retain(|(name, _)| name != "GIT_ALLOW_PROTOCOL" && name != "GIT_NO_LAZY_FETCH");
+        git.environment
+            .push(("GIT_ALLOW_PROTOCOL".into(), "https:ssh:file".into()));
+        for name in ["SSH_AUTH_SOCK", "HTTPS_PROXY", "https_proxy", "NO_PROXY"] {
+            if let Some(value) = base.environment.get(name) {
+                git.environment.push((name.into(), value.into()));
+            }
+        }
+        git.kept = &["core.sshCommand", "credential.helper", "core.askPass"];
+        git.timeout = REACHING_TIMEOUT;
+        git
     }
 
     /// Returns what git printed, without the line break at its end.
@@ -74,6 +102,7 @@ impl Git {
     async fn quiet(&self, folder: &Path) -> Result<Vec<(String, &'static str)>> {
         let fixed = SETTINGS
             .iter()
+            .filter(|(name, _)| !self.kept.contains(name))
             .map(|(name, value)| ((*name).to_owned(), *value));
         let mut quiet: Vec<_> = fixed.collect();
         let list = ["config", "--list", "--name-only", "-z"];
@@ -95,11 +124,9 @@ impl Git {
         }
         let count = settings.len().to_string();
         environment.push(("GIT_CONFIG_COUNT".into(), count.into()));
-        let output = hermes_exec::output("git", args, &environment, folder, TIMEOUT)
+        let output = hermes_exec::output("git", args, &environment, folder, self.timeout)
             .await
-            .map_err(|error| {
-                Error::failed(error.to_string()).with_hint("install git, or leave --worktree out")
-            })?;
+            .map_err(|error| Error::failed(error.to_string()).with_hint("is git installed?"))?;
         if output.status.success() {
             return Ok(output.stdout.trim_end().to_owned());
         }

@@ -7,12 +7,14 @@ use hermes_core::text::shorten;
 use hermes_core::{ChangeId, LearnedChange, LearningLog, Subject, Timestamp};
 use hermes_learning::notes::{Provenance, diff};
 use hermes_learning::skills::Made;
+use hermes_store::SqliteStore;
 
 use crate::base::Base;
 use crate::error::{Error, Result};
 use crate::layout::{Table, age, one_line, printable};
 use crate::notes;
 use crate::skills;
+use crate::user_model;
 
 /// Changes that a list shows.
 pub const LISTED_MAX: usize = 50;
@@ -102,7 +104,8 @@ pub async fn find(log: &dyn LearningLog, id: ChangeId) -> Result<LearnedChange> 
 }
 
 /// Takes a change back for a person. Returns what that came to.
-pub async fn undo(base: &Base, log: Arc<dyn LearningLog>, id: ChangeId) -> Result<String> {
+pub async fn undo(base: &Base, store: Arc<SqliteStore>, id: ChangeId) -> Result<String> {
+    let log: Arc<dyn LearningLog> = store.clone();
     let change = find(log.as_ref(), id).await?;
     match &change.change.subject {
         Subject::Notes { person, .. } => {
@@ -122,9 +125,10 @@ pub async fn undo(base: &Base, log: Arc<dyn LearningLog>, id: ChangeId) -> Resul
                 Made::Proposed { number, .. } => format!("proposal {number} waits for you"),
             })
         }
-        other @ Subject::UserModel { .. } => Err(Error::asked(format!(
-            "change {id} is about {}, which is not taken back here",
-            subject(other)
-        ))),
+        Subject::UserModel { person } => {
+            let known = user_model::for_commands(base, person.clone(), store)?;
+            let (change, what) = known.undo(id).await.map_err(user_model::told)?;
+            Ok(format!("{} (change {change})", one_line(&what)))
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! that [`shown`] makes of it. Start at [`Runtime::start`].
 
 pub mod commands;
+pub mod hooks;
 mod runtime;
 mod sessions;
 pub mod setup;
@@ -16,11 +17,15 @@ mod error;
 
 pub mod checkpoints;
 pub mod clipboard;
+pub mod curating;
 pub mod delegation;
 pub mod doctor;
 pub mod export;
+pub mod files_out;
 pub mod former_home;
 pub mod git;
+pub mod guests;
+mod hearings;
 pub mod image;
 pub mod layout;
 pub mod learned;
@@ -28,22 +33,26 @@ pub mod logging;
 pub mod mcp;
 pub mod models;
 pub mod notes;
+mod own_sessions;
 pub mod personality;
 pub mod piped;
+pub mod publishing;
 pub mod quick;
 pub mod recall;
 pub mod reviews;
 pub mod safety;
+pub mod schedules;
 pub mod shown;
 pub mod skills;
 pub mod style;
 pub mod terminals;
 pub mod toolkit;
 pub mod tools;
+pub mod user_model;
 pub mod worktree;
 
 pub use clock::SystemClock;
 pub use commands::Conversation;
 pub use error::{Error, ErrorKind, Result};
-pub use runtime::{Runtime, open_archive, open_store};
-pub use setup::{Setup, Start};
+pub use runtime::{Runtime, TellGateway, open_archive, open_store};
+pub use setup::{Setup, Start, zone};

@@ -60,13 +60,13 @@ pub fn log(session: &SessionId, event: &Event) {
             notice: notice @ Notice::Model { .. },
         } => tracing::warn!(%session, "{}", wording::notice(notice)),
         Event::TurnEnded {
+            turn,
             end: TurnEnd::Failed { error },
-            ..
-        } => tracing::error!(%session, kind = ?error.kind, "{error}; {}", error.hint),
+        } => tracing::error!(%session, %turn, kind = ?error.kind, "{error}; {}", error.hint),
         Event::TurnEnded {
+            turn,
             end: TurnEnd::Broken { error, .. },
-            ..
-        } => tracing::error!(%session, "{error}"),
+        } => tracing::error!(%session, %turn, "{error}"),
         _ => {}
     }
 }

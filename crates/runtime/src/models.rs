@@ -59,6 +59,8 @@ pub enum Purpose {
     Recall,
     /// Names conversations.
     Titles,
+    /// Derives what is known of the user, and answers questions about them.
+    UserModel,
 }
 
 impl Purpose {
@@ -72,6 +74,7 @@ impl Purpose {
             Self::Review => Some("auxiliary.background_review"),
             Self::Recall => Some("auxiliary.session_search"),
             Self::Titles => Some("auxiliary.title_generation"),
+            Self::UserModel => Some("auxiliary.user_model"),
         }
     }
 }

@@ -68,6 +68,43 @@ pub fn tool(notes: &Notes) -> Arc<dyn Tool> {
     hermes_learning::notes::tool(notes.clone())
 }
 
+/// The same where nobody can be asked: what needs consent waits for it.
+pub fn staging_tool(notes: &Notes) -> Arc<dyn Tool> {
+    hermes_learning::notes::staging_tool(notes.clone())
+}
+
+/// The changes that wait for consent.
+pub fn waiting(notes: &Notes) -> String {
+    let waiting = notes.pending();
+    if waiting.is_empty() {
+        return "no change of notes waits for consent".to_owned();
+    }
+    let lines = waiting.iter().map(|one| {
+        let number = one.number;
+        format!("{number}  {}: {}", one.file, printable(&one.summary))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Makes a change that waited, or drops it, and says so.
+pub async fn decide(notes: &Notes, word: &str, number: &str) -> Result<String> {
+    let number: u64 = number.trim().parse().map_err(|_| {
+        Error::asked(format!(
+            "`{number}` is not the number of a change that waits"
+        ))
+        .with_hint("`hermes memory pending` lists them")
+    })?;
+    if word == "reject" {
+        let dropped = notes.reject(number).map_err(told)?;
+        return Ok(format!("dropped: {}", printable(&dropped.summary)));
+    }
+    let changed = notes.approve(number).await.map_err(told)?;
+    Ok(match changed.id {
+        Some(id) => format!("{} (change {id})", printable(&changed.summary)),
+        None => "nothing had to be changed".to_owned(),
+    })
+}
+
 /// What a prompt is made of, with the notes as they are now.
 pub fn with_notes(inputs: &PromptInputs, notes: Option<&Notes>) -> PromptInputs {
     PromptInputs {
@@ -111,6 +148,7 @@ pub fn found(found: &[Found]) -> String {
 pub fn told(error: NotesError) -> Error {
     let hint = match &error {
         NotesError::NoChange(_) => "`hermes memory history` lists the changes",
+        NotesError::NotPending(_) => "`hermes memory pending` lists those that wait",
         NotesError::Locked(_) => "try again in a moment",
         NotesError::Disk { .. } => {
             "check that the folder is yours and has room; nothing was changed"

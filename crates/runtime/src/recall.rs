@@ -8,7 +8,7 @@ use hermes_agent::Follower;
 use hermes_config::Home;
 use hermes_core::{Archive, Audience, Event, Followed, Model, SessionId, SessionOptions, Tool};
 use hermes_learning::asking::Asking;
-use hermes_learning::recall::{Profiles, Recall, tool};
+use hermes_learning::recall::{Profiles, Recall, tool, tool_to_look_at};
 use hermes_learning::titles::Titles;
 use hermes_store::SqliteStore;
 
@@ -68,9 +68,11 @@ pub(crate) fn recall_tool(
 }
 
 /// The tool where nobody calls it: it is only looked at.
-pub(crate) fn to_look_at(base: &Base) -> Option<Arc<dyn Tool>> {
-    let archive = SqliteStore::open_read_only(base.home.database()).ok()?;
-    Some(recall_tool(base, Arc::new(archive), None))
+pub(crate) fn to_look_at(base: &Base) -> Arc<dyn Tool> {
+    match SqliteStore::open_read_only(base.home.database()) {
+        Ok(archive) => recall_tool(base, Arc::new(archive), None),
+        Err(_) => tool_to_look_at(),
+    }
 }
 
 /// Databases of other profiles, below the root of this home.

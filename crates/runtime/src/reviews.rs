@@ -8,10 +8,13 @@ use std::time::Duration;
 use hermes_agent::{Follower, WeakSession};
 use hermes_core::{
     CancellationToken, DueReview, Event, Followed, LearningUse, Message, Model, Notice, Origin,
-    Reviews as _, SessionId, SessionOptions, StoreError, Tool,
+    Reviews as _, SessionId, SessionOptions, StoreError, Tool, TurnEnd,
 };
 use hermes_learning::notes::Notes;
-use hermes_learning::review::{Counts, Intervals, ReviewModel, ReviewSettings, Reviewed, Reviewer};
+use hermes_learning::review::{
+    Counts, Intervals, ReviewModel, ReviewSettings, Reviewed, Reviewer, SkillOutcome,
+};
+use hermes_learning::skills::{Happened, Skills, TurnSkills, misled};
 use hermes_store::SqliteStore;
 use serde_json::Value;
 
@@ -26,6 +29,10 @@ pub struct ReviewPlan {
     reviewer: Arc<Reviewer>,
     intervals: Intervals,
     store: Arc<SqliteStore>,
+    /// The skills that the whole conversation goes by (`-s`).
+    preloaded: Arc<[String]>,
+    /// Where it is counted how skills come out.
+    skills: Arc<Skills>,
     /// `learning.rest`: whoever is in the middle of a talk speaks again sooner, and a script has ended by then.
     rest: Duration,
     /// `display.memory_notifications`: whether the conversation is told.
@@ -50,12 +57,7 @@ impl ReviewPlan {
             None => ReviewModel::Main(Arc::clone(model)),
         };
         let store = Arc::clone(runtime.store());
-        // A review asks nobody, so that it could keep nothing.
-        let turns = if base.settings.bool("memory.write_approval")? {
-            0
-        } else {
-            base.settings.u64("memory.nudge_interval")?
-        };
+        let turns = base.settings.u64("memory.nudge_interval")?;
         Ok(Some(Self {
             reviewer: Arc::new(Reviewer {
                 store: store.clone(),
@@ -77,9 +79,15 @@ impl ReviewPlan {
             }),
             intervals: Intervals {
                 turns,
-                steps: base.settings.u64("skills.creation_nudge_interval")?,
+                // Only the owner's conversations change skills.
+                steps: match options.person {
+                    None => base.settings.u64("skills.creation_nudge_interval")?,
+                    Some(_) => 0,
+                },
             },
             store,
+            preloaded: options.skills.as_slice().into(),
+            skills: Arc::new(crate::skills::skills(base, None)?),
             rest: base.settings.seconds("learning.rest")?,
             is_told: is_told(base),
         }))
@@ -97,6 +105,7 @@ impl ReviewPlan {
             plan: self,
             session,
             events,
+            turn_skills: TurnSkills::default(),
             budget_told: None,
         };
         drop(earlier);
@@ -114,7 +123,7 @@ impl ReviewPlan {
 }
 
 /// `display.memory_notifications`: `off`, however it was written; everything else is on.
-fn is_told(base: &Base) -> bool {
+pub(crate) fn is_told(base: &Base) -> bool {
     match base.settings.get("display.memory_notifications") {
         Some(Value::Bool(is_on)) => *is_on,
         Some(Value::String(word)) => word != "off",
@@ -123,7 +132,7 @@ fn is_told(base: &Base) -> bool {
 }
 
 /// `learning.budget`
-fn budget(base: &Base) -> Result<LearningUse> {
+pub(crate) fn budget(base: &Base) -> Result<LearningUse> {
     const MICRO: f64 = 1e6;
     let usd = base.settings.f64("learning.budget.usd_per_day")?.max(0.0);
     Ok(LearningUse {
@@ -132,11 +141,22 @@ fn budget(base: &Base) -> Result<LearningUse> {
     })
 }
 
+/// How a turn that ended so came out for the skills it went by. Who stops a turn did not like where it went.
+fn skill_outcome(end: &TurnEnd) -> SkillOutcome {
+    match end {
+        TurnEnd::OutOfSteps { .. } | TurnEnd::Stuck { .. } | TurnEnd::Interrupted => {
+            SkillOutcome::Misled
+        }
+        _ => SkillOutcome::Fine,
+    }
+}
+
 struct Watch {
     plan: ReviewPlan,
     session: WeakSession,
     events: Follower,
     counts: Counts,
+    turn_skills: TurnSkills,
     /// On which day the log says already that the budget is used up.
     budget_told: Option<String>,
 }
@@ -145,7 +165,17 @@ struct Watch {
 enum Heard {
     Rests,
     Works,
+    /// A turn is over, and this is how it came out for the skills it went by.
+    Ended(Vec<(String, Happened)>),
     Nothing,
+}
+
+/// What became of a session while a review ran.
+enum Meanwhile {
+    /// Nothing, or a turn that runs still.
+    Quiet,
+    RestsAgain,
+    Closed,
 }
 
 impl Watch {
@@ -156,13 +186,15 @@ impl Watch {
                 let rest = self.plan.rest;
                 match tokio::time::timeout(rest, self.events.next()).await {
                     Ok(next) => next,
-                    Err(_) => {
-                        rests = false;
-                        if self.review_while_it_rests().await {
+                    Err(_) => match self.review_while_it_rests().await {
+                        Meanwhile::Quiet => {
+                            rests = false;
                             continue;
                         }
-                        return;
-                    }
+                        // It was spoken in, and rests again.
+                        Meanwhile::RestsAgain => continue,
+                        Meanwhile::Closed => return,
+                    },
                 }
             } else {
                 self.events.next().await
@@ -176,6 +208,7 @@ impl Watch {
                     rests = true;
                 }
                 Heard::Works => rests = false,
+                Heard::Ended(outcomes) => self.plan.skills.count_outcomes(outcomes).await,
                 Heard::Nothing => {}
             }
         }
@@ -186,10 +219,13 @@ impl Watch {
             return Heard::Nothing;
         };
         match numbered.event {
-            Event::TurnStarted { origin, .. } => {
+            Event::TurnStarted { origin, text, .. } => {
                 if matches!(origin, Origin::Person { .. }) {
                     self.counts.count_turn();
                 }
+                let named = hermes_learning::skills::slash_names(&text);
+                let all = self.plan.preloaded.iter().cloned().chain(named);
+                self.turn_skills.begin(all);
                 Heard::Works
             }
             Event::TurnResumed { .. } => Heard::Works,
@@ -197,9 +233,18 @@ impl Watch {
                 self.counts.count_step();
                 Heard::Nothing
             }
-            Event::CallStarted { tool, .. } => {
+            Event::CallStarted {
+                tool, arguments, ..
+            } => {
                 self.counts.count_call(&tool);
+                self.turn_skills.hear(&tool, &arguments);
                 Heard::Nothing
+            }
+            Event::TurnEnded { end, .. } => {
+                if self.turn_skills.is_any() {
+                    self.counts.count_skills(skill_outcome(&end));
+                }
+                Heard::Ended(self.turn_skills.end(&end))
             }
             Event::Idle => Heard::Rests,
             _ => Heard::Nothing,
@@ -224,39 +269,54 @@ impl Watch {
         }
     }
 
-    /// Does what is due while nobody speaks. Returns false when the session is over.
-    async fn review_while_it_rests(&mut self) -> bool {
+    /// Does what is due while nobody speaks.
+    async fn review_while_it_rests(&mut self) -> Meanwhile {
         let due = match self.next_due().await {
             Ok(Some(due)) => due,
-            Ok(None) => return true,
+            Ok(None) => return Meanwhile::Quiet,
             Err(error) => {
                 tracing::warn!("reviews were not read: {error}");
-                return true;
+                return Meanwhile::Quiet;
             }
         };
         let stop = CancellationToken::new();
         let reviewer = Arc::clone(&self.plan.reviewer);
         // On the heap: most of its life a session is not reviewed.
         let mut review = Box::pin(reviewer.review(&due, &stop));
-        let mut is_open = true;
+        let mut meanwhile = Meanwhile::Quiet;
+        let mut outcomes = Vec::new();
         let reviewed = loop {
+            let is_open = !matches!(meanwhile, Meanwhile::Closed);
             tokio::select! {
                 reviewed = &mut review => break reviewed,
                 next = self.events.next(), if is_open => match next.map(|next| self.hear(next)) {
-                    Some(Heard::Works) => stop.cancel(),
-                    Some(_) => {}
+                    Some(Heard::Works) => {
+                        meanwhile = Meanwhile::Quiet;
+                        stop.cancel();
+                    }
+                    Some(Heard::Rests) => meanwhile = Meanwhile::RestsAgain,
+                    Some(Heard::Ended(more)) => outcomes.extend(more),
+                    Some(Heard::Nothing) => {}
                     None => {
-                        is_open = false;
+                        meanwhile = Meanwhile::Closed;
                         stop.cancel();
                     }
                 },
             }
         };
         match reviewed {
-            Ok(reviewed) => self.tell(&reviewed),
+            Ok(reviewed) => {
+                self.tell(&reviewed);
+                let misled = misled(reviewed.changes());
+                self.plan.skills.count_outcomes(misled).await;
+            }
             Err(error) => tracing::warn!("a review failed: {error}"),
         }
-        is_open
+        self.plan.skills.count_outcomes(outcomes).await;
+        if matches!(meanwhile, Meanwhile::RestsAgain) {
+            self.note_due().await;
+        }
+        meanwhile
     }
 
     /// This session if it is due, else one of the same person that nobody is at.

@@ -3,12 +3,17 @@
 //! Start at [`Runtime::start`], then [`Runtime::set_up`] and [`Runtime::begin`], which every way to a session goes through.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
-use hermes_core::{Clock, LearningLog, Random, SessionOptions};
+use hermes_core::deliver::Deliver;
+use hermes_core::{BoxFuture, Clock, LearningLog, Random, SessionOptions};
 use hermes_exec::CheckpointStore;
+use hermes_learning::user_model::honcho::Honcho;
 use hermes_store::SqliteStore;
+use tokio::sync::{Notify, OnceCell};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::base::Base;
 use crate::checkpoints;
@@ -16,9 +21,22 @@ use crate::clock::SystemClock;
 use crate::error::Result;
 use crate::mcp::Servers;
 use crate::models::Models;
+use crate::schedules::{Desk, TellPlatforms};
 use crate::sessions::OpenSessions;
 use crate::setup::Setup;
 use crate::toolkit::Toolkit;
+use crate::user_model;
+
+/// How long what was read for one conversation counts for the next: nobody notices that a setting counts a second later.
+const SETUP_SHARED: Duration = Duration::from_secs(1);
+/// What conversations work with, once somebody has put it together.
+type SharedSetup = Arc<OnceCell<Arc<Setup>>>;
+
+/// Options that differ within that time. Each takes some ten kilobytes.
+const SETUPS_MAX: usize = 64;
+
+/// Tells how the gateway of a home is.
+pub type TellGateway = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
 
 /// What is there once for all conversations of a process.
 pub struct Runtime {
@@ -30,8 +48,20 @@ pub struct Runtime {
     servers: Arc<Servers>,
     /// By what the settings say about tools. There are as many as projects with settings of their own.
     toolkits: Mutex<HashMap<String, Arc<Toolkit>>>,
+    /// What conversations work with that were opened a moment ago, by their options.
+    setups: Mutex<HashMap<SessionOptions, (Instant, SharedSetup)>>,
+    /// The Honcho that the settings name, so that all conversations know how it is.
+    honcho: Mutex<Option<Arc<Honcho>>>,
+    /// How the gateway of the home is, for those who ask: this crate does not know it.
+    gateway: OnceLock<TellGateway>,
     /// Work that nobody waits for; it ends with us.
     housekeeping: Mutex<JoinSet<()>>,
+    /// The way to chats, where platforms are set up.
+    chats: OnceLock<Arc<dyn Deliver>>,
+    /// Which chat platforms there are, for those who name one: this crate does not know them.
+    platforms: OnceLock<TellPlatforms>,
+    /// Told when a job was made or changed here.
+    jobs_changed: Arc<Notify>,
     pub(crate) sessions: OpenSessions,
 }
 
@@ -51,7 +81,13 @@ impl Runtime {
             models,
             servers: Arc::new(servers),
             toolkits: Mutex::default(),
+            setups: Mutex::default(),
+            honcho: Mutex::default(),
+            gateway: OnceLock::new(),
             housekeeping: Mutex::default(),
+            chats: OnceLock::new(),
+            platforms: OnceLock::new(),
+            jobs_changed: Arc::default(),
             sessions: OpenSessions::default(),
         }))
     }
@@ -60,6 +96,45 @@ impl Runtime {
     pub async fn set_up(&self, options: &SessionOptions) -> Result<Setup> {
         let base = self.base.with_options(options)?;
         Setup::new(self, &base, options).await
+    }
+
+    /// The same for those who change nothing in it, shared with whoever asked for it a moment ago: reading all settings
+    /// takes longer than a turn of a fast model.
+    pub(crate) async fn shared_setup(&self, options: &SessionOptions) -> Result<Arc<Setup>> {
+        let options = SessionOptions {
+            title: None,
+            ..options.clone()
+        };
+        // Whoever comes while one is made waits for that: sixty that come at once would read everything sixty times.
+        let setup = self.setup_of(&options);
+        let made = setup.get_or_try_init(async || Ok(Arc::new(self.set_up(&options).await?)));
+        made.await.cloned()
+    }
+
+    /// The place of what these options want, which is made by the first who needs it.
+    fn setup_of(&self, options: &SessionOptions) -> SharedSetup {
+        let mut setups = lock(&self.setups);
+        if let Some((since, setup)) = setups.get(options)
+            && since.elapsed() < SETUP_SHARED
+        {
+            return Arc::clone(setup);
+        }
+        setups.retain(|_, (since, _)| since.elapsed() < SETUP_SHARED);
+        let setup = SharedSetup::default();
+        if setups.len() < SETUPS_MAX {
+            setups.insert(options.clone(), (Instant::now(), Arc::clone(&setup)));
+        }
+        setup
+    }
+
+    /// Says how to find out how the gateway is.
+    pub fn set_gateway_standing(&self, tell: TellGateway) {
+        let _ = self.gateway.set(tell);
+    }
+
+    /// How the gateway of this home is; `None` where nobody can say.
+    pub(crate) async fn gateway_standing(&self) -> Option<String> {
+        Some(self.gateway.get()?().await)
     }
 
     pub fn base(&self) -> &Arc<Base> {
@@ -86,6 +161,38 @@ impl Runtime {
         &self.servers
     }
 
+    /// Conversations from now on may write to chats.
+    pub fn set_chats(&self, chats: Arc<dyn Deliver>) {
+        // Whoever was first is as good.
+        _ = self.chats.set(chats);
+    }
+
+    /// Says how to find out which chat platforms there are.
+    pub fn set_platforms(&self, tell: TellPlatforms) {
+        _ = self.platforms.set(tell);
+    }
+
+    pub(crate) fn chats(&self) -> Option<&Arc<dyn Deliver>> {
+        self.chats.get()
+    }
+
+    /// Where jobs of schedules are made and changed.
+    pub fn desk(&self) -> Arc<Desk> {
+        let store = Arc::clone(&self.store);
+        let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
+        let desk = Desk::new(Arc::clone(&self.base), store, clock, random);
+        let desk = desk.telling(Arc::clone(&self.jobs_changed));
+        Arc::new(match self.platforms.get() {
+            Some(platforms) => desk.knowing(Arc::clone(platforms)),
+            None => desk,
+        })
+    }
+
+    /// Comes when a job was made or changed in this process.
+    pub async fn jobs_changed(&self) {
+        self.jobs_changed.notified().await;
+    }
+
     /// The tools that these settings want, shared with everybody whose settings want the same.
     pub(crate) fn toolkit(&self, base: &Base) -> Result<Arc<Toolkit>> {
         let key = Toolkit::key(base);
@@ -96,9 +203,24 @@ impl Runtime {
             base,
             Arc::clone(&self.store) as Arc<dyn LearningLog>,
         )?);
-        Ok(Arc::clone(
-            lock(&self.toolkits).entry(key).or_insert(toolkit),
-        ))
+        let mut toolkits = lock(&self.toolkits);
+        // There may be any number of guests: what nobody works with is made anew.
+        toolkits.retain(|_, one| one.ports.private.is_none() || Arc::strong_count(one) > 1);
+        Ok(Arc::clone(toolkits.entry(key).or_insert(toolkit)))
+    }
+
+    /// Honcho as the settings want it; `None` where its own settings switch it off.
+    pub(crate) fn honcho(&self, base: &Base) -> Result<Option<Arc<Honcho>>> {
+        let Some(settings) = user_model::honcho_settings(base)? else {
+            return Ok(None);
+        };
+        let mut known = lock(&self.honcho);
+        let honcho = match known.take().filter(|known| known.settings == settings) {
+            Some(honcho) => honcho,
+            None => Arc::new(Honcho::new(settings)),
+        };
+        *known = Some(Arc::clone(&honcho));
+        Ok(Some(honcho))
     }
 
     /// Where checkpoints are kept, when the settings want any. The old ones are kept few, once in the life of a process.

@@ -50,7 +50,9 @@ pub fn consent_policy(base: &Base, options: &SessionOptions) -> Result<ConsentPo
     };
     Ok(match options.audience {
         _ if allows_all => ConsentPolicy::Allow,
-        Audience::Nobody if allows_headless(base) => ConsentPolicy::Allow,
+        Audience::Nobody if options.consent != ConsentOption::Ask && allows_headless(base) => {
+            ConsentPolicy::Allow
+        }
         Audience::Nobody => ConsentPolicy::Refuse,
         Audience::Person => {
             let timeout = base.settings.seconds("approvals.timeout")?;
@@ -115,11 +117,14 @@ pub fn safety(
         Mode::Manual | Mode::Off => None,
     };
     let home = base.home.clone();
+    let is_owner = base.person.is_none();
     Ok(Safety {
         scanner: Tirith::installed(base)?.map(|tirith| Arc::new(tirith) as _),
         reviewer,
-        allow_list: Some(Arc::new(SavedAllowList { commands, home })),
+        // What is allowed for good is the owner's to say.
+        allow_list: is_owner.then(|| Arc::new(SavedAllowList { commands, home }) as _),
         hidden_keys: hidden_keys(base)?.map(Arc::new),
+        keeps_inside: !is_owner,
     })
 }
 

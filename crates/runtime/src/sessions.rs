@@ -1,22 +1,26 @@
 //! The sessions that are open in this process, and their tasks: the port [`hermes_core::Sessions`].
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use hermes_agent::{Opened, Session, WeakSession};
 use hermes_core::{
-    Archive as _, BoxFuture, Events, FollowFrom, ModelName, Op, OpenError, OpenSession, Resumed,
-    RunningSession, SessionFacts, SessionHandle, SessionId, SessionOptions, Sessions, Warning,
-    WarningAbout,
+    Archive as _, BoxFuture, Events, FollowFrom, Followed, Import, ModelName, Op, OpenError,
+    OpenSession, Resumed, RunningSession, SessionFacts, SessionHandle, SessionId, SessionOptions,
+    Sessions, TurnCounts, Warning, WarningAbout,
 };
 use hermes_learning::titles::Titles;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use crate::curating::CuratingPlan;
 use crate::error::{Error, Result};
+use crate::hearings::HearingPlan;
+use crate::own_sessions;
 use crate::recall::keep_titled;
 use crate::reviews::ReviewPlan;
 use crate::runtime::Runtime;
@@ -32,6 +36,8 @@ pub(crate) struct OpenSessions {
     /// Those who look through sessions; each ends with its session.
     reviews: TaskTracker,
     open: Mutex<HashMap<SessionId, Open>>,
+    /// Turns by surface, where somebody wants to know.
+    counts: OnceLock<Arc<TurnCounts>>,
 }
 
 struct Open {
@@ -41,6 +47,14 @@ struct Open {
     task: JoinHandle<()>,
 }
 
+/// What is done beside a session.
+struct Besides {
+    review: Option<ReviewPlan>,
+    titles: Option<Titles>,
+    hearing: Option<HearingPlan>,
+    curating: Option<CuratingPlan>,
+}
+
 /// A session whose task runs.
 struct Started {
     handle: Arc<dyn SessionHandle>,
@@ -48,7 +62,21 @@ struct Started {
     resumed: Option<Resumed>,
 }
 
+/// Counts the turns of a session.
+async fn count(counts: Arc<TurnCounts>, surface: String, mut events: Events) {
+    while let Some(followed) = events.next().await {
+        if let Followed::Event(numbered) = followed {
+            counts.hear(&surface, &numbered.event);
+        }
+    }
+}
+
 impl Runtime {
+    /// From now on turns are counted, in sessions that are opened from now on.
+    pub fn count_turns(&self) -> Arc<TurnCounts> {
+        Arc::clone(self.sessions.counts.get_or_init(Arc::default))
+    }
+
     /// Opens a session and runs it until it is closed.
     pub(crate) async fn begin(
         &self,
@@ -56,7 +84,8 @@ impl Runtime {
         options: &SessionOptions,
         start: Start,
     ) -> Result<RunningSession> {
-        let (ports, model) = (setup.session_ports(), setup.ports.model.name());
+        setup.count_preloaded(&start).await;
+        let (ports, model) = (setup.session_ports(&start), setup.ports.model.name());
         let opened = Session::open(ports, setup.settings.clone(), setup.start(start)).await?;
         let facts = SessionFacts {
             model: model.clone(),
@@ -64,10 +93,20 @@ impl Runtime {
             hidden_keys: setup.ports.safety.hidden_keys.clone(),
         };
         let review = setup.review.clone();
-        let titles = setup.titles.clone();
-        let opened = self
-            .sessions
-            .run(opened, options.clone(), model, review, titles);
+        let besides = Besides {
+            review,
+            titles: setup.titles.clone(),
+            curating: setup.curating.clone(),
+            hearing: setup
+                .user_model
+                .as_ref()
+                .and_then(|known| known.hearing.clone()),
+        };
+        let opened = self.sessions.run(opened, options.clone(), model, besides);
+        if let Some(person) = &options.person {
+            let (store, clock) = (self.store(), self.clock().as_ref());
+            own_sessions::note(store, clock, person, opened.handle.id()).await?;
+        }
         Ok(RunningSession {
             handle: opened.handle,
             events: opened.events,
@@ -83,7 +122,7 @@ impl Runtime {
         options: SessionOptions,
         start: Start,
     ) -> Result<RunningSession, OpenError> {
-        let setup = self.set_up(&options).await?;
+        let setup = self.shared_setup(&options).await?;
         Ok(self.begin(&setup, &options, start).await?)
     }
 }
@@ -112,8 +151,7 @@ impl OpenSessions {
         opened: Opened,
         options: SessionOptions,
         model: ModelName,
-        review: Option<ReviewPlan>,
-        titles: Option<Titles>,
+        besides: Besides,
     ) -> Started {
         let Opened {
             session,
@@ -122,7 +160,7 @@ impl OpenSessions {
         } = opened;
         // Before its task runs: whoever opened it misses nothing.
         let events = session.follow(FollowFrom::Now);
-        if let Some(review) = review {
+        if let Some(review) = besides.review {
             let earlier = resumed
                 .as_ref()
                 .map(|resumed| Arc::clone(&resumed.messages));
@@ -130,7 +168,22 @@ impl OpenSessions {
             let follow = review.follow(session.downgrade(), followed, earlier.unwrap_or_default());
             self.reviews.spawn(follow);
         }
-        if let Some(titles) = titles {
+        if let Some(hearing) = besides.hearing {
+            let followed = session.follow(FollowFrom::Now);
+            self.reviews
+                .spawn(hearing.follow(session.downgrade(), followed));
+        }
+        if let Some(curating) = besides.curating {
+            let followed = session.follow(FollowFrom::Now);
+            self.reviews
+                .spawn(curating.follow(session.downgrade(), followed));
+        }
+        if let Some(counts) = self.counts.get() {
+            let followed = session.follow(FollowFrom::Now).into_stream();
+            let (counts, surface) = (Arc::clone(counts), options.source.clone());
+            self.tasks.spawn(count(counts, surface, followed));
+        }
+        if let Some(titles) = besides.titles {
             let followed = session.follow(FollowFrom::Now);
             self.tasks
                 .spawn(keep_titled(titles, session.id().clone(), followed));
@@ -221,6 +274,17 @@ impl Sessions for Runtime {
         Box::pin(async move {
             let title = options.title.clone();
             self.serve(options, Start::Branch { of, title }).await
+        })
+    }
+
+    fn import(
+        &self,
+        import: Import,
+        options: SessionOptions,
+    ) -> BoxFuture<'_, Result<RunningSession, OpenError>> {
+        Box::pin(async move {
+            let title = options.title.clone();
+            self.serve(options, Start::Imported { import, title }).await
         })
     }
 

@@ -1,24 +1,27 @@
 //! What one conversation works with, put together from what the process has and what its options say.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs, PromptSources, Wording};
 use hermes_agent::{AgentSettings, CompactionSettings, ConsentPolicy, Limits, Ports, SessionStart};
 use hermes_config::DEFAULT_SOUL;
 use hermes_core::{
-    Audience, Checkpoints, Clock, ModeSwitch, Model, ModelName, Prefix, ProcessName, ProcessState,
-    Processes, SessionId, SessionOptions, Terminal, Tool,
+    Audience, Checkpoints, Clock, Import, ModeSwitch, Model, ModelName, Prefix, ProcessName,
+    ProcessState, Processes, SessionId, SessionOptions, Terminal, Tool,
 };
 use hermes_learning::notes::Notes;
-use hermes_learning::skills::Preloaded;
+use hermes_learning::skills::{Happened, Preloaded, Skills};
 use hermes_learning::titles::Titles;
 use hermes_os::calendar::{UnknownZone, Zone};
 
+use serde_json::Value;
+
 use crate::base::Base;
 use crate::clock::SystemClock;
+use crate::curating::CuratingPlan;
 use crate::delegation;
 use crate::error::Result;
 use crate::mcp::tool_source::{McpToolSource, Patience, server_tools, version};
@@ -36,11 +39,17 @@ use crate::terminals::{self, forwarded};
 use crate::toolkit::{Toolkit, built_in_tools};
 use crate::tools::offer::{Disclosure, Length, Offer};
 use crate::tools::toolsets::Toolsets;
+use crate::user_model;
 
 /// How a conversation begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Start {
     New {
+        title: Option<String>,
+    },
+    /// Has a name already, or was begun elsewhere.
+    Imported {
+        import: Import,
         title: Option<String>,
     },
     Resume(SessionId),
@@ -60,6 +69,11 @@ pub struct Setup {
     pub warnings: Vec<String>,
     /// Which of the skills that were asked for are not there, in words.
     pub missing_skills: Option<String>,
+    /// Skills that its conversations go by from their beginning.
+    preloaded: Vec<String>,
+    skills: Skills,
+    /// How skills are looked after when it rests; `None`: they are not.
+    pub(crate) curating: Option<CuratingPlan>,
     /// Those of the warnings that are about MCP servers.
     pub server_warnings: Vec<String>,
     /// What names the conversation; nothing: nobody does.
@@ -69,6 +83,8 @@ pub struct Setup {
     pub memory: Option<Notes>,
     /// How it is looked through when it rests; `None`: it is not.
     pub(crate) review: Option<ReviewPlan>,
+    /// What is known of whoever talks, and how that hears of what they say; `None` where nothing is.
+    pub(crate) user_model: Option<user_model::OfSession>,
     offer: Offer,
     servers: Arc<Servers>,
     /// The names of those that it wanted.
@@ -104,41 +120,68 @@ impl Setup {
         let mode = ModeSwitch::new(options.mode.unwrap_or_else(|| safety::mode(base)));
         let memory = notes::of(base, options, runtime.store().clone(), runtime.clock())?;
         let mut built_in = toolkit.tools(&mode);
-        let of_notes: Vec<Arc<dyn Tool>> = memory.iter().map(notes::tool).collect();
+        if !toolkit.may_run_commands() {
+            built_in.retain(|tool| !hermes_tools::runs_commands(tool.exposure()));
+        }
+        // Where nobody can be asked, and in reviews, what needs consent waits for it.
+        let staging: Vec<Arc<dyn Tool>> = memory.iter().map(notes::staging_tool).collect();
+        let of_notes = match safety::consent_policy(base, options)? {
+            ConsentPolicy::Refuse => staging.clone(),
+            _ => memory.iter().map(notes::tool).collect(),
+        };
+        // Somebody who is not the owner of the home has no business in its other conversations, schedules, chats and skills.
+        let is_owner = options.person.is_none();
+        let of_skills = toolkit.for_reviews_of_skills.iter().filter(|_| is_owner);
         let review = ReviewPlan::of(
             runtime,
             base,
             options,
             &model,
             memory.as_ref(),
-            of_notes
-                .iter()
-                .chain(&toolkit.for_reviews_of_skills)
-                .cloned()
-                .collect(),
+            staging.iter().chain(of_skills).cloned().collect(),
         )?;
         built_in.extend(of_notes);
-        built_in.extend(toolkit.for_skills.iter().cloned());
+        let may_have = |tool: &&Arc<dyn Tool>| {
+            is_owner || tool.spec().name != hermes_learning::skills::tools::WRITER
+        };
+        built_in.extend(toolkit.for_skills.iter().filter(may_have).cloned());
         let archive = runtime.store();
-        let asking = recall::asking(base, runtime.models(), Purpose::Recall, &model)?;
-        built_in.push(recall::recall_tool(base, archive.clone(), Some(asking)));
+        if is_owner {
+            let asking = recall::asking(base, runtime.models(), Purpose::Recall, &model)?;
+            built_in.push(recall::recall_tool(base, archive.clone(), Some(asking)));
+            built_in.push(hermes_tools::cronjob(Some(runtime.desk())));
+            let chats = runtime.chats();
+            built_in.extend(chats.map(|chats| hermes_tools::send_message(Some(Arc::clone(chats)))));
+        }
+        let user_model = user_model::of(runtime, base, options, &model)?;
+        built_in.extend(user_model.iter().flat_map(|known| known.model.tools()));
         let titles = recall::titles(base, runtime.models(), options, &model, archive.clone())?;
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
-        let (notes, missing) = prompt_notes(base, options)?;
+        let PromptNotes {
+            notes,
+            preloaded,
+            missing,
+        } = prompt_notes(base, options)?;
         let size = ModelSize::of(model.as_ref());
-        let inputs = prompt_inputs(base, options, notes, &cwd);
+        let inputs = prompt_inputs(base, options, notes, size.context_window)?;
         let mut inputs = worded(inputs, length.wording(&size));
         inputs.skills = toolkit.shared_index(inputs.skills);
         warnings.extend(base.settings.problems().iter().map(ToString::to_string));
         warnings.extend(forwarded::warnings(base)?);
+        warnings.extend(user_model::Provider::chosen(base)?.warning(base));
         warnings.extend(wanted.warnings.iter().cloned());
         warnings.extend(inputs.warnings.iter().cloned());
-        let settings = AgentSettings {
+        let mut settings = AgentSettings {
             mode,
             ..agent_settings(base, options, cwd)?
         };
+        let subagent_model = runtime.models().get(base, Purpose::Subagent)?;
+        let size_of_subagents = subagent_model
+            .as_ref()
+            .map(|model| ModelSize::of(model.as_ref()));
+        settings.delegation.wording = length.wording(size_of_subagents.as_ref().unwrap_or(&size));
         let tools = offer.tools(&size);
         let commands = Arc::clone(&toolkit.commands);
         let checkpoints = runtime.checkpoints(base, &toolkit)?;
@@ -153,7 +196,7 @@ impl Setup {
             // Each session has its own.
             tool_source: None,
             checkpoints: checkpoints.map(|store| Arc::new(store) as Arc<dyn Checkpoints>),
-            subagent_model: runtime.models().get(base, Purpose::Subagent)?,
+            subagent_model,
             compression_model: runtime.models().get(base, Purpose::Compression)?,
             references: Some(Arc::clone(&toolkit.references)),
         };
@@ -163,12 +206,16 @@ impl Setup {
             inputs: Arc::new(inputs),
             warnings,
             missing_skills: missing,
+            preloaded,
+            skills: skills::skills(base, None)?,
+            curating: CuratingPlan::of(runtime, base, options)?,
             server_warnings: wanted.warnings,
             wanted_servers: wanted.names,
             titles,
             source: options.source.clone(),
             memory,
             review,
+            user_model,
             offer,
             servers: Arc::clone(servers),
             taken: Arc::default(),
@@ -200,6 +247,11 @@ impl Setup {
             }
         }
         ended
+    }
+
+    /// Whether whoever talks is not the owner of the home.
+    pub fn is_for_guest(&self) -> bool {
+        self.toolkit.ports.private.is_some()
     }
 
     /// Which fence holds commands, in a short word.
@@ -245,7 +297,7 @@ impl Setup {
         self.inputs = Arc::new(inputs);
     }
 
-    /// What a session would say before its first message if that came now.
+    /// What a session would say before its first message if that came now, but for what is known of the user.
     pub fn prefix(&self) -> Prefix {
         let Ports {
             tools,
@@ -255,6 +307,13 @@ impl Setup {
         } = &self.ports;
         let inputs = notes::with_notes(&self.inputs, self.memory.as_ref());
         prefix(&inputs, tools, model.as_ref(), clock.as_ref())
+    }
+
+    /// Counts the use of the skills that a new session goes by, whoever named them: a person, a job or a webhook.
+    pub(crate) async fn count_preloaded(&self, start: &Start) {
+        if matches!(start, Start::New { .. } | Start::Imported { .. }) {
+            self.skills.count(&self.preloaded, Happened::Used).await;
+        }
     }
 
     /// What the agent is told of how a session begins.
@@ -267,18 +326,29 @@ impl Setup {
                 // Its tool source has it before the first message; until then an idle session does without.
                 prefix: Prefix::default(),
             },
+            Start::Imported { import, title } => SessionStart::Imported {
+                import,
+                source,
+                title,
+            },
             Start::Resume(session) => SessionStart::Resume(session),
             Start::Branch { of, title } => SessionStart::Branch { of, source, title },
         }
     }
 
-    /// What a session works with that is opened now.
-    pub(crate) fn session_ports(&self) -> Ports {
+    /// What a session works with that is opened now. One that goes on has its prefix already.
+    pub(crate) fn session_ports(&self, start: &Start) -> Ports {
+        let is_new = matches!(start, Start::New { .. });
+        let user_model = self.user_model.as_ref();
         let tool_source = McpToolSource {
             servers: self.servers.shared(),
             offer: self.offer.clone(),
             inputs: Arc::clone(&self.inputs),
             notes: self.memory.clone(),
+            user_model: user_model.map(|known| Arc::clone(&known.model)),
+            is_new,
+            user_block: OnceLock::new(),
+            toolkit: Arc::clone(&self.toolkit),
             model: Arc::clone(&self.ports.model),
             clock: Arc::clone(&self.ports.clock),
             patience: if self.settings.is_attended {
@@ -297,9 +367,19 @@ impl Setup {
     }
 }
 
+struct PromptNotes {
+    notes: Vec<String>,
+    /// The skills that the conversation goes by.
+    preloaded: Vec<String>,
+    /// Those that it should go by, and that are not there.
+    missing: Option<String>,
+}
+
 /// What the prompt says besides, and what the user should know of it.
-fn prompt_notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, Option<String>)> {
+fn prompt_notes(base: &Base, options: &SessionOptions) -> Result<PromptNotes> {
     let mut notes = options.notes.clone();
+    let hint = PlatformHint::read(base, &options.source);
+    notes.extend(hint.replacing.or_else(|| options.hint.clone()));
     let personalities = Personalities::of(base);
     notes.extend(match &options.personality {
         Some(name) => personalities.note(name)?,
@@ -312,7 +392,43 @@ fn prompt_notes(base: &Base, options: &SessionOptions) -> Result<(Vec<String>, O
     };
     notes.extend(skills.notes);
     notes.extend(terminals::note(base)?);
-    Ok((notes, skills.warning))
+    notes.extend(hint.added);
+    Ok(PromptNotes {
+        notes,
+        preloaded: skills.names,
+        missing: skills.warning,
+    })
+}
+
+/// `platform_hints`: what models are told of where a conversation is held. A text is said besides what the surface says, and so is
+/// `append` of a section; `replace` is said in its place.
+#[derive(Debug, Default)]
+struct PlatformHint {
+    replacing: Option<String>,
+    added: Option<String>,
+}
+
+impl PlatformHint {
+    fn read(base: &Base, source: &str) -> Self {
+        let hints = base.settings.get("platform_hints");
+        let Some(hint) = hints.and_then(|hints| hints.get(source)) else {
+            return Self::default();
+        };
+        let text = |value: Option<&Value>| {
+            let text = value.and_then(Value::as_str)?.trim();
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        match hint {
+            Value::String(_) => Self {
+                added: text(Some(hint)),
+                replacing: None,
+            },
+            section => Self {
+                replacing: text(section.get("replace")),
+                added: text(section.get("append")),
+            },
+        }
+    }
 }
 
 /// What a session says before its first message.
@@ -342,7 +458,7 @@ pub fn prefix_without_servers(
         Disclosure::read(base)?,
         length,
     );
-    let inputs = prompt_inputs(base, options, Vec::new(), &base.cwd);
+    let inputs = prompt_inputs(base, options, Vec::new(), None)?;
     let inputs = worded(inputs, length.wording(&size));
     let tools = offer.tools(&size).listed;
     let prefix = prompt::prefix(&inputs, &tools, model, SystemClock.now());
@@ -364,8 +480,9 @@ fn prompt_inputs(
     base: &Base,
     options: &SessionOptions,
     notes: Vec<String>,
-    cwd: &Path,
-) -> PromptInputs {
+    window: Option<u64>,
+) -> Result<PromptInputs> {
+    let cwd = &base.cwd;
     let zone = zone(base);
     let unknown = zone.as_ref().err();
     let unknown = unknown.map(|error| format!("timezone: {error}; the machine's is used"));
@@ -385,6 +502,7 @@ fn prompt_inputs(
         &PromptSources {
             soul_file: &soul_file,
             cwd,
+            context_chars_max: context_chars_max(base, window)?,
             ignore_rules: options.leaves_out.rules,
         },
         facts,
@@ -399,11 +517,29 @@ fn prompt_inputs(
                 .push(format!("the prompt tells of no skills: {error}")),
         }
     }
-    inputs
+    Ok(inputs)
+}
+
+/// `context_file_max_chars`: else the usual, more where a model holds much, less where it holds little.
+fn context_chars_max(base: &Base, window: Option<u64>) -> Result<usize> {
+    /// Characters of English in a token.
+    const CHARS: u64 = 4;
+    const PERCENT: u64 = 6;
+    const CHARS_MAX: u64 = 500_000;
+    if let Some(chars) = base.settings.optional_u64("context_file_max_chars")? {
+        return Ok(chars.clamp(1, CHARS_MAX) as usize);
+    }
+    let usual = prompt::CONTEXT_CHARS_MAX as u64;
+    Ok(match window {
+        // A quarter of a small window.
+        Some(window) if window < usual => window,
+        Some(window) => (window.saturating_mul(CHARS * PERCENT) / 100).clamp(usual, CHARS_MAX),
+        None => usual,
+    } as usize)
 }
 
 /// `timezone`: a name of the IANA database; empty for the machine's.
-fn zone(base: &Base) -> Result<Zone, UnknownZone> {
+pub fn zone(base: &Base) -> Result<Zone, UnknownZone> {
     match base.settings.optional_string("timezone") {
         Ok(Some(name)) if !name.trim().is_empty() => Zone::named(name.trim()),
         _ => Ok(Zone::of_system()),
@@ -446,7 +582,7 @@ fn agent_settings(base: &Base, options: &SessionOptions, cwd: PathBuf) -> Result
     let steps_max = base.settings.u64("agent.max_turns")?.clamp(1, 10_000) as u32;
     Ok(AgentSettings {
         cwd,
-        results_folder: base.home.results(),
+        results_folder: base.results(),
         consent: safety::consent_policy(base, options)?,
         mode: ModeSwitch::new(safety::mode(base)),
         is_attended: options.audience == Audience::Person,

@@ -8,7 +8,6 @@ pub mod transcript;
 
 use crate::commands::Shown;
 use crate::style::Style;
-use insights::Summary;
 
 /// Everything as one text, charts as wide as this many columns allow; none when there is nothing to show.
 pub fn text(shown: &[Shown], columns: usize) -> Option<String> {
@@ -36,12 +35,6 @@ fn part(shown: &Shown, columns: usize) -> String {
             };
             format!("{}{servers}", warnings.collect::<String>())
         }
-        Shown::Insights { days, insights } => {
-            let summary = Summary {
-                days: *days,
-                insights: insights.as_ref().clone(),
-            };
-            insights::text(&summary, Style::PLAIN, columns)
-        }
+        Shown::Insights(summary) => insights::text(summary, Style::PLAIN, columns),
     }
 }

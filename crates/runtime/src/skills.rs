@@ -15,6 +15,7 @@ use crate::base::Base;
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
 use crate::layout::{Table, age, one_line};
+use crate::shown::insights::{SkillUse, skill_uses};
 use crate::tools::web;
 
 /// Enough of a description to choose by.
@@ -136,14 +137,24 @@ impl Web for HubWeb {
 /// What a prompt says of the skills there are now.
 pub fn index(base: &Base) -> Result<SkillIndex> {
     ship(base)?;
-    let sources = sources(base)?;
+    Ok(index_of(&sources(base)?))
+}
+
+/// The same for whoever has read the settings.
+pub fn index_of(sources: &Sources) -> SkillIndex {
     let usage = hermes_learning::skills::Usage::read(&sources.home);
-    Ok(SkillIndex {
+    SkillIndex {
         viewer: tools::VIEWER,
         writer: tools::WRITER,
         finder: tools::FINDER,
         lines: sources.library().lines(&usage, members),
-    })
+    }
+}
+
+/// How often skills were used, and how that came out.
+pub fn uses(base: &Base) -> Result<Vec<SkillUse>> {
+    let usage = hermes_learning::skills::Usage::read(&sources(base)?.home);
+    Ok(skill_uses(&usage))
 }
 
 /// The tools of a toolset.
@@ -237,7 +248,7 @@ pub fn proposals(proposals: &[Proposal], now: hermes_core::Timestamp, command: &
             proposal.number.to_string(),
             age(proposal.at, now),
             one_line(&proposal.edit.skill),
-            one_line(&proposal.edit.summary),
+            one_line(&proposed_summary(proposal)),
         ]);
     }
     format!(
@@ -248,13 +259,17 @@ pub fn proposals(proposals: &[Proposal], now: hermes_core::Timestamp, command: &
 
 /// A proposal as the change it would make.
 pub fn proposed_diff(proposal: &Proposal) -> String {
-    let edit = &proposal.edit;
-    hermes_learning::skills::diff(
-        &edit.skill,
-        &edit.path,
-        edit.before.as_deref(),
-        edit.after.as_deref(),
-    )
+    let diffs = proposal.edits().map(|edit| {
+        let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
+        hermes_learning::skills::diff(&edit.skill, &edit.path, before, after)
+    });
+    diffs.collect()
+}
+
+/// A proposal as the changes it makes, in words.
+pub fn proposed_summary(proposal: &Proposal) -> String {
+    let summaries: Vec<&str> = proposal.edits().map(|edit| edit.summary.as_str()).collect();
+    summaries.join("; ")
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use hermes_tools::{CodeMode, CodePlace, CodeSettings, ToolFence};
 use crate::base::Base;
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
+use crate::guests::GuestPlaces;
 
 /// A place for commands, the processes in its background, and how scripts run there.
 pub struct Terminals {
@@ -45,7 +46,7 @@ impl Terminals {
         let processes = Background::new(
             Arc::clone(&terminal),
             folder,
-            base.home.processes().join("records"),
+            process_records(base),
             Arc::new(SystemClock),
         );
         let processes = match &fence {
@@ -59,6 +60,11 @@ impl Terminals {
             fence: fence.for_tools(),
         })
     }
+}
+
+/// The fence that file tools ask.
+pub fn tool_fence(base: &Base) -> Result<ToolFence> {
+    Ok(local_fence(base)?.for_tools())
 }
 
 /// A short word for the status row; none where commands run elsewhere.
@@ -257,13 +263,44 @@ fn local(base: &Base, fence: &LocalFence) -> Result<Local> {
 
 /// Apart from the others: what a fenced command writes here is not for a shell without a fence to read.
 fn fenced_shells(base: &Base) -> PathBuf {
-    base.home.shells().join("fenced")
+    match GuestPlaces::of(base) {
+        Some(guest) => guest.shells(),
+        None => base.home.shells().join("fenced"),
+    }
+}
+
+/// What background processes are known by.
+fn process_records(base: &Base) -> PathBuf {
+    match GuestPlaces::of(base) {
+        Some(guest) => guest.process_records(),
+        None => base.home.processes().join("records"),
+    }
+}
+
+fn fenced_processes(base: &Base) -> PathBuf {
+    match GuestPlaces::of(base) {
+        Some(guest) => guest.processes(),
+        None => base.home.processes().join("fenced"),
+    }
+}
+
+/// What commands are shown of the home.
+fn shown(base: &Base) -> Vec<PathBuf> {
+    match GuestPlaces::of(base) {
+        Some(guest) => guest.private().open,
+        None => vec![
+            base.home.skills(),
+            base.home.results(),
+            base.home.web_pages(),
+            base.home.media(),
+        ],
+    }
 }
 
 /// Fenced commands write where their processes are, and must not write the records of them.
 fn process_folder(base: &Base, fence: &LocalFence) -> PathBuf {
     match fence {
-        LocalFence::Held(_) => base.home.processes().join("fenced"),
+        LocalFence::Held(_) => fenced_processes(base),
         LocalFence::Off | LocalFence::Missing { .. } => base.home.processes(),
     }
 }
@@ -283,14 +320,9 @@ fn local_fence(base: &Base) -> Result<LocalFence> {
         kind: wanted.map_or(FenceKind::Project, |wanted| wanted.kind),
         user_home: base.environment.user_home(),
         hermes_home: base.home.root().to_owned(),
-        own: vec![fenced_shells(base), base.home.processes().join("fenced")],
+        own: vec![fenced_shells(base), fenced_processes(base)],
         apart: apart(base),
-        shown: vec![
-            base.home.skills(),
-            base.home.results(),
-            base.home.web_pages(),
-            base.home.media(),
-        ],
+        shown: shown(base),
         variables: variables(base).collect(),
     };
     let rules = Arc::new(Unfenced::new(places.clone()));

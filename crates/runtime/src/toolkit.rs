@@ -11,13 +11,17 @@ use hermes_core::{
     Tool, ToolSpec,
 };
 use hermes_exec::CheckpointStore;
+use hermes_learning::skills::Sources;
 use hermes_policy::CommandLists;
-use hermes_tools::{CodePlace, EditReview, FileLedger, FilePlace, ToolLimits, ToolPorts};
+use hermes_tools::{
+    CodePlace, EditReview, FileLedger, FilePlace, ToolFence, ToolLimits, ToolPorts,
+};
 use serde_json::Value;
 
 use crate::base::Base;
 use crate::delegation;
 use crate::error::Result;
+use crate::guests::GuestPlaces;
 use crate::notes;
 use crate::recall;
 use crate::safety;
@@ -26,6 +30,7 @@ use crate::terminals::{self, Terminals};
 use crate::tools::references::SessionReferences;
 use crate::tools::toolsets::Toolsets;
 use crate::tools::web;
+use crate::user_model;
 
 /// The sections of the settings that tools are made of.
 const SECTIONS: &[&str] = &[
@@ -62,6 +67,7 @@ pub struct Toolkit {
     /// Those of `hermes-learning`, for conversations and for the reviews of them.
     pub(crate) for_skills: Vec<Arc<dyn Tool>>,
     pub(crate) for_reviews_of_skills: Vec<Arc<dyn Tool>>,
+    skill_sources: Sources,
     /// What prompts were last told of skills: most sessions are told the same.
     index: Mutex<Arc<SkillIndex>>,
 }
@@ -74,6 +80,9 @@ struct Modal {
 
 impl Toolkit {
     pub fn new(base: &Base, log: Arc<dyn LearningLog>) -> Result<Self> {
+        if let Some(guest) = GuestPlaces::of(base) {
+            guest.make()?;
+        }
         let commands = Arc::new(safety::command_lists(base)?);
         let ports = ToolPorts {
             commands: commands.clone(),
@@ -92,6 +101,7 @@ impl Toolkit {
             commands,
             for_skills: skills::tools(base, Some(Arc::clone(&log)), Author::Agent)?,
             for_reviews_of_skills: skills::tools(base, Some(log), Author::Review)?,
+            skill_sources: skills::sources(base)?,
             index: Mutex::default(),
             references: Arc::new(SessionReferences::new(base, &ports)),
             fence: terminals::fence_word(base, &ports.fence)?,
@@ -110,7 +120,14 @@ impl Toolkit {
                 Some(value) => format!("{section}: {value}\n"),
                 None => format!("{section}\n"),
             });
-        said.collect()
+        // Guests have places of their own, and see nothing of others'.
+        let person = base.person.iter().map(|person| format!("{person:?}\n"));
+        said.chain(person).collect()
+    }
+
+    /// Whether commands of whoever talks are held: those of a guest never run without a fence.
+    pub(crate) fn may_run_commands(&self) -> bool {
+        self.ports.private.is_none() || !matches!(self.ports.fence, ToolFence::Missing { .. })
     }
 
     /// The tools as they are for a conversation in this mode.
@@ -126,6 +143,11 @@ impl Toolkit {
             }) as Arc<dyn Tool>
         });
         tools.collect()
+    }
+
+    /// What a prompt says of the skills there are now. Reads files.
+    pub(crate) fn skill_index(&self) -> Arc<SkillIndex> {
+        self.shared_index(Arc::new(skills::index_of(&self.skill_sources)))
     }
 
     /// The same skills, held once for all who are told of them.
@@ -193,7 +215,7 @@ pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
     let file_place = match code.place {
         CodePlace::Here { .. } => FilePlace::here(),
         CodePlace::Elsewhere => {
-            FilePlace::where_commands_run(vec![home.results(), home.web_pages()])
+            FilePlace::where_commands_run(vec![base.results(), base.web_pages()])
         }
     };
     Ok(ToolPorts {
@@ -212,6 +234,7 @@ pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
         code,
         home: base.environment.user_home(),
         secret: home.key_files(),
+        private: GuestPlaces::of(base).map(|guest| guest.private()),
         protected: home.own_files(),
         settings: home.settings_files(),
         edit_review: EditReview::default(),
@@ -229,6 +252,8 @@ pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<d
     every.extend(notes::to_look_at(base, options)?.iter().map(notes::tool));
     // Nobody calls these: they are only looked at.
     every.extend(skills::tools(base, None, Author::Agent)?);
-    every.extend(recall::to_look_at(base));
+    every.push(recall::to_look_at(base));
+    every.extend(user_model::to_look_at(base, options)?);
+    every.push(hermes_tools::cronjob(None));
     Ok(Toolsets::chosen(base, options)?.of(&every))
 }

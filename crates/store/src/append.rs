@@ -10,17 +10,18 @@
 use hermes_core::skill;
 use hermes_core::text::shorten;
 use hermes_core::{
-    CallId, Cost, Effect, Entry, FinishReason, Message, ModelName, Prefix, SessionId, Shortened,
-    Timestamp, ToolResult, TurnEnd, TurnId, Usage,
+    CallId, Closed, Cost, Effect, Entry, FinishReason, Message, ModelName, Origin, Prefix,
+    QueuedMessage, SessionId, SummaryUse, Timestamp, ToolResult, TurnEnd, TurnId, Usage, WaitsFor,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
 use crate::compactions::NewView;
 use crate::failure::Failure;
+use crate::gateway::inbox;
 use crate::sessions::{self, TokenColumns};
 use crate::stored::{encode, role_name};
-use crate::{compactions, queued, tool_states};
+use crate::{compactions, prefixes, queued, records, reviews, tool_states};
 
 /// Characters of the first message that stand for a session without a title: a line in a list.
 const PREVIEW_CHARS_MAX: usize = 80;
@@ -70,6 +71,16 @@ struct Added {
     cost_micro_usd: u64,
     is_cost_unknown: bool,
     preview: String,
+}
+
+impl Added {
+    fn use_up(&mut self, usage: Usage, cost: Cost) {
+        self.usage += usage;
+        match cost.micro_usd() {
+            Some(micro_usd) => self.cost_micro_usd += micro_usd,
+            None => self.is_cost_unknown = true,
+        }
+    }
 }
 
 impl<'conn> Log<'conn> {
@@ -158,16 +169,42 @@ impl<'conn> Log<'conn> {
                 kept,
                 shortened,
                 prefix,
-            } => self.compact(summary.as_ref(), *kept, shortened, prefix.as_ref()),
-            Entry::Queued { queued } => queued::add(self.conn, self.session, self.at, queued),
+                used,
+            } => {
+                let seen = NewView {
+                    summary: summary.as_ref(),
+                    kept: *kept,
+                    shortened,
+                };
+                self.compact(&seen, prefix.as_ref(), *used)
+            }
+            Entry::Queued { queued } => {
+                queued::add(self.conn, self.session, self.at, queued)?;
+                self.join(queued)
+            }
             Entry::Dequeued { queued } => queued::take(self.conn, self.session, queued),
             Entry::Rewound { turns } => self.rewind(*turns),
             Entry::Inherited { turn, messages } => self.inherit(turn, messages),
         }
     }
 
+    /// Steering words get no answer of their own: from here on they are part of the turn that runs.
+    fn join(&self, queued: &QueuedMessage) -> Result<(), Failure> {
+        match (queued.waits_for, &queued.message.origin) {
+            (WaitsFor::ToolResult, Origin::Person { inbox, .. }) => {
+                let at = Timestamp::from_millis(self.at);
+                inbox::close(self.conn, inbox, Closed::Joined, at)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn start_turn(&mut self, turn: &TurnId, message: &Message) -> Result<(), Failure> {
         let number = self.add_turn(turn)?;
+        inbox::take(self.conn, message.inbox(), self.session, turn)?;
+        if let Some(mirrored) = message.mirrored() {
+            records::empty(self.conn, mirrored)?;
+        }
         self.open_turn = Some(OpenTurn {
             number,
             id: turn.clone(),
@@ -290,22 +327,20 @@ impl<'conn> Log<'conn> {
     }
 
     fn compact(
-        &self,
-        summary: Option<&Message>,
-        kept: u32,
-        shortened: &[Shortened],
+        &mut self,
+        seen: &NewView<'_>,
         prefix: Option<&Prefix>,
+        used: Option<SummaryUse>,
     ) -> Result<(), Failure> {
-        let seen = NewView {
-            summary,
-            kept,
-            shortened,
-        };
-        let epoch = compactions::compact(self.conn, self.session, self.at, &seen)?;
-        match prefix {
-            Some(prefix) => compactions::set_prefix(self.conn, self.session, epoch, prefix),
-            None => Ok(()),
+        let epoch = compactions::compact(self.conn, self.session, self.at, seen)?;
+        if let Some(prefix) = prefix {
+            prefixes::put(self.conn, self.session, epoch, prefix)?;
         }
+        if let Some(used) = used {
+            reviews::book_summary(self.conn, self.session, self.at, used)?;
+            self.added.use_up(used.usage, used.cost);
+        }
+        Ok(())
     }
 
     fn inherit(&mut self, turn: &TurnId, messages: &[Message]) -> Result<(), Failure> {
@@ -446,11 +481,7 @@ impl<'conn> Log<'conn> {
                 request.cost.micro_usd().map(sessions::count),
             ])?;
         self.added.requests += 1;
-        self.added.usage += request.usage;
-        match request.cost.micro_usd() {
-            Some(micro_usd) => self.added.cost_micro_usd += micro_usd,
-            None => self.added.is_cost_unknown = true,
-        }
+        self.added.use_up(request.usage, request.cost);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hermes_core::history::in_call_order_by;
-use hermes_core::{Message, Prefix, Shortened};
+use hermes_core::{Message, Shortened};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -105,22 +105,6 @@ fn shorten(
 fn written(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value)
         .map_err(|error| Failure::Refused(format!("the summary cannot be written: {error}")))
-}
-
-/// Writes what requests begin with from an epoch on, where that has changed.
-pub(crate) fn set_prefix(
-    conn: &Connection,
-    session: i64,
-    epoch: i64,
-    prefix: &Prefix,
-) -> Result<(), Failure> {
-    let tools = serde_json::to_string(&prefix.tools)
-        .map_err(|error| Failure::Refused(format!("the tools cannot be written: {error}")))?;
-    conn.prepare_cached(
-        "INSERT INTO prefixes (session, epoch, system, tools) VALUES (?1, ?2, ?3, ?4)",
-    )?
-    .execute(params![session, epoch, prefix.system, tools])?;
-    Ok(())
 }
 
 /// Takes back what covers a message that was taken back, and goes on with the summary before it, if there is one.

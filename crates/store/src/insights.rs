@@ -1,7 +1,8 @@
 //! Counts what was used: by hour, model, tool, surface and how turns ended.
 
 use hermes_core::{
-    Counted, HourUse, Insights, ModelName, ModelUse, SessionRecord, Timestamp, Used,
+    Counted, HourUse, Insights, LearningCost, LearningInsights, ModelName, ModelUse, NOTES_MARK,
+    SessionRecord, Timestamp, Used,
 };
 use rusqlite::{Connection, Row};
 
@@ -39,6 +40,7 @@ pub(crate) fn insights(conn: &Connection, since: Timestamp) -> Result<Insights, 
              WHERE kind = 'turn_ended' AND at >= ?1 AND how <> 'finished' GROUP BY 1",
         )?,
         longest: longest(conn, since)?,
+        learning: learning(conn, since)?,
     })
 }
 
@@ -102,6 +104,48 @@ fn longest(conn: &Connection, since: i64) -> Result<Vec<SessionRecord>, Failure>
     ))?;
     let records = statement.query_map([since], sessions::record)?;
     Ok(records.collect::<Result<_, _>>()?)
+}
+
+fn learning(conn: &Connection, since: i64) -> Result<LearningInsights, Failure> {
+    let one = |sql: &str| -> Result<u64, Failure> {
+        Ok(conn
+            .prepare_cached(sql)?
+            .query_row([since], |row| unsigned(row, 0))?)
+    };
+    Ok(LearningInsights {
+        costs: learning_costs(conn, since)?,
+        changes: counted(
+            conn,
+            since,
+            "SELECT kind, count(*) FROM learned_changes
+             WHERE at >= ?1 AND finished AND undoes IS NULL GROUP BY 1",
+        )?,
+        undone: one(
+            "SELECT count(*) FROM learned_changes WHERE at >= ?1 AND finished AND undoes IS NOT NULL",
+        )?,
+        conversations_with_notes: one(&format!(
+            "SELECT count(DISTINCT s.number) FROM sessions s JOIN prefixes p ON p.session = s.number
+             JOIN prefix_texts t ON t.number = p.system
+             WHERE s.updated >= ?1 AND instr(t.text, '{NOTES_MARK}')"
+        ))?,
+    })
+}
+
+fn learning_costs(conn: &Connection, since: i64) -> Result<Vec<LearningCost>, Failure> {
+    let mut statement = conn.prepare_cached(
+        "SELECT purpose, count(*), sum(tokens), sum(micro_usd) FROM learning_use
+         WHERE day >= ?1 GROUP BY 1 ORDER BY 3 DESC, 1",
+    )?;
+    let day = Timestamp::from_millis(since).date_text();
+    let costs = statement.query_map([day], |row| {
+        Ok(LearningCost {
+            purpose: row.get(0)?,
+            requests: unsigned(row, 1)?,
+            tokens: unsigned(row, 2)?,
+            micro_usd: unsigned(row, 3)?,
+        })
+    })?;
+    Ok(costs.collect::<Result<_, _>>()?)
 }
 
 fn used(row: &Row<'_>, first: usize) -> rusqlite::Result<Used> {

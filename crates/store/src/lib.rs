@@ -1,5 +1,5 @@
-//! What survives: sessions, their step logs and messages, the questions that wait in them, the search over them, and what
-//! was learned in them, in one SQLite file.
+//! What survives: sessions, their step logs and messages, the questions that wait in them, the search over them, what
+//! was learned in them, and the jobs of schedules, in one SQLite file.
 //!
 //! The only crate with SQL. Start at [`SqliteStore`]. Every change goes through the one thread in `writer`, which
 //! commits in groups; `append` holds the rules of the step log; `search` finds things again. Reads run beside it on a
@@ -18,19 +18,24 @@ mod append;
 mod approvals;
 mod claim;
 mod compactions;
+mod gateway;
 mod health;
 mod insights;
 mod learning;
 mod load;
 mod offers;
+mod prefixes;
 mod queued;
+mod records;
 mod reviews;
 mod salvage;
+mod schedules;
 mod search;
 mod sessions;
 mod stored;
 mod title;
 mod tool_states;
+mod user_models;
 
 mod connection;
 mod failure;

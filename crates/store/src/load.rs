@@ -2,20 +2,20 @@
 
 use hermes_core::history::in_call_order;
 use hermes_core::{
-    CallId, Effect, Ending, Intent, LoadedSession, Message, OpenTurn, Prefix, SessionId, Spoken,
+    CallId, Effect, Ending, Intent, LoadedSession, Message, OpenTurn, SessionId, Spoken,
     SpokenFrom, SpokenQuery, Timestamp, TranscriptLine, TurnEnd,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::failure::Failure;
 use crate::stored::{Columns, decode};
-use crate::{compactions, queued, sessions, tool_states};
+use crate::{compactions, prefixes, queued, sessions, tool_states};
 
 pub(crate) fn load(conn: &Connection, session: &SessionId) -> Result<LoadedSession, Failure> {
     let number = sessions::require_number(conn, session)?;
     Ok(LoadedSession {
         record: sessions::read_record(conn, session)?,
-        prefix: prefix(conn, number)?,
+        prefix: prefixes::get(conn, number)?,
         messages: seen_by_model(conn, number)?,
         tool_states: tool_states::all(conn, number)?,
         queued: queued::all(conn, number)?,
@@ -222,19 +222,6 @@ fn message(row: &rusqlite::Row<'_>) -> Result<Message, Failure> {
         parts: text(2)?,
         origin: text(3)?,
     })
-}
-
-fn prefix(conn: &Connection, session: i64) -> Result<Prefix, Failure> {
-    let (system, tools): (String, String) = conn
-        .prepare_cached(
-            "SELECT p.system, p.tools FROM prefixes p
-             JOIN sessions s ON s.number = p.session AND s.epoch >= p.epoch
-             WHERE s.number = ?1 ORDER BY p.epoch DESC LIMIT 1",
-        )?
-        .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let tools = serde_json::from_str(&tools)
-        .map_err(|error| Failure::Unreadable(format!("the tools of a session: {error}")))?;
-    Ok(Prefix { system, tools })
 }
 
 fn open_turn(conn: &Connection, session: i64) -> Result<Option<OpenTurn>, Failure> {

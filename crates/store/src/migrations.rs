@@ -22,6 +22,12 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010_shortened.sql"),
     include_str!("migrations/0011_learning.sql"),
     include_str!("migrations/0012_search.sql"),
+    include_str!("migrations/0013_gateway.sql"),
+    include_str!("migrations/0014_records.sql"),
+    include_str!("migrations/0015_user_models.sql"),
+    include_str!("migrations/0016_schedules.sql"),
+    include_str!("migrations/0017_people.sql"),
+    include_str!("migrations/0018_prefix_texts.sql"),
 ];
 
 /// The schema this build reads and writes.
@@ -63,10 +69,21 @@ pub(crate) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), Failure>
     // Another process may have done it while this one waited for the lock.
     let found = schema_of(&transaction, path)?;
     for migration in &MIGRATIONS[found as usize..] {
-        transaction.execute_batch(migration)?;
+        transaction.execute_batch(&without_comments(migration))?;
     }
     transaction.pragma_update(None, "user_version", SCHEMA)?;
     Ok(transaction.commit()?)
+}
+
+/// SQLite keeps the text of every statement. Without what is said and laid out for people all of it is on the first page of a file: whatever
+/// happens to the others, what they hold is still known.
+fn without_comments(sql: &str) -> String {
+    let lines = sql
+        .lines()
+        .map(|line| line.split("--").next().unwrap_or(line));
+    let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let lines: Vec<String> = words.filter(|line| !line.is_empty()).collect();
+    lines.join("\n")
 }
 
 fn pragma(conn: &Connection, name: &str) -> rusqlite::Result<i64> {

@@ -1,7 +1,8 @@
 //! The reviews of conversations that are due, and what learning used of its budget.
 
 use hermes_core::{
-    DueReview, LearningUse, NewLearningUse, ReservationId, SessionId, TakenReview, Timestamp,
+    COMPACTION_USE, DueReview, LearningUse, NewLearningUse, ReservationId, SessionId, SummaryUse,
+    TakenReview, Timestamp,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -150,11 +151,35 @@ pub(crate) fn settle(
     Ok(())
 }
 
+/// Notes what the summary of a compaction took, beside the compaction itself.
+pub(crate) fn book_summary(
+    conn: &Connection,
+    session: i64,
+    at: i64,
+    used: SummaryUse,
+) -> Result<(), Failure> {
+    let (day, price) = (Timestamp::from_millis(at), used.cost.micro_usd());
+    let used = LearningUse::of(&used.usage, price);
+    conn.prepare_cached(
+        "INSERT INTO learning_use (day, purpose, session, tokens, micro_usd, settled)
+         SELECT ?1, ?2, id, ?4, ?5, 1 FROM sessions WHERE number = ?3",
+    )?
+    .execute(params![
+        day.date_text(),
+        COMPACTION_USE,
+        session,
+        count(used.tokens),
+        count(used.micro_usd),
+    ])?;
+    Ok(())
+}
+
 pub(crate) fn used_on(conn: &Connection, day: &str) -> Result<LearningUse, Failure> {
     let mut statement = conn.prepare_cached(
-        "SELECT coalesce(sum(tokens), 0), coalesce(sum(micro_usd), 0) FROM learning_use WHERE day = ?1",
+        "SELECT coalesce(sum(tokens), 0), coalesce(sum(micro_usd), 0) FROM learning_use
+         WHERE day = ?1 AND purpose <> ?2",
     )?;
-    let used = statement.query_row([day], |row| {
+    let used = statement.query_row([day, COMPACTION_USE], |row| {
         Ok(LearningUse {
             tokens: unsigned(row, 0)?,
             micro_usd: unsigned(row, 1)?,

@@ -135,6 +135,13 @@ impl Looking<'_> {
             is_empty(term) || is_checked && term.is_short_beginning()
         });
         let wanted = self.wanted(&terms, &matches);
+        if query.is_short_beginnings() {
+            let mut newest = self.newest_candidates(&wanted)?;
+            if newest.len() >= self.limit {
+                rank(&mut newest, &wanted.terms);
+                return self.literal_hits(&newest, &wanted.needles());
+            }
+        }
         // Each alternative has its own share, so that a common one does not crowd out a rare one.
         let share = if is_checked {
             CANDIDATES_MAX
@@ -323,6 +330,37 @@ impl Looking<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Reads the newest messages for those that have everything. An index would put together the lists of all words that
+    /// begin so before it names the first message.
+    fn newest_candidates(&self, wanted: &Wanted) -> Result<Vec<Candidate>, Failure> {
+        let mut statement = self.conn.prepare_cached(&format!(
+            "SELECT m.number, m.role, m.at, m.text FROM messages m
+             WHERE m.number BETWEEN ?1 AND ?2 AND {}
+             ORDER BY m.number DESC LIMIT ?3",
+            self.scope.condition
+        ))?;
+        let mut rows = statement.query(params![
+            self.scope.first,
+            self.scope.last.min(self.newest),
+            CANDIDATES_MAX as i64
+        ])?;
+        let all: Vec<usize> = (0..wanted.terms.len()).collect();
+        let mut candidates = Vec::new();
+        let mut bytes = 0;
+        while let Some(row) = rows.next()? {
+            let named = named(row)?;
+            bytes += named.text.len();
+            let candidate = Candidate::new(&named, wanted);
+            if candidate.has_all(&all) {
+                candidates.push(candidate);
+            }
+            if candidates.len() == RANKED_MAX || bytes > RANKED_BYTES_MAX {
+                break;
+            }
+        }
+        Ok(candidates)
     }
 
     fn by_scan(&self, query: &Query) -> Result<Vec<SearchHit>, Failure> {

@@ -10,7 +10,7 @@ use hermes_core::{
 use rusqlite::{Connection, OptionalExtension, Row, RowIndex, ToSql, params};
 
 use crate::failure::Failure;
-use crate::{claim, search, title};
+use crate::{claim, prefixes, search, title};
 
 /// Sessions named when a beginning fits several: enough to choose from.
 const CANDIDATES_MAX: usize = 10;
@@ -62,13 +62,7 @@ pub(crate) fn create(conn: &Connection, session: &NewSession) -> Result<(), Fail
     ];
     insert(conn, "sessions", columns)?;
     let number = conn.last_insert_rowid();
-    let tools = serde_json::to_string(&session.prefix.tools)
-        .map_err(|error| Failure::Refused(format!("the tools cannot be written: {error}")))?;
-    conn.prepare_cached(
-        "INSERT INTO prefixes (session, epoch, system, tools) VALUES (?1, 1, ?2, ?3)",
-    )?
-    .execute(params![number, session.prefix.system, tools])?;
-    Ok(())
+    prefixes::put(conn, number, 1, &session.prefix)
 }
 
 /// Writes a row: the values beside the names of their columns.
@@ -142,6 +136,7 @@ pub(crate) fn delete_some(conn: &Connection, session: &SessionId) -> Result<Left
     let number = require_number(conn, session)?;
     let Some(first) = first_to_delete(conn, number)? else {
         conn.execute("DELETE FROM sessions WHERE number = ?1", [number])?;
+        prefixes::forget_unused(conn)?;
         return Ok(Left::Nothing);
     };
     search::forget(conn, number, first.message)?;

@@ -1,14 +1,17 @@
 //! [`SqliteStore`]: the ports of `hermes-core` over one SQLite file. Only wiring; the work is in the modules named here.
 
+mod jobs;
+
 use std::path::{Path, PathBuf};
 
 use hermes_core::{
     Approval, ApprovalId, Approvals, Archive, BoxFuture, CallId, ChangeFilter, ChangeId, Claim,
-    DueReview, Ending, Entry, Insights, KnownOffer, KnownOffers, LearnedChange, LearningLedger,
-    LearningLog, LearningUse, LoadedSession, Message, NewLearnedChange, NewLearningUse, NewSession,
-    ReservationId, Reviews, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord,
-    Settlement, Settling, Spoken, SpokenQuery, Store, StoreError, StoreStats, TakenReview,
-    Timestamp, TranscriptLine,
+    Claimed, DueHearing, DueReview, Ending, Entry, Insights, KnownOffer, KnownOffers,
+    LearnedChange, LearningLedger, LearningLog, LearningUse, LoadedSession, Message, MoreToHear,
+    NewLearnedChange, NewLearningUse, NewSession, Record, RecordKey, Records, ReservationId,
+    Reviews, SearchHit, SearchQuery, SessionFilter, SessionId, SessionRecord, Settlement, Settling,
+    Spoken, SpokenQuery, Store, StoreError, StoreStats, StoredUserModel, TakenHearing, TakenReview,
+    Timestamp, TranscriptLine, UserModels,
 };
 
 use crate::approvals::ByCode;
@@ -19,7 +22,8 @@ use crate::salvage::{self, Salvage};
 use crate::sessions::Left;
 use crate::writer::Writer;
 use crate::{
-    append, approvals, connection, insights, learning, load, offers, reviews, search, sessions,
+    append, approvals, connection, insights, learning, load, offers, records, reviews, search,
+    sessions, user_models,
 };
 
 /// Sessions in one SQLite file.
@@ -31,14 +35,14 @@ use crate::{
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    readers: Readers,
+    pub(crate) readers: Readers,
     /// `None` when opened read-only.
     write: Option<WriteSide>,
 }
 
 #[derive(Debug)]
-struct WriteSide {
-    writer: Writer,
+pub(crate) struct WriteSide {
+    pub(crate) writer: Writer,
     locks_dir: PathBuf,
 }
 
@@ -116,7 +120,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    fn write_side(&self) -> Result<&WriteSide, StoreError> {
+    pub(crate) fn write_side(&self) -> Result<&WriteSide, StoreError> {
         self.write.as_ref().ok_or_else(|| StoreError::Io {
             action: "change",
             path: self.path.clone(),
@@ -224,6 +228,69 @@ impl KnownOffers for SqliteStore {
             let side = self.write_side()?;
             side.writer
                 .run(move |conn| offers::remember(conn, &offer, at))
+                .await
+        })
+    }
+}
+
+impl Records for SqliteStore {
+    fn claim_record(
+        &self,
+        key: RecordKey,
+        record: Record,
+    ) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| records::claim(conn, &key, &record))
+                .await
+        })
+    }
+
+    fn put_record(&self, key: RecordKey, record: Record) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| records::put(conn, &key, &record))
+                .await
+        })
+    }
+
+    fn record_at(
+        &self,
+        key: RecordKey,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<Option<Record>, StoreError>> {
+        Box::pin(self.readers.run(move |conn| records::at(conn, &key, now)))
+    }
+
+    fn records_in(
+        &self,
+        scope: &str,
+        now: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<(String, Record)>, StoreError>> {
+        let scope = scope.to_owned();
+        Box::pin(
+            self.readers
+                .run(move |conn| records::in_scope(conn, &scope, now, limit)),
+        )
+    }
+
+    fn remove_record(&self, key: RecordKey) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| records::remove(conn, &key))
+                .await
+        })
+    }
+
+    fn forget_expired_records(&self, now: Timestamp) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move {
+            let side = self.write_side()?;
+            side.writer
+                .run(move |conn| records::forget_expired(conn, now))
                 .await
         })
     }
@@ -418,6 +485,92 @@ impl LearningLedger for SqliteStore {
     fn used_on(&self, day: &str) -> BoxFuture<'_, Result<LearningUse, StoreError>> {
         let day = day.to_owned();
         Box::pin(self.readers.run(move |conn| reviews::used_on(conn, &day)))
+    }
+}
+
+impl UserModels for SqliteStore {
+    fn user_model<'a>(
+        &'a self,
+        person: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Option<StoredUserModel>, StoreError>> {
+        let person = person.map(str::to_owned);
+        let read = move |conn: &_| user_models::read(conn, person.as_deref());
+        Box::pin(self.readers.run(read))
+    }
+
+    fn replace_user_model(
+        &self,
+        version: u64,
+        change: NewLearnedChange,
+    ) -> BoxFuture<'_, Result<Option<ChangeId>, StoreError>> {
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| user_models::replace(conn, version, &change))
+                .await
+        })
+    }
+
+    fn set_hearing_due(&self, due: DueHearing) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| user_models::set_due(conn, &due))
+                .await
+        })
+    }
+
+    fn due_hearings<'a>(
+        &'a self,
+        person: Option<&'a str>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<DueHearing>, StoreError>> {
+        let person = person.map(str::to_owned);
+        let read = move |conn: &_| user_models::all_due(conn, person.as_deref(), now);
+        Box::pin(self.readers.run(read))
+    }
+
+    fn take_hearing<'a>(
+        &'a self,
+        session: &'a SessionId,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<TakenHearing>, StoreError>> {
+        let session = session.clone();
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| user_models::take(conn, &session, now, until))
+                .await
+        })
+    }
+
+    fn put_off_hearing<'a>(
+        &'a self,
+        session: &'a SessionId,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let session = session.clone();
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| user_models::put_off(conn, &session))
+                .await
+        })
+    }
+
+    fn finish_hearing<'a>(
+        &'a self,
+        taken: &'a TakenHearing,
+        heard: u64,
+        more: MoreToHear,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let due = taken.due.clone();
+        Box::pin(async move {
+            let writer = &self.write_side()?.writer;
+            writer
+                .run(move |conn| user_models::finish(conn, &due, heard, more))
+                .await
+        })
     }
 }
 

@@ -198,7 +198,10 @@ mod tests {
             Origin::person(),
             Origin::Person {
                 surface: Some("telegram".into()),
-                id: Some("42".into()),
+                id: Some("telegram:42".into()),
+                request: Some("request:1f".into()),
+                inbox: Vec::new(),
+                mirrored: None,
             },
             Origin::Steering,
             Origin::Notice,

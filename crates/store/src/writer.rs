@@ -210,7 +210,7 @@ mod tests {
     /// Inserts a row of 10 kB.
     fn fill(conn: &Connection) -> Result<(), Failure> {
         conn.execute(
-            "INSERT INTO prefixes VALUES ((SELECT max(number) FROM sessions), abs(random()), hex(zeroblob(5000)), '')",
+            "INSERT INTO records VALUES ('x', random(), '', hex(zeroblob(5000)), 0, 0)",
             [],
         )?;
         Ok(())
@@ -259,7 +259,7 @@ mod tests {
             tokio::join!(writer.run(fill), writer.run(refuse), writer.run(fill));
         assert!(one.is_ok() && two.is_err() && three.is_ok());
         let count = |conn: &Connection| {
-            Ok(conn.query_row("SELECT count(*) FROM prefixes", [], |row| row.get(0))?)
+            Ok(conn.query_row("SELECT count(*) FROM records", [], |row| row.get(0))?)
         };
         assert_eq!(writer.run(count).await, Ok(2));
     }

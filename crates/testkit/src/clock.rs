@@ -21,6 +21,13 @@ impl TestClock {
     }
 }
 
+impl TestClock {
+    /// Shows this time from now on, also an earlier one.
+    pub fn set(&self, now: Timestamp) {
+        self.0.store(now.as_millis(), Ordering::Relaxed);
+    }
+}
+
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::Relaxed))

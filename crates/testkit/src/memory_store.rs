@@ -395,10 +395,13 @@ impl Log {
         let mut usage = Usage::default();
         let mut cost = Some(0);
         let mut requests = 0;
-        for (used, price) in self.entries.iter().filter_map(request_of) {
+        for entry in &self.entries {
+            let Some((used, price)) = use_of(entry) else {
+                continue;
+            };
             usage += used;
             cost = cost.zip(price.micro_usd()).map(|(sum, more)| sum + more);
-            requests += 1;
+            requests += u64::from(matches!(entry, Entry::Replied { .. }));
         }
         let replies = messages
             .iter()
@@ -466,6 +469,7 @@ impl Told {
                 kept,
                 shortened,
                 prefix,
+                used: _,
             } => {
                 let covers = self.messages().len() - *kept as usize;
                 let last = self.compactions.last();
@@ -562,9 +566,10 @@ fn intent_of(entry: &Entry) -> Option<Intent> {
     }
 }
 
-fn request_of(entry: &Entry) -> Option<(Usage, Cost)> {
+fn use_of(entry: &Entry) -> Option<(Usage, Cost)> {
     match entry {
         Entry::Replied { usage, cost, .. } => Some((*usage, *cost)),
+        Entry::Compacted { used, .. } => used.map(|used| (used.usage, used.cost)),
         _ => None,
     }
 }

@@ -33,6 +33,33 @@ pub fn is_there(program: &str) -> bool {
     is_there
 }
 
+/// The folder that `scripts/peers` put a package of others into. Without it the test is skipped, loudly, or fails where peers
+/// are required.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "a test finds its peers, and a skipped one must be heard"
+)]
+pub fn peer(name: &str) -> Option<PathBuf> {
+    let chosen = std::env::var_os("HERMES_TEST_PEERS").map(PathBuf::from);
+    let cache = chosen.or_else(|| {
+        let home = PathBuf::from(std::env::var_os("HOME")?);
+        let cache = std::env::var_os("XDG_CACHE_HOME").map_or(home.join(".cache"), PathBuf::from);
+        Some(cache.join("hermes-test-peers"))
+    });
+    let folder = cache
+        .map(|cache| cache.join(name))
+        .filter(|folder| folder.join("installed").exists());
+    if folder.is_none() {
+        let words = format!(
+            "SKIPPED: the peer `{name}` is not installed; `scripts/peers {name}` installs it"
+        );
+        assert!(std::env::var_os(REQUIRED).is_none(), "{words}");
+        eprintln!("{words}");
+    }
+    folder
+}
+
 /// Waits for something that happens soon, on a machine that may be busy.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
@@ -215,4 +242,29 @@ fn image(at: &Path) -> Child {
     let mut pack = program("sh");
     pack.args(["-c", script]).arg(at).stdout(Stdio::piped());
     pack.spawn().unwrap()
+}
+
+/// Where `scripts/peers` installed a real program; `None` if it did not. The test is then skipped, loudly, or fails where
+/// peers are required.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "a test reads its own settings, and a skipped one must be heard"
+)]
+pub fn installed(name: &str) -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let in_cache = |cache: PathBuf| cache.join("hermes-test-peers");
+    let folder = variable("HERMES_TEST_PEERS")
+        .map(PathBuf::from)
+        .or_else(|| variable("XDG_CACHE_HOME").map(|cache| in_cache(cache.into())))
+        .or_else(|| variable("HOME").map(|home| in_cache(PathBuf::from(home).join(".cache"))));
+    let folder = folder.map(|folder| folder.join(name));
+    let found = folder.filter(|folder| folder.join("installed").exists());
+    if found.is_none() {
+        let words =
+            format!("SKIPPED: `{name}` is not installed; `scripts/peers {name}` installs it");
+        assert!(variable(REQUIRED).is_none(), "{words}");
+        eprintln!("{words}");
+    }
+    found
 }

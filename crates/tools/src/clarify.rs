@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hermes_core::schedule::CRON_SOURCE;
 use hermes_core::text::shorten;
 use hermes_core::{
     Effect, ElicitationRequest, Exposure, Field, FieldKind, FieldOption, Parallel, Plan,
@@ -36,7 +37,8 @@ pub(crate) const TOOL: BuiltIn = BuiltIn {
 
 static EXPOSURE: Exposure = Exposure {
     group: ToolGroup::Toolset("clarify"),
-    surfaces: Surfaces::Every,
+    // Nobody is there when a schedule asks.
+    surfaces: Surfaces::Except(&[CRON_SOURCE]),
     subagents: Subagents::None,
     scripts: Scripts::No,
     for_small_models: None,

@@ -9,9 +9,9 @@
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::FenceArea;
 use hermes_core::fence::why_guarded;
 use hermes_core::sensitive::{LOGIN_FILES, START_FILES, inside_home, why_sensitive};
+use hermes_core::{FenceArea, PrivateFolder};
 use hermes_os::paths;
 
 use crate::ToolPorts;
@@ -76,6 +76,8 @@ pub(crate) struct Guard {
     /// More than one where it is known by several paths.
     homes: Vec<PathBuf>,
     secret: Vec<PathBuf>,
+    /// Of the owner of the home, where somebody else talks.
+    private: Vec<PrivateFolder>,
     protected: Vec<PathBuf>,
     settings: Vec<PathBuf>,
     /// What is inside the fence, where one stands.
@@ -98,6 +100,7 @@ impl Guard {
             place: Machine::Here,
             homes: ports.home.clone().into_iter().collect(),
             secret: ports.secret.clone(),
+            private: ports.private.iter().cloned().collect(),
             protected: ports.protected.clone(),
             settings: ports.settings.clone(),
             area: None,
@@ -131,6 +134,18 @@ impl Guard {
             place: self.place,
             homes: spellings(&self.homes),
             secret: spellings(&self.secret),
+            private: self
+                .private
+                .iter()
+                .flat_map(|private| {
+                    let open = spellings(&private.open);
+                    let folders = spellings(std::slice::from_ref(&private.folder));
+                    folders.into_iter().map(move |folder| PrivateFolder {
+                        folder,
+                        open: open.clone(),
+                    })
+                })
+                .collect(),
             protected: spellings(&self.protected),
             settings: spellings(&self.settings),
             area: self.area.clone(),
@@ -144,6 +159,7 @@ pub(crate) struct PinnedGuard {
     place: Machine,
     homes: Vec<PathBuf>,
     secret: Vec<PathBuf>,
+    private: Vec<PrivateFolder>,
     protected: Vec<PathBuf>,
     settings: Vec<PathBuf>,
     area: Option<FenceArea>,
@@ -204,6 +220,8 @@ impl PinnedGuard {
     pub(crate) fn why_not_read(&self, path: &Path) -> Option<&'static str> {
         if contains(&self.secret, path) {
             Some("it holds Hermes' own keys")
+        } else if self.is_private(path) {
+            Some("it belongs to the owner of this Hermes, and whoever asks is somebody else")
         } else if holds_variables(path) && !self.is_folder_here(path) {
             Some("files of this name hold secrets")
         } else if self.is_below_home(path, HOME_SECRETS) || self.is_private_key(path) {
@@ -213,6 +231,11 @@ impl PinnedGuard {
         } else {
             None
         }
+    }
+
+    fn is_private(&self, path: &Path) -> bool {
+        let path = paths::without_dots(path);
+        self.private.iter().any(|private| private.hides(&path))
     }
 
     /// Returns whether the fence keeps a path from being used so.
@@ -226,6 +249,13 @@ impl PinnedGuard {
         if let Some(reason) = self.why_refused(path) {
             return Write::Refused(format!(
                 "`{}` is not written: {reason}; if the user wants this change, show it to them and let them make it",
+                path.display()
+            ));
+        }
+        // Whoever is not the owner cannot agree to more than happens inside the fence.
+        if !self.private.is_empty() && self.is_beyond(path, FenceArea::may_write) {
+            return Write::Refused(format!(
+                "`{}` is not written: it is outside the project, and only the owner of this Hermes could agree to that",
                 path.display()
             ));
         }
@@ -277,6 +307,9 @@ impl PinnedGuard {
     fn why_refused(&self, path: &Path) -> Option<&'static str> {
         if contains(&self.secret, path) || contains(&self.protected, path) {
             return Some("Hermes looks after it itself");
+        }
+        if self.is_private(path) {
+            return Some("it belongs to the owner of this Hermes");
         }
         let spelt = path.to_str().and_then(inside_home).map(Path::new);
         let is_of_somebody = spelt.is_some_and(|inside| begins_with(inside, LOGIN_FILES));
@@ -346,6 +379,7 @@ mod tests {
             place: Machine::Here,
             homes: vec!["/home/me".into()],
             secret: vec!["/home/me/.hermes/auth.json".into()],
+            private: Vec::new(),
             protected: vec!["/home/me/.hermes/hermes.db".into()],
             settings: vec!["/home/me/.hermes/config.yaml".into()],
             area: None,

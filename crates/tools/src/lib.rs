@@ -2,7 +2,7 @@
 //!
 //! Each tool is one file with its schema, description, exposure, effect class, parallel safety, limits and code;
 //! [`BUILT_IN`] is the one list of them. `toolset` has the groups that their exposures name. [`tool_search`] lets a model
-//! find tools that would be too many to list. File tools share `files` (those of this machine, or those where commands
+//! find tools that would be too many to list, and [`cronjob`] and [`send_message`] are made where there are jobs and chats. File tools share `files` (those of this machine, or those where commands
 //! run), `guard` (which files are out of bounds), `edits` and `diff` (who agrees to a change, and what they see), `ledger`
 //! (what a session has read, who writes), `target` (what a write would change), `syntax` and `neighbours`; `web` judges
 //! addresses, and fetches what they name.
@@ -14,15 +14,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{CommandPolicy, Exposure, Fencing, Processes, Terminal, Tool};
+use hermes_core::{CommandPolicy, Exposure, Fencing, PrivateFolder, Processes, Terminal, Tool};
 
 mod clarify;
+mod cronjob;
 mod delegate_task;
 mod execute_code;
 pub mod patch;
 mod process;
 mod read_file;
 mod search_files;
+mod send_message;
 mod terminal;
 mod todo;
 mod tool_search;
@@ -46,12 +48,16 @@ mod target;
 mod typed;
 mod web;
 
+pub use cronjob::cronjob;
 pub use edits::EditReview;
 pub use execute_code::{CodeMode, CodePlace, CodeSettings};
 pub use files::FilePlace;
 pub use ledger::FileLedger;
+pub use send_message::send_message;
 pub use tool_search::{Catalogue, SearchLimits, finders, tool_search};
-pub use toolset::{Selection, TOOLSETS, Toolset, UnknownToolset, is_elsewhere, select};
+pub use toolset::{
+    Selection, TOOLSETS, Toolset, UnknownToolset, is_elsewhere, runs_commands, select,
+};
 pub use web::{Blocklist, DownloadError, Downloads, Names, PrivateUrls, SystemNames, WebSettings};
 
 /// Every built-in tool, in the order models see them.
@@ -103,6 +109,8 @@ pub struct ToolPorts {
     pub home: Option<PathBuf>,
     /// Files and folders of ours that tools neither read nor write: keys and tokens.
     pub secret: Vec<PathBuf>,
+    /// What whoever talks sees nothing of; the owner of the home sees all of it but the above.
+    pub private: Option<PrivateFolder>,
     /// Files and folders of ours that tools read but do not write: the database, checkpoints.
     pub protected: Vec<PathBuf>,
     /// Settings of ours: tools change them when a person agrees.

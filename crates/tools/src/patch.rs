@@ -23,12 +23,11 @@ use crate::{BuiltIn, ToolPorts, arguments, blocking, diff, edits};
 mod answer;
 mod commit;
 mod document;
-pub mod fuzzy;
 pub mod hunks;
 mod plan;
 pub mod v4a;
 
-use fuzzy::{Occurrences, Strategy};
+use hermes_core::fuzzy::{Occurrences, Strategy};
 use plan::{PatchPlan, Planned, Replacement};
 use v4a::Change;
 

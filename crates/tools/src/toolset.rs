@@ -17,6 +17,14 @@ pub struct Toolset {
     pub includes: &'static [&'static str],
 }
 
+/// Whether a tool runs what somebody wrote.
+pub fn runs_commands(exposure: &Exposure) -> bool {
+    matches!(
+        exposure.group,
+        ToolGroup::Toolset("terminal" | "code_execution")
+    )
+}
+
 /// Every group that is not everything.
 pub const TOOLSETS: &[Toolset] = &[
     Toolset {
@@ -29,6 +37,12 @@ pub const TOOLSETS: &[Toolset] = &[
         name: "code_execution",
         legacy_name: None,
         purpose: "write scripts that call tools",
+        includes: &[],
+    },
+    Toolset {
+        name: "cronjob",
+        legacy_name: Some("cronjob_tools"),
+        purpose: "make jobs that run by themselves at set times",
         includes: &[],
     },
     Toolset {
@@ -47,6 +61,12 @@ pub const TOOLSETS: &[Toolset] = &[
         name: "memory",
         legacy_name: None,
         purpose: "keep notes for later conversations",
+        includes: &[],
+    },
+    Toolset {
+        name: "messaging",
+        legacy_name: None,
+        purpose: "write to other chats, where chat platforms are set up",
         includes: &[],
     },
     Toolset {
@@ -87,36 +107,16 @@ pub const TOOLSETS: &[Toolset] = &[
     },
 ];
 
-/// Tools of a toolset that another crate makes.
+/// Tools of a toolset that need what only some have, or that another crate makes.
 const MADE_ELSEWHERE: &[(&str, &[&str])] = &[
+    ("cronjob", &["cronjob"]),
     ("memory", &["memory"]),
+    ("messaging", &["send_message"]),
     ("session_search", &["session_search"]),
 ];
 
 /// Toolsets that settings may name although their tools are not here: those of the program this one follows.
-const ELSEWHERE: &[&str] = &[
-    "browser",
-    "computer_use",
-    "context_engine",
-    "cronjob",
-    "discord",
-    "discord_admin",
-    "feishu_doc",
-    "feishu_drive",
-    "homeassistant",
-    "image_gen",
-    "kanban",
-    "project",
-    "safe",
-    "search",
-    "spotify",
-    "tts",
-    "video",
-    "video_gen",
-    "vision",
-    "x_search",
-    "yuanbao",
-];
+const ELSEWHERE: &str = include_str!("toolset/elsewhere.txt");
 
 /// Names that mean every tool.
 const EVERYTHING: &[&str] = &["hermes-cli", "all", "*"];
@@ -202,7 +202,7 @@ pub fn select(names: &[String]) -> Result<Selection, UnknownToolset> {
 
 /// Whether a toolset is known, but has no tools here.
 pub fn is_elsewhere(name: &str) -> bool {
-    ELSEWHERE.contains(&name)
+    ELSEWHERE.lines().any(|known| known == name)
 }
 
 fn known_names() -> impl Iterator<Item = &'static str> {
@@ -290,8 +290,8 @@ mod tests {
         let error = select(&["zzz".to_owned()]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no toolset `zzz`; known: clarify, code_execution, delegation, file, memory, session_search, \
-             skills, terminal, todo, web, debugging, hermes-cli, all, *"
+            "there is no toolset `zzz`; known: clarify, code_execution, cronjob, delegation, file, memory, messaging, \
+             session_search, skills, terminal, todo, web, debugging, hermes-cli, all, *"
         );
     }
 }

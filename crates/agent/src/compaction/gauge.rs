@@ -18,8 +18,13 @@ const OVERCOUNT: u64 = 4;
 pub(crate) struct Gauge {
     /// What an overflow taught of the window.
     learnt: Option<u64>,
+    /// What the provider said it counted. Looking whether that can be takes an estimate of everything, which is made when
+    /// somebody asks: most conversations have one turn.
+    reported: Option<Reported>,
     /// What the provider counted, and of how many messages.
     measured: Option<(usize, u64)>,
+    /// Estimate of the prefix, for a family of models.
+    prefix: Option<(Family, u64)>,
     /// Estimate of the prefix and of the first so many messages.
     estimated: Option<(usize, u64)>,
     /// A hundredth of what our estimates have to be multiplied with.
@@ -32,10 +37,19 @@ pub(crate) struct Gauge {
     pub(crate) is_told: bool,
 }
 
+/// A provider's count of a request and its answer.
+#[derive(Debug, Clone, Copy)]
+struct Reported {
+    messages: usize,
+    tokens: u64,
+    window: u64,
+}
+
 impl Gauge {
     /// Forgets what was counted, because other messages are seen now; what was learnt stays.
     pub(crate) fn reset(&mut self) {
-        (self.measured, self.estimated) = (None, None);
+        (self.reported, self.measured, self.estimated) = (None, None, None);
+        self.prefix = None;
     }
 
     /// What fits into a request and its answer.
@@ -54,22 +68,35 @@ impl Gauge {
         // A request that should have fitted shows that our count or the window is wrong.
         let learnt = said.unwrap_or_else(|| (refused * 9 / 10).min(window));
         self.learnt = Some(learnt.max(WINDOW_MIN));
-        self.measured = None;
+        (self.reported, self.measured) = (None, None);
     }
 
     /// Takes in what the provider counted for the last request and its answer.
-    pub(crate) fn measure(
-        &mut self,
-        usage: &Usage,
-        (prefix, messages): (&Prefix, &[Message]),
-        model: &ModelName,
-        window: u64,
-    ) {
+    pub(crate) fn measure(&mut self, usage: &Usage, messages: &[Message], window: u64) {
+        let tokens = usage.total();
+        if tokens > 0 {
+            let messages = messages.len();
+            self.reported = Some(Reported {
+                messages,
+                tokens,
+                window,
+            });
+        }
+    }
+
+    /// Looks whether what the provider said can be.
+    fn believe(&mut self, prefix: &Prefix, messages: &[Message], model: &ModelName) {
+        let Some(reported) = self.reported.take() else {
+            return;
+        };
+        let Some(messages) = messages.get(..reported.messages) else {
+            return;
+        };
+        let (counted, window) = (reported.tokens, reported.window);
         let estimated = self.estimate(prefix, messages, model);
-        let counted = usage.total();
         let is_plausible = counted >= estimated / UNDERCOUNT
             && counted <= window.saturating_mul(OVERCOUNT).max(estimated * 2);
-        if counted > 0 && is_plausible {
+        if is_plausible {
             self.measured = Some((messages.len(), counted));
             self.percent = Some((counted * 100 / estimated.max(1)).clamp(60, 180));
         }
@@ -82,6 +109,7 @@ impl Gauge {
         messages: &[Message],
         model: &ModelName,
     ) -> u64 {
+        self.believe(prefix, messages, model);
         match self.measured {
             Some((count, tokens)) if count <= messages.len() => {
                 let size = self.size(model);
@@ -102,7 +130,12 @@ impl Gauge {
     }
 
     pub(crate) fn prefix(&self, prefix: &Prefix, model: &ModelName) -> u64 {
-        self.corrected(prefix_tokens(Family::of(&model.model), prefix))
+        let family = Family::of(&model.model);
+        let tokens = match self.prefix {
+            Some((known, tokens)) if known == family => tokens,
+            _ => prefix_tokens(family, prefix),
+        };
+        self.corrected(tokens)
     }
 
     fn corrected(&self, tokens: u64) -> u64 {
@@ -114,7 +147,11 @@ impl Gauge {
         let family = Family::of(&model.model);
         let (count, tokens) = match self.estimated {
             Some(known) if known.0 <= messages.len() => known,
-            _ => (0, prefix_tokens(family, prefix)),
+            _ => {
+                let tokens = prefix_tokens(family, prefix);
+                self.prefix = Some((family, tokens));
+                (0, tokens)
+            }
         };
         let new = messages[count..].iter();
         let tokens = tokens + new.map(|one| message_tokens(family, one)).sum::<u64>();
@@ -210,7 +247,7 @@ mod tests {
                 input,
                 ..Usage::default()
             };
-            gauge.measure(&usage, (&prefix, &messages), &model, 16_000);
+            gauge.measure(&usage, &messages, 16_000);
             gauge.tokens(&prefix, &messages, &model)
         };
         assert_eq!(tokens(1_400), 1_400);

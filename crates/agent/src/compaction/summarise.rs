@@ -5,7 +5,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use hermes_core::text::head;
 use hermes_core::{
-    CancellationToken, Cost, Delta, Event, Message, Model, ModelRequest, SessionId, TurnId, Usage,
+    CancellationToken, Cost, Delta, Event, Message, Model, ModelRequest, SessionId, SummaryUse,
+    TurnId, Usage,
 };
 use tokio::time::Instant;
 
@@ -92,6 +93,12 @@ pub(super) struct Spent {
 }
 
 impl Spent {
+    /// For the store; `None` when nothing was answered.
+    pub(super) fn used(&self) -> Option<SummaryUse> {
+        let (usage, cost) = (self.usage, self.cost?);
+        Some(SummaryUse { usage, cost })
+    }
+
     fn add(&mut self, usage: Usage, cost: Cost) {
         self.usage += usage;
         self.cost = Some(match (self.cost, cost) {

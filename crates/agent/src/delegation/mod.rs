@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::consent::ConsentPolicy;
 use crate::events::EventLog;
+use crate::prompt::Wording;
 use crate::session::{AgentSettings, Limits, Ports};
 use crate::turn::TurnContext;
 pub(crate) use background::{Background, Launch, Report, with_dispatched, without_delivered};
@@ -47,6 +48,8 @@ pub struct DelegationSettings {
     pub inherits_mcp_tools: bool,
     /// Whether whatever needs consent is allowed without asking.
     pub allows_everything: bool,
+    /// How many words their model is told things in.
+    pub wording: Wording,
 }
 
 impl Default for DelegationSettings {
@@ -61,6 +64,7 @@ impl Default for DelegationSettings {
             may_orchestrate: true,
             inherits_mcp_tools: true,
             allows_everything: false,
+            wording: Wording::Full,
         }
     }
 }

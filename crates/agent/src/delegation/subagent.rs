@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hermes_core::{
     BoxFuture, CancellationToken, Event, Exposure, FollowFrom, Followed, LoadedSession,
-    NumberedEvent, Prefix, SessionId, StoreError, SubagentReport, SubagentRole, SubagentStatus,
+    NumberedEvent, SessionId, StoreError, SubagentReport, SubagentRole, SubagentStatus,
     SubagentTask, Subagents, Tool, ToolGroup, ToolSpec,
 };
 use tokio::sync::{Semaphore, oneshot};
@@ -116,14 +116,14 @@ impl Subagent {
             }
             (Err(StoreError::NotFound { .. }), Some(task)) => {
                 let tools = self.tools(|tool| self.may_have(tool.exposure(), task.role));
-                let specs: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
                 let start = SessionStart::Subagent {
                     id: self.id.clone(),
                     parent: self.parent.clone(),
-                    prefix: Prefix {
-                        system: prompt::for_subagent(&self.settings.cwd, &specs),
-                        tools: specs,
-                    },
+                    prefix: prompt::for_subagent(
+                        &self.settings.cwd,
+                        &tools,
+                        self.settings.delegation.wording,
+                    ),
                 };
                 let opened = self.open(tools, start).await?;
                 opened.session.say(told(task)).await;

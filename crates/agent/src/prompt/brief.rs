@@ -22,10 +22,7 @@ pub(super) fn spec(tool: &dyn Tool) -> ToolSpec {
 
 pub(super) fn assemble(inputs: &PromptInputs, tools: &[Arc<dyn Tool>], today: Timestamp) -> String {
     let mut fragments = vec![inputs.soul.as_deref().unwrap_or(IDENTITY).trim().to_owned()];
-    if !tools.is_empty() {
-        fragments.push(RULES.to_owned());
-        fragments.extend(examples(tools));
-    }
+    fragments.extend(rules(tools));
     let facts = &inputs.environment;
     fragments.push(format!(
         "Working directory: {}\nToday is {}.",
@@ -34,6 +31,15 @@ pub(super) fn assemble(inputs: &PromptInputs, tools: &[Arc<dyn Tool>], today: Ti
     ));
     fragments.extend(inputs.notes_and_context());
     fragments.join("\n\n")
+}
+
+/// How tools are used, where there are any.
+pub(super) fn rules(tools: &[Arc<dyn Tool>]) -> Vec<String> {
+    if tools.is_empty() {
+        return Vec::new();
+    }
+    let rules = std::iter::once(RULES.to_owned());
+    rules.chain(examples(tools)).collect()
 }
 
 fn examples(tools: &[Arc<dyn Tool>]) -> Option<String> {

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::skill::SkillIndex;
-use hermes_core::{ModelName, Prefix, Timestamp, Tool, ToolSpec};
+use hermes_core::{LEARNED_MARK, ModelName, Prefix, Timestamp, Tool, ToolSpec};
 
 pub use context_files::ContextFile;
 pub use environment::EnvironmentFacts;
 pub(crate) use subagent::for_subagent;
 
-/// Characters of the project's context file.
+/// Characters of the project's context file, where nothing else is said.
 pub const CONTEXT_CHARS_MAX: usize = 20_000;
 /// Characters of `SOUL.md`.
 const SOUL_CHARS_MAX: usize = 20_000;
@@ -27,6 +27,9 @@ const SOUL_CHARS_MAX: usize = 20_000;
 const IDENTITY: &str = "You are Hermes, a capable and honest assistant that works for one person through tools. You do \
      the work rather than describe it, say plainly what you did and did not do, and ask only when the answer changes \
      what you would do.";
+
+/// What the last line begins with, right behind what is remembered.
+const TODAY: &str = "Today is ";
 
 /// Everything the prompt is made of. Gathering it reads files; assembling it does not.
 #[derive(Debug, Clone, Default)]
@@ -59,6 +62,8 @@ pub enum Wording {
 pub struct PromptSources<'a> {
     pub soul_file: &'a Path,
     pub cwd: &'a Path,
+    /// Characters of the project's context file.
+    pub context_chars_max: usize,
     /// `--ignore-rules`: neither `SOUL.md` nor context files.
     pub ignore_rules: bool,
 }
@@ -79,7 +84,13 @@ impl PromptInputs {
             return inputs;
         }
         inputs.soul = match context_files::read_limited(sources.soul_file, SOUL_CHARS_MAX) {
-            Ok(soul) => Some(soul).filter(|soul| !soul.trim().is_empty()),
+            Ok(soul) => match context_files::blocked(sources.soul_file, &soul) {
+                Some(blocked) => {
+                    inputs.warnings.push(blocked.clone());
+                    Some(format!("{}\n\n{blocked}", IDENTITY.trim()))
+                }
+                None => Some(soul).filter(|soul| !soul.trim().is_empty()),
+            },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
                 inputs.warnings.push(format!(
@@ -89,7 +100,7 @@ impl PromptInputs {
                 None
             }
         };
-        let (context, warning) = context_files::find(sources.cwd, CONTEXT_CHARS_MAX);
+        let (context, warning) = context_files::find(sources.cwd, sources.context_chars_max);
         inputs.context = context;
         inputs.warnings.extend(warning);
         inputs
@@ -138,12 +149,44 @@ fn assemble(
     fragments.extend(inputs.notes_and_context());
     fragments.extend(inputs.remembered.iter().cloned());
     fragments.push(format!(
-        "Today is {}. Model: {}. Provider: {}.",
+        "{TODAY}{}. Model: {}. Provider: {}.",
         inputs.environment.zone.date_text(today.as_millis()),
         model.model,
         model.provider
     ));
     fragments.join("\n\n")
+}
+
+/// The prefix of a new epoch, where notes, skills or what is known of the user are not what a prefix tells of them; `None` where
+/// it can stay as it is. Its tools stay in any case.
+pub(crate) fn renewed(
+    told: &Prefix,
+    inputs: &PromptInputs,
+    model: &ModelName,
+    today: Timestamp,
+) -> Option<Prefix> {
+    // Small models are told of neither.
+    if inputs.wording == Wording::Brief || is_as_told(&told.system, inputs, &told.tools) {
+        return None;
+    }
+    Some(Prefix {
+        system: assemble(inputs, &told.tools, model, today),
+        tools: told.tools.clone(),
+    })
+}
+
+/// Whether a prompt tells what is learned now, and no more.
+fn is_as_told(system: &str, inputs: &PromptInputs, tools: &[ToolSpec]) -> bool {
+    let remembered = inputs.remembered.join("\n\n");
+    let marks = |text: &str| text.matches(LEARNED_MARK).count();
+    let skills = skills::fragment(&inputs.skills, tools);
+    let tells_of_skills = match &skills {
+        // A longer list would go on.
+        Some(skills) => system.contains(&format!("{skills}\n\n")),
+        None => !system.contains(&format!("\n\n{}\n", skills::HEADING)),
+    };
+    let is_remembered = system.contains(&format!("{remembered}\n\n{TODAY}"));
+    tells_of_skills && is_remembered && marks(system) == marks(&remembered)
 }
 
 /// The file a context came from, for `prompt-size` and the status line.

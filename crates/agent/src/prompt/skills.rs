@@ -10,6 +10,8 @@ const INDEX_CHARS_MAX: usize = 6_000;
 /// Names alone, of those whose description has no place.
 const NAMES_CHARS_MAX: usize = 1_500;
 
+pub(super) const HEADING: &str = "# Skills";
+
 const WRITING: &str = "After hard work whose way will be needed again (many steps, a trap found, a correction by the \
                        user), keep it as a skill; when a skill misled you, mend it at once.";
 
@@ -25,7 +27,7 @@ pub(super) fn fragment(index: &SkillIndex, tools: &[ToolSpec]) -> Option<String>
         .iter()
         .filter(|line| is_for(line, &has))
         .collect();
-    let mut paragraph = vec!["# Skills".to_owned()];
+    let mut paragraph = vec![HEADING.to_owned()];
     if !lines.is_empty() {
         paragraph.push(format!(
             "Ways of doing things, kept as texts. When one fits the task, load it with {viewer} before you begin and go by it."

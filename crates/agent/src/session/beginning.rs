@@ -2,7 +2,8 @@
 
 use hermes_core::delegation::{DELEGATE_TASK, SUBAGENT_SOURCE};
 use hermes_core::{
-    Entry, LoadedSession, Message, NewSession, Prefix, Resumed, SessionId, StoreError, TurnId,
+    Entry, Import, LoadedSession, Message, NewSession, Prefix, Resumed, SessionId, StoreError,
+    TurnId,
 };
 
 use super::Ports;
@@ -14,6 +15,18 @@ impl SessionTask {
     pub(super) fn begin_new(&mut self, source: String, title: Option<String>, prefix: Prefix) {
         self.history = History::new(prefix.clone());
         self.unwritten = Some(self.row(source, title, prefix));
+    }
+
+    /// What was said elsewhere is written with the first thing that is said here.
+    pub(super) fn begin_imported(&mut self, import: Import, source: String, title: Option<String>) {
+        if let Some(id) = import.id {
+            self.recorder = self.recorder_of(id);
+        }
+        self.begin_new(source, title, Prefix::default());
+        self.inherited = inherited_turns(&import.said, &self.ports);
+        for message in import.said {
+            self.history.push(message);
+        }
     }
 
     pub(super) fn begin_subagent(&mut self, id: SessionId, parent: SessionId, prefix: Prefix) {
@@ -106,21 +119,8 @@ impl SessionTask {
 /// Returns a conversation as entries of a branch: each turn as it was told, and with the last one what tools keep.
 /// Subagents that are under way report to the session that sent them.
 fn inherited(parent: &LoadedSession, ports: &Ports) -> Vec<Entry> {
-    let mut turns: Vec<Vec<Message>> = Vec::new();
-    for message in &parent.messages {
-        match turns.last_mut() {
-            Some(turn) if !message.begins_turn() => turn.push(message.clone()),
-            _ => turns.push(vec![message.clone()]),
-        }
-    }
-    let mut last = None;
-    let mut entries: Vec<Entry> = Vec::new();
-    for messages in turns {
-        let turn = TurnId::generate(ports.clock.now(), &ports.random);
-        last = Some(turn.clone());
-        entries.push(Entry::Inherited { turn, messages });
-    }
-    if let Some(turn) = last {
+    let mut entries = inherited_turns(&parent.messages, ports);
+    if let Some(Entry::Inherited { turn, .. }) = entries.last().cloned() {
         let kept = parent.tool_states.iter();
         let kept = kept.filter(|(tool, _)| *tool != DELEGATE_TASK);
         entries.extend(kept.map(|(tool, state)| Entry::ToolKept {
@@ -130,4 +130,20 @@ fn inherited(parent: &LoadedSession, ports: &Ports) -> Vec<Entry> {
         }));
     }
     entries
+}
+
+/// Returns what was said elsewhere as entries, one for each turn.
+fn inherited_turns(messages: &[Message], ports: &Ports) -> Vec<Entry> {
+    let mut turns: Vec<Vec<Message>> = Vec::new();
+    for message in messages {
+        match turns.last_mut() {
+            Some(turn) if !message.begins_turn() => turn.push(message.clone()),
+            _ => turns.push(vec![message.clone()]),
+        }
+    }
+    let entry = |messages| Entry::Inherited {
+        turn: TurnId::generate(ports.clock.now(), &ports.random),
+        messages,
+    };
+    turns.into_iter().map(entry).collect()
 }

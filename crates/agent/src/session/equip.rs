@@ -68,7 +68,7 @@ impl SessionTask {
         match &mut self.unwritten {
             Some(row) => {
                 row.prefix = session_tools.prefix.clone();
-                self.history = History::new(session_tools.prefix);
+                self.history.begin_with(session_tools.prefix);
                 self.ports.tools = session_tools.tools;
                 self.ports.unlisted = session_tools.unlisted;
             }

@@ -46,7 +46,8 @@ impl SessionTask {
     }
 }
 
-/// Returns a message without the files that its references brought along: they are read anew.
+/// Returns a message without the files that its references brought along, which are read anew, and without the entries of the
+/// inbox that brought it: those are answered.
 fn as_said(message: Message) -> UserMessage {
     let mut has_words = false;
     let mut parts = message.parts;
@@ -54,8 +55,21 @@ fn as_said(message: Message) -> UserMessage {
         Part::Text { .. } => !std::mem::replace(&mut has_words, true),
         _ => true,
     });
-    UserMessage {
-        parts,
-        origin: message.origin.unwrap_or(Origin::person()),
-    }
+    let origin = match message.origin {
+        Some(Origin::Person {
+            surface,
+            id,
+            request,
+            inbox: _,
+            mirrored: _,
+        }) => Origin::Person {
+            surface,
+            id,
+            request,
+            inbox: Vec::new(),
+            mirrored: None,
+        },
+        other => other.unwrap_or(Origin::person()),
+    };
+    UserMessage { parts, origin }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hermes_core::{
-    Claim, Event, NewSession, Op, OpenTurn, Person, Prefix, QueuedId, QueuedMessage, SessionId,
-    UserMessage, WaitsFor,
+    Claim, Entry, Event, NewSession, Op, OpenTurn, Person, Prefix, QueuedId, QueuedMessage,
+    SessionId, UserMessage, WaitsFor,
 };
 use tokio::sync::{Semaphore, mpsc};
 
@@ -29,6 +29,8 @@ pub(super) struct SessionTask {
     pub(super) history: History,
     /// What to write with the first message.
     pub(super) unwritten: Option<NewSession>,
+    /// What was said elsewhere before, to be written with it.
+    pub(super) inherited: Vec<Entry>,
     pub(super) claim: Option<Claim>,
     pub(super) open_turn: Option<OpenTurn>,
     pub(super) queue: Queue,
@@ -64,6 +66,7 @@ impl SessionTask {
             nested: NestedContext::below(&settings.cwd, settings.nested_context),
             history: History::new(Prefix::default()),
             unwritten: None,
+            inherited: Vec::new(),
             claim: None,
             open_turn: None,
             queue: Queue::default(),

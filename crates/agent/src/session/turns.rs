@@ -133,11 +133,13 @@ impl SessionTask {
         if self.claim.is_none() {
             self.claim = Some(self.ports.store.claim(&row.id).await?);
         }
+        let entries = self.inherited.iter().cloned().chain(started);
         self.ports
             .store
-            .create(row.clone(), started.collect())
+            .create(row.clone(), entries.collect())
             .await?;
         self.unwritten = None;
+        self.inherited = Vec::new();
         Ok(())
     }
 
@@ -347,7 +349,8 @@ impl SessionTask {
             return message;
         }
         let sources = &self.ports.references;
-        let attached = references::attach(&text, &self.settings.cwd, sources).await;
+        let window = self.ports.model.context_window();
+        let attached = references::attach(&text, &self.settings.cwd, sources, window).await;
         for text in attached.warnings {
             self.tell(Event::Notice {
                 notice: Notice::Context { text },

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hermes_agent::prompt::Wording;
 use hermes_agent::{AgentSettings, ConsentPolicy, DelegationSettings};
 use hermes_core::delegation::{DELEGATE_TASK, SUBAGENT_SOURCE};
 use hermes_core::{
@@ -249,6 +250,22 @@ async fn only_an_orchestrator_delegates_and_only_as_deep_as_allowed() {
         let request = world.subagent_model.as_ref().unwrap().requests().remove(0);
         assert_eq!(!request.prefix.tools.is_empty(), offered, "{depth_max}");
     }
+}
+
+#[tokio::test]
+async fn subagents_of_small_models_are_told_in_few_words() {
+    let mut prompts = Vec::new();
+    for wording in [Wording::Full, Wording::Brief] {
+        let world = delegating(&json!({ "goals": ["look"] })).subagents([Step::text("found")]);
+        let mut settings = settings(&world);
+        settings.delegation.wording = wording;
+        let mut running = go_with(&world, settings).await;
+        running.turn_end().await;
+        let request = world.subagent_model.as_ref().unwrap().requests().remove(0);
+        prompts.push(request.prefix.system);
+    }
+    assert!(prompts[1].len() < prompts[0].len(), "{prompts:?}");
+    assert!(prompts[1].contains("You have one task"), "{prompts:?}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Slash commands of Hermes Agent that are not here: people type them from habit, and should hear what to do instead.
 
+use super::Surface;
+
 const BY_ITSELF: &str = "it is not in this version";
 const NOTES: &str = "/learned lists what it learned, /memory and /skills what it keeps";
 
@@ -15,14 +17,12 @@ const ABSENT: &[(&str, &str)] = &[
     ("bundles", "name several skills one after the other: /ONE /OTHER TEXT"),
     ("codex-runtime", BY_ITSELF),
     ("compose", "Ctrl-G opens your editor"),
-    ("cron", "schedules are not in this version yet"),
     ("curator", "`hermes skills curate` looks after skills"),
     ("debug", "`hermes doctor` and `hermes logs` show what is wrong"),
     ("deny", "answer the question itself, or `hermes approvals` in another terminal"),
     ("fast", BY_ITSELF),
     ("footer", "the last row shows the model, the context and the folder"),
     ("goal", BY_ITSELF),
-    ("handoff", "chat platforms are not in this version yet"),
     ("indicator", BY_ITSELF),
     ("journey", NOTES),
     ("kanban", BY_ITSELF),
@@ -43,20 +43,34 @@ const ABSENT: &[(&str, &str)] = &[
     ("update", "put a newer program in the place of this one"),
     ("verbose", "Ctrl-O shows what tools print"),
     ("voice", "speech is not in this version yet"),
-    ("whoami", "/status and /profile show who and where you are"),
+];
+
+/// Where a chat has another way than a terminal: it has no keys, no rows and no folder of one's own.
+#[rustfmt::skip]
+const ABSENT_IN_CHATS: &[(&str, &str)] = &[
+    ("agents", "/status shows what runs"),
+    ("compose", "write as many lines as you like"),
+    ("footer", "/status shows the model, the context and the folder"),
+    ("prompt", "write as many lines as you like"),
+    ("redraw", "there is no screen to draw here"),
+    ("tasks", "/status shows what runs"),
+    ("topic", "write in another topic or thread: each has a conversation of its own"),
+    ("verbose", "what tools print is in the conversation: `hermes sessions show` on the machine"),
 ];
 
 /// What to do instead of a command that Hermes Agent has and nothing here is called.
-pub fn instead_of(name: &str) -> Option<&'static str> {
+pub fn instead_of(name: &str, surface: Surface) -> Option<&'static str> {
     let name = name.to_lowercase();
-    let row = ABSENT.iter().find(|(absent, _)| *absent == name);
+    let in_chats = ABSENT_IN_CHATS.iter().filter(|_| surface == Surface::Chat);
+    let mut rows = in_chats.chain(ABSENT);
+    let row = rows.find(|(absent, _)| *absent == name);
     row.map(|(_, instead)| *instead)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Surface, is_name};
+    use crate::command::is_name;
 
     #[test]
     fn nothing_on_the_list_is_here_and_nothing_stands_twice() {
@@ -64,6 +78,16 @@ mod tests {
             assert!(!is_name(name, Surface::Terminal), "{name}");
             assert_eq!(ABSENT.iter().position(|(other, _)| other == name), Some(at));
         }
-        assert!(instead_of("Save").is_some() && instead_of("svae").is_none());
+        let terminal = |name| instead_of(name, Surface::Terminal);
+        assert!(terminal("Save").is_some() && terminal("svae").is_none());
+    }
+
+    #[test]
+    fn no_chat_is_told_of_keys() {
+        for (name, _) in ABSENT {
+            let told = instead_of(name, Surface::Chat).unwrap();
+            let is_terminals = told.contains("Ctrl-") || told.contains(" row ");
+            assert!(!is_terminals, "{name}: {told}");
+        }
     }
 }

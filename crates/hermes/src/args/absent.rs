@@ -17,7 +17,7 @@ const fn absent(words: &'static str, instead: &'static str) -> Absent {
 }
 
 const NO_GATEWAY: &str =
-    "this version talks in terminals and to programs; chat platforms are not in it yet";
+    "it is not in this version; `hermes gateway run` serves the chat platforms that are";
 const NO_MEMORY: &str = "`hermes memory` and `hermes learning log` show what it keeps and learned";
 const FIND_SKILLS: &str =
     "a bundle is a file `skill-bundles/NAME.yaml` of the home with a list `skills`; /NAME uses it";
@@ -27,16 +27,12 @@ const NOT_YET: &str = "it is not in this version";
 
 #[rustfmt::skip]
 const ABSENT: &[Absent] = &[
-    absent("gateway", NO_GATEWAY),
-    absent("send", NO_GATEWAY),
-    absent("pairing", NO_GATEWAY),
+    absent("gateway enroll", NOT_YET),
+    absent("gateway migrate-legacy", "nothing has to be migrated: files of Hermes Agent are read as they are"),
     absent("whatsapp", NO_GATEWAY),
     absent("whatsapp-cloud", NO_GATEWAY),
     absent("slack", NO_GATEWAY),
-    absent("webhook", NO_GATEWAY),
-    absent("setup gateway", NO_GATEWAY),
     absent("setup tts", "speech is not in this version yet"),
-    absent("cron", "schedules are not in this version yet; `hermes -z \"PROMPT\"` in your crontab works"),
     absent("bundles", FIND_SKILLS),
     absent("curator", "`hermes skills curate` looks after skills"),
     absent("journey", NO_MEMORY),
@@ -46,7 +42,7 @@ const ABSENT: &[Absent] = &[
     absent("portal", "`hermes login nous` logs in"),
     absent("secrets", "keep keys in `.env` of the home, or let your shell set them"),
     absent("plugins", "add tools with MCP servers: `hermes mcp add`"),
-    absent("hooks", NOT_YET),
+    absent("hooks", "a hook is a folder in `hooks` of the home with a `HOOK.yaml`; `docs/operations.md` says what stands in it"),
     absent("profile", "a profile is a folder in `profiles` of the home; `hermes -p NAME` uses it"),
     absent("backup", "copy the home while no hermes runs; `hermes config path` shows where it is"),
     absent("import", "copy the files into the home; `hermes config path` shows where it is"),
@@ -90,7 +86,7 @@ const ABSENT: &[Absent] = &[
     absent("auth spotify", NOT_YET),
     absent("checkpoints clear-legacy", "`hermes checkpoints prune` drops the old ones"),
     absent("logs list", "`hermes logs` and `hermes logs errors` are the ones there are"),
-    absent("logs gateway", NO_GATEWAY),
+    absent("logs gateway", "what it printed is in `logs/gateway.log` of the home, what happened in `hermes logs`"),
     absent("logs gui", "`hermes logs` and `hermes logs errors` are the ones there are"),
     absent("logs desktop", "`hermes logs` and `hermes logs errors` are the ones there are"),
     absent("header", "write the `headers` of the server into the settings, with `hermes config edit`"),
@@ -235,8 +231,8 @@ mod tests {
 
     #[test]
     fn flags_may_stand_before_and_mistypings_stay_mistypings() {
-        assert!(said("hermes --yolo gateway run").is_some());
-        assert!(said("hermes -m x cron list").is_some());
+        assert!(said("hermes --yolo gateway enroll").is_some());
+        assert!(said("hermes -m x kanban list").is_some());
         assert_eq!(said("hermes gatewy"), None);
         assert_eq!(said("hermes sessions cron"), None);
     }

@@ -32,6 +32,21 @@ pub enum MemoryCommand {
         /// The number of the change
         change: String,
     },
+    /// List the changes that wait for your consent (`memory.write_approval`)
+    Pending {
+        #[command(flatten)]
+        json: JsonFlag,
+    },
+    /// Make a change that waits
+    Approve {
+        /// Its number
+        number: String,
+    },
+    /// Drop a change that waits
+    Reject {
+        /// Its number
+        number: String,
+    },
     /// Edit notes in your editor
     Edit {
         /// Which notes

@@ -32,6 +32,10 @@ pub struct RunFlags {
     #[arg(short = 'c', long = "continue", value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     pub continue_last: Option<String>,
 
+    /// With -c: go on with what a chat platform was last told, such as telegram
+    #[arg(long, value_name = "PLATFORM", requires = "continue_last")]
+    pub from: Option<String>,
+
     /// Stay in this folder instead of going to the resumed session's own
     #[arg(long)]
     pub no_restore_cwd: bool,
@@ -132,6 +136,7 @@ impl RunFlags {
             skills: [earlier.skills, self.skills].concat(),
             resume: self.resume.or(earlier.resume),
             continue_last: self.continue_last.or(earlier.continue_last),
+            from: self.from.or(earlier.from),
             no_restore_cwd: self.no_restore_cwd || earlier.no_restore_cwd,
             worktree: self.worktree || earlier.worktree,
             checkpoints: self.checkpoints || earlier.checkpoints,

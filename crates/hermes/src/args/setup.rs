@@ -28,4 +28,6 @@ pub enum SetupSection {
     Tools,
     /// How the agent behaves
     Agent,
+    /// Where people talk to it: a chat platform
+    Gateway,
 }

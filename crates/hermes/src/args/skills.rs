@@ -70,12 +70,12 @@ pub enum SkillsCommand {
         /// Its name
         name: String,
     },
-    /// Let the agent look after a skill again
+    /// Let the agent look after a skill again, also one of its own that you have edited
     Unpin {
         /// Its name
         name: String,
     },
-    /// Mark skills of the agent's that nobody uses as stale, archive the oldest, and name those that say nearly the same
+    /// Mark skills of the agent's that nobody uses as stale, archive the oldest, and propose merges of those that say nearly the same
     Curate {
         /// Only show what would be done
         #[arg(long)]
@@ -122,6 +122,8 @@ pub enum SkillsCommand {
         /// Only this one
         name: Option<String>,
     },
+    /// Publish a skill: into the folder of a web site, or on a branch of a git repository
+    Publish(PublishArgs),
     /// List, add and remove the repositories and sites that are searched
     Tap {
         #[command(subcommand)]
@@ -134,6 +136,21 @@ pub struct InstallArgs {
     /// owner/repository/skill, clawhub:NAME, or an https address
     pub identifier: String,
     /// Install what should be looked at first; never what is dangerous
+    #[arg(long)]
+    pub force: bool,
+    /// Agree without being asked
+    #[arg(short, long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct PublishArgs {
+    /// Its name
+    pub name: String,
+    /// A folder to be served, owner/repository at GitHub, or what git clones
+    #[arg(long, value_name = "PLACE")]
+    pub to: String,
+    /// Publish what others would have to look at first; never what is dangerous
     #[arg(long)]
     pub force: bool,
     /// Agree without being asked

@@ -162,7 +162,7 @@ impl Chat<'_> {
 }
 
 fn unknown(name: &str, near: &[&str]) {
-    if let Some(instead) = command::instead_of(name) {
+    if let Some(instead) = command::instead_of(name, Surface::Terminal) {
         return note(&format!("/{name} is not here: {instead}"));
     }
     let hint = match near {

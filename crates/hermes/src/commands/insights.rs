@@ -18,24 +18,30 @@ use hermes_runtime::{SystemClock, open_archive};
 
 pub(crate) async fn run(base: &Base, args: InsightsArgs) -> Outcome<()> {
     let summary = match open_archive(base)? {
-        Some(store) => gather(&store, args.days).await?,
+        Some(store) => gather(base, &store, args.days).await?,
         None => Summary::default(),
     };
     if let Some(path) = &args.html {
         return save(path, &html(&summary));
     }
     if args.json.json {
-        return print_json(&json!(summary.insights));
+        let mut insights = json!(summary.insights);
+        insights["skills"] = json!(summary.skills);
+        return print_json(&insights);
     }
     let style = Style::of(&io::stdout(), &base.environment);
     println(&text(&summary, style, columns()))
 }
 
-async fn gather(store: &SqliteStore, days: u32) -> Outcome<Summary> {
+async fn gather(base: &Base, store: &SqliteStore, days: u32) -> Outcome<Summary> {
     const DAY_MS: i64 = 24 * 60 * 60 * 1000;
     let since = SystemClock.now().as_millis() - i64::from(days) * DAY_MS;
     let insights = store.insights(Timestamp::from_millis(since)).await?;
-    Ok(Summary { days, insights })
+    Ok(Summary {
+        days,
+        insights,
+        skills: hermes_runtime::skills::uses(base)?,
+    })
 }
 
 fn save(path: &Path, page: &str) -> Outcome<()> {

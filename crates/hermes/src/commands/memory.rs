@@ -3,9 +3,10 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
-use hermes_core::{Clock as _, LearnedChange, LearningLog};
+use hermes_core::{Clock as _, LearnedChange};
 use hermes_learning::notes::{Found, NoteFile, Notes, Provenance};
 use hermes_runtime::{SystemClock, learned, notes, open_store};
+use hermes_store::SqliteStore;
 use serde_json::{Value, json};
 
 use super::layout::{one_line, print_json};
@@ -37,6 +38,19 @@ pub(crate) async fn run(base: &Base, args: MemoryArgs) -> Outcome<()> {
                 println(&learned::listed(&changes, SystemClock.now()))
             }
         }
+        MemoryCommand::Pending { json: as_json } => {
+            if as_json.json {
+                print_json(&json!(notes.pending()))
+            } else {
+                println(&notes::waiting(&notes))
+            }
+        }
+        MemoryCommand::Approve { number } => {
+            println(&notes::decide(&notes, "approve", &number).await?)
+        }
+        MemoryCommand::Reject { number } => {
+            println(&notes::decide(&notes, "reject", &number).await?)
+        }
         MemoryCommand::Undo { change } => undo(base, store, &change).await,
         MemoryCommand::Edit { file } => edit(base, &notes, file).await,
         MemoryCommand::Search {
@@ -55,12 +69,12 @@ pub(crate) async fn run(base: &Base, args: MemoryArgs) -> Outcome<()> {
 }
 
 /// Takes a change back and says so.
-pub(crate) async fn undo(base: &Base, log: Arc<dyn LearningLog>, change: &str) -> Outcome<()> {
+pub(crate) async fn undo(base: &Base, store: Arc<SqliteStore>, change: &str) -> Outcome<()> {
     let id = change.parse().map_err(|_| {
         Failure::usage(format!("`{change}` is not the number of a change"))
             .hint("`hermes learning log` lists them")
     })?;
-    println(&learned::undo(base, log, id).await?)
+    println(&learned::undo(base, store, id).await?)
 }
 
 async fn history(notes: &Notes, limit: usize) -> Outcome<Vec<LearnedChange>> {

@@ -131,7 +131,7 @@ async fn delete(base: &Base, name: &str, yes: bool) -> Outcome<()> {
     }
     open_store(base)?.delete(&session).await?;
     // Results too long for the conversation were saved beside it.
-    let _ = std::fs::remove_dir_all(base.home.results().join(session.as_str()));
+    hermes_runtime::guests::forget_results(&base.home, &session);
     println(&format!("deleted {what}"))
 }
 

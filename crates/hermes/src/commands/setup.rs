@@ -44,13 +44,14 @@ pub(crate) async fn run(base: &Base, args: &SetupArgs) -> Outcome<()> {
         Some(SetupSection::Terminal) => return terminal::interview(base, &mut interview).await,
         Some(SetupSection::Tools) => return tools::choose(base, TERMINAL),
         Some(SetupSection::Agent) => return agent::interview(base, &mut interview),
+        Some(SetupSection::Gateway) => return super::gateway::setup::run(base).await,
     }
     if args.section.is_none() && !args.quick {
         agent::interview(base, &mut interview)?;
     }
     note("\ndone; `hermes` starts a conversation, `hermes doctor` checks everything");
     note(
-        "`hermes setup terminal` chooses where commands run, `hermes setup tools` which tools there are",
+        "`hermes setup terminal` chooses where commands run, `hermes setup tools` which tools there are, `hermes gateway setup` a chat to talk in",
     );
     Ok(())
 }
@@ -73,6 +74,7 @@ async fn without_questions(base: &Base, section: Option<SetupSection>) -> Outcom
         Some(SetupSection::Terminal) => "`hermes config set terminal.backend NAME`",
         Some(SetupSection::Tools) => "`hermes tools enable NAME` and `hermes tools disable NAME`",
         Some(SetupSection::Agent) => "`hermes config set approvals.mode NAME`",
+        Some(SetupSection::Gateway) => "`.env` of the home, and `hermes gateway start`",
     };
     Err(
         Failure::usage("nobody but you can answer this part of the setup")

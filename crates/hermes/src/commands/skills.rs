@@ -1,12 +1,14 @@
 //! `hermes skills`: what skills there are, what was changed in them and by whom, and what waits for consent.
 
 mod hub;
+mod publish;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hermes_core::{Author, Clock as _, LearnedChange, LearningLog, Subject};
-use hermes_learning::skills::{Curating, Made, Skill, Skills};
-use hermes_runtime::{SystemClock, open_store, skills};
+use hermes_learning::skills::{Curating, Made, Skill, Skills, Usage};
+use hermes_runtime::{SystemClock, curating, open_store, skills};
 use serde_json::{Value, json};
 
 use super::layout::{Table, age, one_line, print_json};
@@ -30,11 +32,17 @@ pub(crate) async fn run(base: &Base, args: SkillsArgs) -> Outcome<()> {
         SkillsCommand::Proposals { json } => proposals(base, json.json),
         SkillsCommand::Accept { number } => {
             let (proposal, _) = logged(base)?.accept(number).await.map_err(told)?;
-            println(&format!("done: {}", printable(&proposal.edit.summary)))
+            println(&format!(
+                "done: {}",
+                printable(&skills::proposed_summary(&proposal))
+            ))
         }
         SkillsCommand::Reject { number } => {
             let proposal = read_only(base)?.reject(number).await.map_err(told)?;
-            println(&format!("dropped: {}", printable(&proposal.edit.summary)))
+            println(&format!(
+                "dropped: {}",
+                printable(&skills::proposed_summary(&proposal))
+            ))
         }
         SkillsCommand::History { name, json } => history(base, name.as_deref(), json.json).await,
         SkillsCommand::Diff { what } => diff(base, &what).await,
@@ -53,6 +61,7 @@ pub(crate) async fn run(base: &Base, args: SkillsArgs) -> Outcome<()> {
         }
         SkillsCommand::Uninstall { name } => hub::uninstall(base, &name).await,
         SkillsCommand::Audit { name } => hub::audit(base, name.as_deref()).await,
+        SkillsCommand::Publish(args) => publish::publish(base, args).await,
         SkillsCommand::Tap { command } => hub::tap(base, command),
     }
 }
@@ -117,10 +126,7 @@ async fn show(base: &Base, name: &str, as_json: bool) -> Outcome<()> {
     row("name", one_line(&skill.name));
     row("for", one_line(&skill.description));
     row("file", skill.file.display().to_string());
-    row(
-        "by",
-        whose(skill, usage.is_of_agent(&skill.name)).to_owned(),
-    );
+    row("by", whose(skill, &usage).to_owned());
     row(
         "used",
         format!(
@@ -138,9 +144,13 @@ async fn show(base: &Base, name: &str, as_json: bool) -> Outcome<()> {
     println(&format!("{}\n\n{}", table.text(), printable(&skill.body)))
 }
 
-fn whose(skill: &Skill, is_of_agent: bool) -> &'static str {
-    match (skill.is_external, is_of_agent) {
+fn whose(skill: &Skill, usage: &Usage) -> &'static str {
+    let is_edited = usage
+        .get(&skill.name)
+        .is_some_and(|record| record.edited_by_person);
+    match (skill.is_external, usage.is_of_agent(&skill.name)) {
         (true, _) => "others (an external folder)",
+        (false, true) if is_edited => "the agent; edited by you, so that it is yours",
         (false, true) => "the agent",
         (false, false) => "you, or an installation",
     }
@@ -265,26 +275,39 @@ async fn curate(base: &Base, dry_run: bool) -> Outcome<()> {
     } else {
         Curating::Really
     };
-    let curated = logged(base)?.curate(curating).await.map_err(told)?;
+    let store = Arc::new(open_store(base)?);
+    let settings = curating::settings(base, store.as_ref()).await?;
+    let log: Arc<dyn LearningLog> = store;
+    let skills = skills::skills(base, Some(log))?;
+    let curated = skills.curate(curating, &settings).await.map_err(told)?;
+    let days = |after: Duration| after.as_secs() / (24 * 60 * 60);
+    let (stale_days, archived_days) = (days(settings.stale_after), days(settings.archived_after));
     let would = if dry_run { "would be " } else { "" };
     let mut lines = Vec::new();
     for name in &curated.archived {
         lines.push(format!(
-            "{would}archived: {}, unused for 90 days",
+            "{would}archived: {}, unused for {archived_days} days",
             one_line(name)
         ));
     }
     for name in &curated.stale {
         lines.push(format!(
-            "{would}marked stale: {}, unused for 30 days",
+            "{would}marked stale: {}, unused for {stale_days} days",
             one_line(name)
         ));
     }
-    for (one, other, percent) in &curated.alike {
+    for pair in &curated.alike {
+        let then = match pair.proposal {
+            Some(number) => {
+                format!("proposal {number} merges them ({COMMAND} diff {number})")
+            }
+            None => "ask for them to be merged, or archive one".to_owned(),
+        };
         lines.push(format!(
-            "nearly the same ({percent} % of the words): {} and {}; ask for them to be merged, or archive one",
-            one_line(one),
-            one_line(other)
+            "nearly the same ({} % of the words): {} and {}; {then}",
+            pair.percent,
+            one_line(&pair.one),
+            one_line(&pair.other)
         ));
     }
     match lines.as_slice() {

@@ -1,9 +1,11 @@
 //! `hermes status`: what is configured and what is going on.
 
-use hermes_core::{Archive as _, StoreStats};
+use hermes_core::{Archive as _, Clock as _, StoreStats};
+use hermes_runtime::SystemClock;
 use hermes_store::SqliteStore;
 use serde_json::{Value, json};
 
+use super::gateway::standing::{self, Standing};
 use super::layout::{OnTerminal as _, Table, count, print_json, size};
 use crate::args::JsonFlag;
 use crate::base::Base;
@@ -15,6 +17,7 @@ use crate::terminals::{FenceState, fence_state};
 use hermes_core::SessionOptions;
 use hermes_runtime::models::chosen::ChosenModel;
 use hermes_runtime::toolkit::built_in_tools;
+use hermes_runtime::user_model::{Provider, honcho_standing};
 
 pub(crate) async fn run(base: &Base, args: &JsonFlag) -> Outcome<()> {
     let status = Status::gather(base).await;
@@ -30,6 +33,9 @@ struct Status {
     tools: Outcome<Vec<String>>,
     store: Outcome<StoreStats>,
     fence: Outcome<FenceState>,
+    /// How the provider of the model of the user is, where one was chosen.
+    user_model: Option<Result<String, String>>,
+    gateway: Standing,
 }
 
 impl Status {
@@ -44,6 +50,8 @@ impl Status {
                 .map_err(Failure::from),
             store: stats(base).await,
             fence: fence_state(base).map_err(Failure::from),
+            user_model: user_model(base).await,
+            gateway: standing::of(base.home.directory()).await,
         }
     }
 
@@ -71,6 +79,10 @@ impl Status {
             Ok(names) if names.is_empty() => row("tools", "none".to_owned()),
             Ok(names) => row("tools", names.join(", ")),
             Err(failure) => row("tools", told(failure)),
+        }
+        row("gateway", self.gateway.line(SystemClock.now()));
+        if let Some(Ok(text) | Err(text)) = &self.user_model {
+            row("user model", text.clone());
         }
         match &self.store {
             Ok(stats) => {
@@ -114,10 +126,22 @@ impl Status {
             "model": model,
             "fence": self.fence.as_ref().ok().map(FenceState::sentence),
             "tools": self.tools.as_ref().ok(),
+            "user_model": self.user_model.as_ref().map(|standing| match standing {
+                Ok(text) => json!({"works": true, "text": text}),
+                Err(text) => json!({"works": false, "text": text}),
+            }),
+            "gateway": self.gateway.json(),
             "sessions": self.store.as_ref().ok(),
             "not_used": former_home::idle(&base.home).iter().map(|idle| idle.name).collect::<Vec<_>>(),
             "problems": base.settings.problems().iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
+    }
+}
+
+async fn user_model(base: &Base) -> Option<Result<String, String>> {
+    match Provider::chosen(base) {
+        Ok(Provider::Honcho) => Some(honcho_standing(base).await),
+        _ => None,
     }
 }
 

@@ -1,5 +1,9 @@
 //! `hermes demo`: the real loop, real tools and a real store at work, in a home of its own, with a scripted model.
 
+mod chat;
+mod learning;
+mod memory;
+pub(crate) mod phone;
 mod records;
 mod script;
 
@@ -9,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use hermes_agent::prompt::{self, EnvironmentFacts, PromptInputs};
 use hermes_agent::{
-    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports,
-    Safety, Session, SessionStart,
+    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Follower, Limits, Opened,
+    Ports, Safety, Session, SessionStart,
 };
 use hermes_config::Environment;
 use hermes_core::{
     Archive as _, Clock as _, Event, FollowFrom, ModeSwitch, Prefix, Random, ResultStatus,
-    SearchQuery, SessionId, Store as _, StoreError, Terminal, Tool,
+    SessionId, Store as _, StoreError, Terminal, Tool,
 };
 use hermes_exec::{
     Background, CheckpointLimits, CheckpointSettings, CheckpointStore, Local, ProcessFolder,
@@ -27,6 +31,8 @@ use hermes_tools::{
     WebSettings,
 };
 use tokio::task::JoinSet;
+
+pub(crate) use chat::serve;
 
 use crate::args::DemoArgs;
 use crate::checkpoints::told;
@@ -110,8 +116,14 @@ impl Stage {
         self.records_act().await?;
         self.title("8", "It delegates")?;
         self.subagents_act().await?;
-        self.title("9", "It remembers")?;
-        self.search_act().await?;
+        self.title("9", "It learns")?;
+        self.learning_act().await?;
+        self.title("10", "Its conversations have no end")?;
+        self.compaction_act().await?;
+        self.title("11", "It lives in chats, and keeps appointments")?;
+        self.chat_act().await?;
+        self.title("12", "It remembers")?;
+        self.search_act("laurel").await?;
         let fate = if args.keep {
             "kept"
         } else {
@@ -312,38 +324,6 @@ impl Stage {
         Ok(())
     }
 
-    async fn search_act(&self) -> Outcome<()> {
-        self.say("$ hermes sessions search laurel")?;
-        let store = self.store()?;
-        let query = SearchQuery {
-            text: "laurel".into(),
-            session: None,
-            limit: 3,
-            ..SearchQuery::default()
-        };
-        let started = Instant::now();
-        let hits = store.search(query).await?;
-        let took = started.elapsed();
-        for hit in &hits {
-            let snippet = hit
-                .snippet
-                .replace('\n', " ")
-                .replace(">>>", "")
-                .replace("<<<", "");
-            self.say(&format!(
-                "  {}  {:?}: {}",
-                hit.session,
-                hit.role,
-                hermes_core::text::shorten(&snippet, 80)
-            ))?;
-        }
-        self.say(&format!(
-            "  {} hits in {:.1} ms",
-            hits.len(),
-            took.as_secs_f64() * 1000.0
-        ))
-    }
-
     async fn open(&self, store: &Arc<SqliteStore>, resume: Option<SessionId>) -> Outcome<Opened> {
         self.open_with(store, resume, Vec::new()).await
     }
@@ -373,6 +353,7 @@ impl Stage {
             }),
             home: None,
             secret: Vec::new(),
+            private: None,
             protected: Vec::new(),
             settings: Vec::new(),
             edit_review: EditReview::default(),
@@ -387,7 +368,12 @@ impl Stage {
             store: store.clone(),
             clock: Arc::new(SystemClock),
             random: Arc::new(Random::from_system()),
-            tools: [hermes_tools::built_in(&ports), more_tools].concat(),
+            tools: [
+                hermes_tools::built_in(&ports),
+                self.learning_tools(store),
+                more_tools,
+            ]
+            .concat(),
             checkpoints: Some(Arc::new(self.checkpoints())),
             unlisted: Vec::new(),
             tool_source: None,
@@ -401,7 +387,7 @@ impl Stage {
             None => SessionStart::New {
                 source: "demo".into(),
                 title: None,
-                prefix: self.prefix(&ports),
+                prefix: self.prefix(&ports, store),
             },
         };
         let settings = AgentSettings {
@@ -418,7 +404,7 @@ impl Stage {
         Ok(Session::open(ports, settings, start).await?)
     }
 
-    fn prefix(&self, ports: &Ports) -> Prefix {
+    fn prefix(&self, ports: &Ports, store: &Arc<SqliteStore>) -> Prefix {
         let environment = EnvironmentFacts {
             os: std::env::consts::OS.into(),
             shell: "bash".into(),
@@ -428,6 +414,7 @@ impl Stage {
         };
         let inputs = PromptInputs {
             environment,
+            skills: Arc::new(self.skill_index(store)),
             ..PromptInputs::default()
         };
         prompt::prefix(
@@ -439,11 +426,24 @@ impl Stage {
     }
 
     /// Shows one turn; `act` may interrupt it.
-    async fn follow(&self, opened: Opened, mut act: impl FnMut(&Event) -> Act) -> Outcome<()> {
+    async fn follow(&self, opened: Opened, act: impl FnMut(&Event) -> Act) -> Outcome<()> {
         let Opened { session, task, .. } = opened;
         let mut events = session.follow(FollowFrom::Turn);
         let mut tasks = JoinSet::new();
         tasks.spawn(task);
+        self.show_turn(&session, &mut events, act).await?;
+        drop(session);
+        tasks.join_all().await;
+        Ok(())
+    }
+
+    /// Shows what a session tells until its turn ends.
+    async fn show_turn(
+        &self,
+        session: &Session,
+        events: &mut Follower,
+        mut act: impl FnMut(&Event) -> Act,
+    ) -> Outcome<()> {
         let mut renderer = Renderer::Live(Live::on_one_stream(self.style));
         while let Some(followed) = events.next().await {
             renderer.show(&followed)?;
@@ -453,12 +453,14 @@ impl Stage {
             if let Act::Interrupt = act(&event) {
                 session.interrupt().await;
             }
-            if matches!(event, Event::TurnEnded { .. }) {
+            // A compaction that was asked for is between two turns.
+            if matches!(
+                event,
+                Event::TurnEnded { .. } | Event::CompactionEnded { .. }
+            ) {
                 break;
             }
         }
-        drop(session);
-        tasks.join_all().await;
         Ok(())
     }
 
@@ -522,7 +524,9 @@ fn make_home() -> Outcome<PathBuf> {
         std::fs::create_dir(folder.join("locks"))?;
         std::fs::create_dir(folder.join("garden"))?;
         std::fs::write(folder.join("garden/plan.md"), PLAN)?;
-        std::fs::write(folder.join("notes.txt"), NOTES)
+        std::fs::write(folder.join("notes.txt"), NOTES)?;
+        learning::set_stage(folder)?;
+        memory::set_stage(folder)
     };
     fill(&folder).map_err(|error| {
         note("the demo needs a little space in the temporary folder");

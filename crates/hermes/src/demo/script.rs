@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use hermes_core::{
-    Cost, Delta, FinishReason, Finished, Message, Model, ModelError, ModelName, ModelRequest, Role,
-    Usage,
+    Cost, Delta, FinishReason, Finished, Message, Model, ModelError, ModelName, ModelRequest,
+    Origin, Role, Usage,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +29,33 @@ pub const DELEGATED: &str = "How many tasks are open in notes.txt, and over how 
 /// What its two subagents are told.
 const COUNT_TASKS: &str = "Count the open tasks in notes.txt.";
 const COUNT_DAYS: &str = "Count the days in notes.txt.";
+
+pub const LIST: &str = "How many tons are in harbour.csv?";
+pub const NEXT_LIST: &str = "How many tons are in spring.csv?";
+/// The skill that a review writes between the two.
+pub const SKILL: &str = "harbour-lists";
+const SKILL_TEXT: &str = "---\n\
+name: harbour-lists\n\
+description: \"Adds up tons in harbour lists. Use when: a .csv with ships and tons is to be summed.\"\n\
+---\n\
+The tons have decimal commas, and awk drops what follows a comma. Turn them into points first:\n\n\
+```sh\n\
+tr , . < FILE | LC_ALL=C awk -F';' 'NR > 1 { sum += $3 } END { print sum }'\n\
+```\n";
+
+pub const BERTH: &str =
+    "My boat is the Halcyon. She lies at berth fourteen, behind the lighthouse.";
+pub const RULES: &str = "Read rules.txt, the rules of the harbour.";
+pub const NIGHT: &str = "And what do they say about the night?";
+pub const WHERE: &str = "Where did I say that my boat lies?";
+/// What a summary of these leaves out.
+const PLACE: &str = "berth fourteen";
+const SUMMARY_TEXT: &str = "## Goal\nThe user wants to know the rules of the harbour.\n\
+## State\nrules.txt was read: 240 rules about nets, fish, casting off, and lamps at night.\n";
+
+/// Requests that no person makes.
+const LOOK_BACK: &str = "(look back)";
+const SUMMARISE: &str = "(summarise)";
 /// What the model writes in the second act.
 const SCRIPT: &str = "from hermes_tools import read_file, terminal
 
@@ -42,6 +69,99 @@ print(terminal('date +%A').strip(), 'is a good day to water it')
 enum ScriptLine {
     Text(&'static str),
     Calls(Vec<(&'static str, Value)>),
+}
+
+/// What a request says, as far as the script goes by it.
+struct Heard<'a> {
+    said: String,
+    /// Replies since then.
+    step: usize,
+    last_result: &'a str,
+    knows_skill: bool,
+    sees_place: bool,
+}
+
+impl<'a> Heard<'a> {
+    fn of(request: &ModelRequest<'a>) -> Self {
+        let messages = request.messages;
+        let user = messages
+            .iter()
+            .rposition(|message| message.role == Role::User)
+            .unwrap_or(0);
+        let replies = messages.iter().skip(user);
+        let last = messages.last().and_then(Message::tool_result);
+        let result_of = |message: &Message| message.tool_result().map(|result| result.text.clone());
+        let sees = |message: &Message| {
+            let text = result_of(message).unwrap_or_else(|| message.text());
+            text.contains(PLACE)
+        };
+        Self {
+            said: said(request, messages.get(user)),
+            step: replies
+                .filter(|message| message.role == Role::Assistant)
+                .count(),
+            last_result: last.map_or("", |result| result.text.as_str()),
+            knows_skill: request.system.contains(SKILL),
+            sees_place: messages.iter().any(sees),
+        }
+    }
+}
+
+fn said(request: &ModelRequest<'_>, last: Option<&Message>) -> String {
+    match last {
+        Some(_) if request.tools.is_empty() => SUMMARISE.to_owned(),
+        Some(last)
+            if last.origin == Some(Origin::Notice) && last.text().contains("skill_manage") =>
+        {
+            LOOK_BACK.to_owned()
+        }
+        last => last.map(Message::text).unwrap_or_default(),
+    }
+}
+
+/// What it says about lists, boats and what it has learned.
+fn learning_line(heard: &Heard<'_>) -> Option<ScriptLine> {
+    let terminal = |command: &str| {
+        let command = json!({ "command": command });
+        ScriptLine::Calls(vec![("terminal", command)])
+    };
+    let line = match (heard.said.as_str(), heard.step) {
+        (LIST, 0) => {
+            terminal("LC_ALL=C awk -F';' 'NR > 1 { sum += $3 } END { print sum }' harbour.csv")
+        }
+        (LIST, 1) => terminal(
+            "tr , . < harbour.csv | LC_ALL=C awk -F';' 'NR > 1 { sum += $3 } END { print sum }'",
+        ),
+        (LIST, _) => ScriptLine::Text(
+            "23.5 tons. My first sum was too small: the tons have decimal commas, and awk drops what follows a comma.",
+        ),
+        (LOOK_BACK, 0) => ScriptLine::Calls(vec![(
+            "skill_manage",
+            json!({ "action": "create", "name": SKILL, "content": SKILL_TEXT }),
+        )]),
+        (LOOK_BACK, _) => ScriptLine::Text("That is all that is worth keeping."),
+        (NEXT_LIST, 0) if heard.knows_skill => {
+            ScriptLine::Calls(vec![("skill_view", json!({ "name": SKILL }))])
+        }
+        (NEXT_LIST, 1) => terminal(
+            "tr , . < spring.csv | LC_ALL=C awk -F';' 'NR > 1 { sum += $3 } END { print sum }'",
+        ),
+        (NEXT_LIST, 2) => ScriptLine::Text("5.25 tons, right at the first try."),
+        (BERTH, _) => ScriptLine::Text("A fine name for a boat."),
+        (RULES, 0) => ScriptLine::Calls(vec![("read_file", json!({ "path": "rules.txt" }))]),
+        (RULES, _) => ScriptLine::Text("Many rules: about nets, fish, casting off, and the night."),
+        (NIGHT, _) => ScriptLine::Text("A lamp at the mast, or no mooring."),
+        (SUMMARISE, _) => ScriptLine::Text(SUMMARY_TEXT),
+        (WHERE, 0) if !heard.sees_place => ScriptLine::Calls(vec![(
+            "session_search",
+            json!({ "query": "my boat lies at berth", "role_filter": "user" }),
+        )]),
+        (WHERE, 1) if heard.last_result.contains(PLACE) => ScriptLine::Text(
+            "At berth fourteen, behind the lighthouse. I no longer saw that, and looked it up.",
+        ),
+        _ => return None,
+    };
+    Some(line)
 }
 
 fn line(said: &str, step: usize, last_result: &str) -> ScriptLine {
@@ -150,23 +270,11 @@ impl Model for DemoModel {
     }
 
     fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
-        let messages = request.messages;
-        let user = messages
-            .iter()
-            .rposition(|message| message.role == Role::User)
-            .unwrap_or(0);
-        let said = messages.get(user).map(Message::text).unwrap_or_default();
-        let step = messages
-            .iter()
-            .skip(user)
-            .filter(|message| message.role == Role::Assistant)
-            .count();
-        let last_result = messages
-            .last()
-            .and_then(Message::tool_result)
-            .map_or("", |result| result.text.as_str());
+        let heard = Heard::of(&request);
+        let line = learning_line(&heard)
+            .unwrap_or_else(|| line(&heard.said, heard.step, heard.last_result));
         let pause = self.pause;
-        let deltas = deltas(line(&said, step, last_result), step, self.name());
+        let deltas = deltas(line, heard.step, self.name());
         let paced = stream::iter(deltas).then(move |delta| async move {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
@@ -238,6 +346,12 @@ mod tests {
             DELEGATED,
             COUNT_TASKS,
             COUNT_DAYS,
+            LIST,
+            NEXT_LIST,
+            BERTH,
+            RULES,
+            NIGHT,
+            WHERE,
             "something else",
         ] {
             let mut messages = vec![Message::user(said)];

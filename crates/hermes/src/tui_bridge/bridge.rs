@@ -406,6 +406,7 @@ impl<'a> Bridge<'a> {
             session: talk.session.id().clone(),
             is_busy: talk.is_busy,
             can_choose: true,
+            surface: hermes_core::command::Surface::Terminal,
         };
         if command.verb == Verb::Skills {
             self.looking.spawn(self.host.skill_names());

@@ -45,14 +45,14 @@ async fn no_provider_at_all() {
 async fn words_of_hermes_agent_are_told_what_to_do_instead() {
     for (args, phrases) in [
         (
-            &["gateway", "run"][..],
-            ["`gateway` of Hermes Agent", "chat platforms"],
+            &["gateway", "enroll"][..],
+            ["`gateway enroll` of Hermes Agent", "not in this version"],
         ),
         (
             &["sessions", "prune"],
             ["`sessions prune`", "`hermes sessions delete`"],
         ),
-        (&["setup", "gateway"], ["`setup gateway`", "chat platforms"]),
+        (&["setup", "tts"], ["`setup tts`", "speech"]),
         (&["chat", "-v"], ["`-v`", "`hermes logs`"]),
     ] {
         check(&bare().args(args.iter().copied()).run(), 2, &phrases);
@@ -285,7 +285,7 @@ async fn a_full_disk_is_told_clearly_and_the_store_opens_again() {
     );
 }
 
-/// A tmpfs of 2 MB, unmounted when dropped.
+/// A tmpfs of 4 MB, unmounted when dropped.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
@@ -293,7 +293,7 @@ impl SmallDisk {
         let folder = tempfile::tempdir().ok()?;
         #[expect(clippy::disallowed_methods, reason = "a test sets its stage")]
         let status = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
             .arg(folder.path())
             .stderr(std::process::Stdio::null())
             .status()

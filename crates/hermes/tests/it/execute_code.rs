@@ -155,6 +155,7 @@ impl Stage {
             code: self.settings.clone(),
             home: None,
             secret: Vec::new(),
+            private: None,
             protected: Vec::new(),
             settings: Vec::new(),
             edit_review: EditReview::default(),

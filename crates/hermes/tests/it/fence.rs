@@ -103,6 +103,7 @@ impl Home {
             }),
             home: Some(self.path("")),
             secret: vec![self.path(".hermes/.env")],
+            private: None,
             protected: Vec::new(),
             settings: vec![self.path(".hermes/config.yaml")],
             edit_review: EditReview::default(),

@@ -37,6 +37,7 @@ fn tools(terminal: &Arc<dyn Terminal>, here: &Path) -> Vec<Arc<dyn Tool>> {
         code: CodeSettings::at(CodePlace::Elsewhere),
         home: None,
         secret: Vec::new(),
+        private: None,
         protected: Vec::new(),
         settings: Vec::new(),
         edit_review: EditReview::default(),

@@ -69,9 +69,36 @@ async fn a_conversation_can_begin_with_skills() {
         prompt.contains("dev/review/references/style.md first"),
         "{prompt}"
     );
+    let usage = fs::read_to_string(setting.hermes.home().join("skills/.usage.json")).unwrap();
+    let usage: serde_json::Value = serde_json::from_str(&usage).unwrap();
+    assert_eq!(usage["Code Review"]["use_count"], 1, "{usage}");
     let output = setting.run(&["-s", "nope", "-z", "look"]);
     assert_eq!(output.code, Some(2), "{output:?}");
     assert!(output.stderr.contains("no skill `nope`"), "{output:?}");
+}
+
+#[tokio::test]
+async fn a_skill_is_published_once_somebody_agrees() {
+    let setting = setting(&[]).await;
+    let site = setting.hermes.work_folder().join("www");
+    let to = site.to_str().unwrap();
+    let output = setting.run(&["skills", "publish", "standup", "--to", to]);
+    assert_eq!(output.code, Some(2), "{output:?}");
+    assert!(output.stderr.contains("--yes agrees"), "{output:?}");
+    assert!(!site.exists());
+    let output = setting.run(&["skills", "publish", "standup", "--to", to, "--yes"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(
+        output.stdout.contains("https://YOUR-SITE#standup"),
+        "{output:?}"
+    );
+    let index = fs::read_to_string(site.join(".well-known/agent-skills/index.json")).unwrap();
+    assert!(index.contains("sha256:"), "{index}");
+    let output = setting.run(&["skills", "tap", "add", "../x"]);
+    assert!(
+        output.stderr.contains("no place that can be searched"),
+        "{output:?}"
+    );
 }
 
 #[tokio::test]
@@ -90,7 +117,11 @@ async fn skills_are_listed_searched_and_near_names_are_told() {
     say(&mut terminal, "/skills nonsense", "no skill has the words");
     say(&mut terminal, "/stadnup", "did you mean /standup?");
     say(&mut terminal, "/help", "list the skills");
-    say(&mut terminal, "/platforms", "no chat platform is connected");
+    say(
+        &mut terminal,
+        "/platforms",
+        "not running (`hermes gateway start`)",
+    );
     // What is written meanwhile is there at once.
     put(&setting, "late/SKILL.md", "Comes late.");
     say(&mut terminal, "/skills late", "/late  Comes late.");

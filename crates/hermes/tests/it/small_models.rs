@@ -107,6 +107,13 @@ async fn the_size_of_a_small_models_prompt_is_told() {
     };
     assert!(total(&["-m", "qwen2.5-coder-1.5b"]) <= PREFIX_BYTES_MAX);
     assert!(total(&[]) > PREFIX_BYTES_MAX);
+    let output = crate::setting::bare()
+        .args(["-m", "openrouter:x", "prompt-size"])
+        .run();
+    assert!(
+        output.stdout.contains("session_search"),
+        "also in a home without conversations: {output:?}"
+    );
 }
 
 #[tokio::test]

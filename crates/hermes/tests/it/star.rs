@@ -19,6 +19,10 @@ const TESTKIT: &str = "hermes-testkit";
 
 /// Whose tests stand on the real part behind a port, rather than on one that only agrees with itself.
 const TESTED_WITH: &[(&str, &str)] = &[
+    ("hermes-gateway", "hermes-agent"),
+    ("hermes-gateway", "hermes-config"),
+    ("hermes-gateway", "hermes-runtime"),
+    ("hermes-gateway", "hermes-store"),
     ("hermes-learning", "hermes-store"),
     ("hermes-tools", "hermes-policy"),
 ];

@@ -9,6 +9,9 @@
     reason = "the seed and the counts are what a reader wants"
 )]
 
+mod gateway;
+mod learning;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};

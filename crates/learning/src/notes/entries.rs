@@ -2,6 +2,7 @@
 
 use super::excerpt;
 use crate::threats::{self, Threat};
+use serde::{Deserialize, Serialize};
 
 /// Between two entries.
 pub const DELIMITER: &str = "\n§\n";
@@ -75,7 +76,8 @@ fn chars_in(entries: &[String]) -> usize {
 }
 
 /// One change of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
 pub enum Operation {
     Add {
         content: String,

@@ -191,7 +191,7 @@ fn disk(action: &'static str, path: &Path, error: &io::Error) -> NotesError {
 }
 
 /// The name of a person's folder: different for different people on every file system, and never one that leads elsewhere.
-fn folder_name(person: &str) -> String {
+pub fn folder_name(person: &str) -> String {
     let mut name = String::new();
     for byte in person.bytes() {
         match byte {

@@ -12,7 +12,10 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Changed, NoteFile, Notes, NotesError, Operation, Provenance, Refused, basis_of, diff};
+use super::{
+    Changed, NoteFile, Notes, NotesError, Operation, PendingNote, Provenance, Refused, basis_of,
+    diff,
+};
 
 pub const NAME: &str = "memory";
 
@@ -33,11 +36,33 @@ const COVERS: &str = "notes";
 
 /// The tool over the notes of one person.
 pub fn tool(notes: Notes) -> Arc<dyn Tool> {
+    made(notes, Writes::AtOnce)
+}
+
+/// The same where nobody can be asked: what somebody has to agree to waits for them.
+pub fn staging_tool(notes: Notes) -> Arc<dyn Tool> {
+    let writes = if notes.settings().write_approval {
+        Writes::AfterConsent
+    } else {
+        Writes::AtOnce
+    };
+    made(notes, writes)
+}
+
+fn made(notes: Notes, writes: Writes) -> Arc<dyn Tool> {
     Arc::new(Memory {
         spec: shared_spec(&notes),
         notes,
+        writes,
         full: Mutex::default(),
     })
+}
+
+/// When a change is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writes {
+    AtOnce,
+    AfterConsent,
 }
 
 /// The specification for those files that are used: one for all conversations, for each has the tool.
@@ -97,6 +122,7 @@ fn spec(used: &[NoteFile]) -> ToolSpec {
 struct Memory {
     spec: &'static ToolSpec,
     notes: Notes,
+    writes: Writes,
     /// How often a turn was told that a file is full.
     full: Mutex<FullAnswers>,
 }
@@ -239,7 +265,7 @@ impl Tool for Memory {
 
 impl Memory {
     fn consent(&self, file: NoteFile) -> Consent {
-        if !self.notes.settings().write_approval {
+        if !self.notes.settings().write_approval || self.writes == Writes::AfterConsent {
             return Consent::NotNeeded;
         }
         Consent::Review(Review {
@@ -350,6 +376,12 @@ impl Action for Call {
                         session: Some(cx.session.clone()),
                         turn: cx.turn.clone(),
                     };
+                    if tool.writes == Writes::AfterConsent {
+                        return match tool.notes.stage(file, &operations, make_room, &by).await {
+                            Ok(pending) => Ok(ToolOutput::text(waits(&pending))),
+                            Err(error) => Err(ToolError::Answer(tool.refusal(&error, cx))),
+                        };
+                    }
                     let basis = cx.agreement.basis.as_deref();
                     let change = tool
                         .notes
@@ -376,6 +408,23 @@ impl Memory {
         let answer = json!({"success": true, "count": found.len(), "found": found});
         Ok(ToolOutput::text(answer.to_string()))
     }
+}
+
+/// A change that waits for somebody, as the model reads it.
+fn waits(pending: &PendingNote) -> String {
+    let number = pending.number;
+    json!({
+        "success": true,
+        "done": true,
+        "proposed": number,
+        "summary": pending.summary,
+        "see": "hermes memory pending",
+        "message": format!(
+            "not written yet: it waits for the user as number {number}, who decides with `/memory approve {number}` or \
+             `/memory reject {number}`. Go on without it."
+        ),
+    })
+    .to_string()
 }
 
 /// A change that was made, as the model reads it.

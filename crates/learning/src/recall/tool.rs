@@ -29,7 +29,14 @@ const WINDOW_MAX: i64 = 20;
 
 /// The tool over the conversations of a home.
 pub fn tool(recall: Recall) -> Arc<dyn Tool> {
-    Arc::new(SessionSearch { recall })
+    Arc::new(SessionSearch {
+        recall: Some(recall),
+    })
+}
+
+/// The tool where there are no conversations yet, and nobody calls it.
+pub fn tool_to_look_at() -> Arc<dyn Tool> {
+    Arc::new(SessionSearch { recall: None })
 }
 
 /// One for all conversations: each would have kilobytes of it.
@@ -62,7 +69,7 @@ fn spec() -> ToolSpec {
 }
 
 struct SessionSearch {
-    recall: Recall,
+    recall: Option<Recall>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -126,21 +133,26 @@ impl SessionSearch {
 
     /// Where to look: here, or in the profile that is named, also before a `/` in the session.
     fn place(&self, arguments: &Arguments) -> Result<(Recall, Option<String>), ToolError> {
+        let Some(recall) = &self.recall else {
+            return Err(ToolError::Answer(
+                "there are no earlier conversations here".into(),
+            ));
+        };
         let session = arguments.session_id.clone();
         let (of_session, session) = match session.as_deref().and_then(|id| id.split_once('/')) {
             Some((profile, id)) => (Some(profile.to_owned()), Some(id.to_owned())),
             None => (None, session),
         };
         let Some(profile) = arguments.profile.clone().or(of_session) else {
-            return Ok((self.recall.clone(), session));
+            return Ok((recall.clone(), session));
         };
-        let Some(profiles) = &self.recall.profiles else {
+        let Some(profiles) = &recall.profiles else {
             return Err(ToolError::Answer("there are no other profiles here".into()));
         };
         let archive = profiles.archive(&profile).map_err(ToolError::Answer)?;
         let recall = Recall {
             archive,
-            ..self.recall.clone()
+            ..recall.clone()
         };
         Ok((recall, session))
     }

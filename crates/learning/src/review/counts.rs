@@ -4,7 +4,8 @@ use hermes_core::{Message, Origin, Role};
 
 /// Tools whose use says that notes, or skills, are taken care of.
 const KEEPS_NOTES: &str = crate::notes::TOOL_NAME;
-const KEEPS_SKILLS: &str = "skill_manage";
+const KEEPS_SKILLS: &str = crate::skills::tools::WRITER;
+const LOADS_SKILLS: &str = crate::skills::tools::VIEWER;
 
 /// After how much a review is due; 0 means never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +23,24 @@ pub struct Wanted {
     pub skills: bool,
 }
 
+/// How a turn came out for the skills it went by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkillOutcome {
+    /// It came to its end, or says nothing.
+    Fine,
+    /// It got stuck, or the person stopped it.
+    Misled,
+}
+
 /// What has happened since notes and skills were last thought of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     turns: u64,
     steps: u64,
+    /// The agent went by a skill.
+    went_by_skill: bool,
+    /// And that did not come out well.
+    was_misled: bool,
 }
 
 impl Counts {
@@ -62,22 +76,34 @@ impl Counts {
         match tool {
             KEEPS_NOTES => self.turns = 0,
             KEEPS_SKILLS => self.steps = 0,
+            LOADS_SKILLS => self.went_by_skill = true,
             _ => {}
         }
+    }
+
+    /// A turn went by skills: were their steps of use?
+    pub fn count_skills(&mut self, outcome: SkillOutcome) {
+        self.went_by_skill = true;
+        self.was_misled |= outcome == SkillOutcome::Misled;
     }
 
     /// What a review would be for, if one is due. What it is about begins anew.
     pub fn take_due(&mut self, intervals: Intervals) -> Option<Wanted> {
         let is_due = |count: u64, interval: u64| interval > 0 && count >= interval;
+        let notes = is_due(self.turns, intervals.turns);
+        let misled = intervals.steps > 0 && self.was_misled;
+        // Whether the person corrected a skill only a reader of the conversation sees, and one looks at it anyway.
+        let looked_at = intervals.steps > 0 && notes && self.went_by_skill;
         let wanted = Wanted {
-            notes: is_due(self.turns, intervals.turns),
-            skills: is_due(self.steps, intervals.steps),
+            notes,
+            skills: is_due(self.steps, intervals.steps) || misled || looked_at,
         };
         if wanted.notes {
             self.turns = 0;
         }
         if wanted.skills {
             self.steps = 0;
+            (self.went_by_skill, self.was_misled) = (false, false);
         }
         (wanted.notes || wanted.skills).then_some(wanted)
     }
@@ -131,6 +157,30 @@ mod tests {
             Message::user("c"),
             Message::assistant("d"),
         ];
-        assert_eq!(Counts::of(&messages), Counts { turns: 2, steps: 2 });
+        let counts = Counts::of(&messages);
+        assert_eq!((counts.turns, counts.steps), (2, 2));
+    }
+
+    #[test]
+    fn a_skill_that_misled_makes_a_review_due() {
+        let skills = Wanted {
+            notes: false,
+            skills: true,
+        };
+        let mut counts = Counts::default();
+        counts.count_skills(SkillOutcome::Fine);
+        assert_eq!(counts.take_due(INTERVALS), None);
+        counts.count_skills(SkillOutcome::Misled);
+        assert_eq!(counts.take_due(INTERVALS), Some(skills));
+        assert_eq!(counts.take_due(INTERVALS), None, "once");
+        // One that is due anyway asks about skills that were used.
+        counts.count_call("skill_view");
+        counts.count_turn();
+        counts.count_turn();
+        let both = Wanted {
+            notes: true,
+            skills: true,
+        };
+        assert_eq!(counts.take_due(INTERVALS), Some(both));
     }
 }

@@ -158,7 +158,7 @@ impl Grounding {
         texts.iter().try_for_each(|text| self.check_text(text))
     }
 
-    fn check_text(&self, text: &str) -> Result<(), String> {
+    pub(crate) fn check_text(&self, text: &str) -> Result<(), String> {
         if let Some(mark) = marks(text).find(|mark| self.strange_marks.contains(mark)) {
             return Err(refusal(&mark));
         }
@@ -244,7 +244,7 @@ fn is_telling(word: &str) -> bool {
 }
 
 /// Pieces of text that stand for somebody or some place: addresses, account numbers, keys.
-fn marks(text: &str) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn marks(text: &str) -> impl Iterator<Item = String> + '_ {
     let pieces = text.split(|c: char| c.is_whitespace() || "\"'`<>()[]{},;".contains(c));
     let pieces = pieces.map(|piece| {
         piece

@@ -1,5 +1,6 @@
 //! Changes of skills: one file from what it was to what it is to be. Who may make one at once, and how it is made.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -8,13 +9,14 @@ use hermes_core::{
 };
 use hermes_os::{Access, Durability};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::document;
 use super::error::Doing as _;
 use super::folders::{SKILL_CHARS_MAX, SKILL_FILE};
 use super::library::{Library, Lookup, Skill};
 use super::usage::{Happened, State, Usage};
-use super::{By, SkillError, Skills, blocking, folders};
+use super::{By, SkillError, Skills, blocking, folders, names};
 
 /// Folders beside `SKILL.md` that files may be written to.
 pub(super) const FILE_FOLDERS: [&str; 4] = ["references", "templates", "scripts", "assets"];
@@ -22,8 +24,13 @@ pub(super) const FILE_FOLDERS: [&str; 4] = ["references", "templates", "scripts"
 pub(super) const ARCHIVE: &str = ".archive";
 /// A folder of a category is a plain name, and no deeper than they are looked for.
 const CATEGORY_CHARS_MAX: usize = 100;
+/// Changes that are looked at for what a crash cut off: it was among the last.
+const RECENT_CHANGES: usize = 16;
 /// Names tried for an archived skill of which there are others.
 const ARCHIVED_MAX: usize = 1_000;
+
+/// Why a skill that the agent wrote is not its own any more.
+const EDITED: &str = "a person has changed the skill since you wrote it";
 
 /// What one file of a skill is to become.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +71,21 @@ impl Edit {
         self.is_of_skill() && self.after.is_none()
     }
 
+    /// The change as it is in the log; `None` where it is not of a skill.
+    fn of(change: &LearnedChange) -> Option<Self> {
+        let Subject::Skill { name, path } = &change.change.subject else {
+            return None;
+        };
+        Some(Self {
+            skill: name.clone(),
+            category: None,
+            path: path.clone(),
+            before: change.change.before.clone(),
+            after: change.change.after.clone(),
+            summary: change.change.summary.clone(),
+        })
+    }
+
     fn subject(&self) -> Subject {
         Subject::Skill {
             name: self.skill.clone(),
@@ -78,7 +100,11 @@ impl Skills {
         let lock = self.hold().await?;
         let file = self.checked(&edit).await?;
         if let Some(why) = self.why_ask(&edit, &file, by).await? {
-            let number = self.propose(edit, by, &why)?;
+            if why == EDITED {
+                // Noted, for the agent's text may be what is there again once they agree to this change.
+                self.update_usage(|usage, _| usage.entry(&edit.skill).edited_by_person = true)?;
+            }
+            let number = self.propose(vec![edit], by, &why)?;
             return Ok(Made::Proposed { number, why });
         }
         let made = self.make(edit, by, file, None).await;
@@ -122,14 +148,18 @@ impl Skills {
                 return Err(error);
             }
         };
-        log.finish(change).await?;
+        // Whose it is stands before the end of the change: a crash between them leaves something to settle.
         self.note(&edit, by, archived_from);
+        log.finish(change).await?;
         Ok(Made::Done { change, file })
     }
 
     /// Where the file of a change is, once it is sure that the change can be made there. The lock is held.
     pub(super) async fn checked(&self, edit: &Edit) -> Result<PathBuf, SkillError> {
         check_text(edit)?;
+        // It may come from a file that anybody wrote: a proposal, or the log of another version.
+        names::within(&self.sources.home, &edit.skill)?;
+        self.settle().await?;
         let library = self.library().await;
         let file = if edit.is_new() {
             self.new_file(edit, &library)?
@@ -145,6 +175,52 @@ impl Skills {
             .hint("look at it again, and make the change anew"));
         }
         Ok(file)
+    }
+
+    /// Settles changes that a crash cut off, before somebody goes by what is there.
+    pub async fn settle_changes(&self) -> Result<(), SkillError> {
+        let _lock = self.hold().await?;
+        self.settle().await
+    }
+
+    /// Settles changes that a crash cut off: each was made, or it was not. The lock is held.
+    async fn settle(&self) -> Result<(), SkillError> {
+        let Some(log) = &self.log else {
+            return Ok(());
+        };
+        let recent = ChangeFilter {
+            kind: Some("skill".to_owned()),
+            limit: RECENT_CHANGES,
+            ..ChangeFilter::default()
+        };
+        let mut open = log.changes(recent).await?;
+        open.retain(|change| !change.is_finished);
+        if open.is_empty() {
+            return Ok(());
+        }
+        let library = self.library().await;
+        // In the order they were begun.
+        for change in open.into_iter().rev() {
+            let Some(edit) = Edit::of(&change) else {
+                continue;
+            };
+            let is_now = match place(&library, &edit.skill, &edit.path) {
+                Ok(file) => content(&file)?,
+                Err(_) => None,
+            };
+            // What is neither was edited since: whoever did, the change may have been made.
+            if is_now == edit.before && is_now != edit.after {
+                log.abandon(change.id).await?;
+                continue;
+            }
+            let by = By {
+                author: change.change.author,
+                session: change.change.session.clone(),
+            };
+            self.note(&edit, &by, None);
+            log.finish(change.id).await?;
+        }
+        Ok(())
     }
 
     fn new_file(&self, edit: &Edit, library: &Library) -> Result<PathBuf, SkillError> {
@@ -169,7 +245,7 @@ impl Skills {
             .home
             .join(category_folder(category)?)
             .join(name);
-        if folder.symlink_metadata().is_ok() {
+        if folder.symlink_metadata().is_ok() && !is_left_empty(&folder) {
             return Err(SkillError::asked(format!(
                 "`{}` is there already, although it holds no skill that is used here",
                 folder.display()
@@ -184,19 +260,15 @@ impl Skills {
         let usage = self.usage();
         let from = usage
             .get(name)
-            .and_then(|record| record.archived_from.as_ref());
-        let is_plain = |path: &Path| {
-            let mut parts = path.components();
-            parts.all(|part| matches!(part, Component::Normal(_)))
-        };
-        let Some(from) = from.map(Path::new).filter(|from| is_plain(from)) else {
+            .and_then(|record| record.archived_from.as_deref());
+        let place = from.map(|from| names::below(&self.sources.home, from));
+        let Some(Ok(place)) = place else {
             return Ok(None);
         };
-        let place = self.sources.home.join(from);
         if place.symlink_metadata().is_ok() {
             return Ok(None);
         }
-        let is_one_file = from.extension().is_some_and(|ending| ending == "md");
+        let is_one_file = place.extension().is_some_and(|ending| ending == "md");
         Ok(Some(if is_one_file {
             place
         } else {
@@ -245,9 +317,15 @@ impl Skills {
         if usage.get(name).is_some_and(|record| record.pinned) {
             return said("the skill is pinned");
         }
+        if usage
+            .get(name)
+            .is_some_and(|record| record.edited_by_person)
+        {
+            return said(EDITED);
+        }
         for (path, file) in [(SKILL_FILE, skill.file.as_path()), (path, file)] {
-            if !self.is_as_we_left_it(name, path, file).await? {
-                return said("a person has changed the skill since you wrote it");
+            if !self.is_as_we_left_it(name, path, file, &usage).await? {
+                return said(EDITED);
             }
         }
         Ok(None)
@@ -259,13 +337,19 @@ impl Skills {
         name: &str,
         path: &str,
         file: &Path,
+        usage: &Usage,
     ) -> Result<bool, SkillError> {
         let Some(last) = self.last_change(name, path).await? else {
             return Ok(true);
         };
         let is_now = content(file)?;
         let was_cut_off = !last.is_finished && is_now == last.change.before;
-        Ok(is_now == last.change.after || was_cut_off)
+        let given_back = usage
+            .get(name)
+            .and_then(|record| record.given_back.get(path));
+        let is_given_back =
+            given_back.is_some() && is_now.as_deref().map(digest).as_ref() == given_back;
+        Ok(is_now == last.change.after || was_cut_off || is_given_back)
     }
 
     /// The last change of a file.
@@ -294,11 +378,11 @@ impl Skills {
     fn note(&self, edit: &Edit, by: &By, archived_from: Option<String>) {
         let is_of_agent = matches!(by.author, Author::Agent | Author::Review);
         let noted = self.update_usage(|usage, now| {
-            if let Some(from) = archived_from {
+            if edit.archives() {
                 let record = usage.entry(&edit.skill);
                 record.state = State::Archived;
                 record.archived_at = Some(now.to_iso());
-                record.archived_from = Some(from);
+                record.archived_from = archived_from;
                 return;
             }
             let record = usage.entry(&edit.skill);
@@ -363,7 +447,7 @@ impl Acting {
         if record.is_none_or(|record| record.state != State::Archived) {
             return Ok(false);
         }
-        let archived = self.skills.join(ARCHIVE).join(&self.edit.skill);
+        let archived = names::within(&self.skills.join(ARCHIVE), &self.edit.skill)?;
         let text = fs::read_to_string(archived.join(SKILL_FILE)).ok();
         let Some(folder) = self.file.parent() else {
             return Ok(false);
@@ -417,7 +501,7 @@ pub(super) fn archive(
 
 /// The name itself goes to the newest: an older one of it steps aside.
 fn free_name(folder: &Path, name: &str, now: Timestamp) -> Result<PathBuf, SkillError> {
-    let target = folder.join(name);
+    let target = names::within(folder, name)?;
     if target.symlink_metadata().is_err() {
         return Ok(target);
     }
@@ -434,6 +518,34 @@ fn free_name(folder: &Path, name: &str, now: Timestamp) -> Result<PathBuf, Skill
         folder.display()
     ))
     .hint("move some of them away"))
+}
+
+/// What the files of a skill say, in short.
+pub(super) fn digests(skill: &Skill) -> BTreeMap<String, String> {
+    let beside = skill.files();
+    let beside = beside
+        .iter()
+        .map(|path| (path.clone(), skill.folder.join(path)));
+    let all = std::iter::once((SKILL_FILE.to_owned(), skill.file.clone())).chain(beside);
+    let digested = all.filter_map(|(path, file)| Some((path, digest(&content(&file).ok()??))));
+    digested.collect()
+}
+
+fn digest(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a folder holds nothing but what a crash left of a file that was being written.
+fn is_left_empty(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return false;
+    };
+    let is_real = folder
+        .symlink_metadata()
+        .is_ok_and(|data| !data.is_symlink());
+    let is_hidden = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
+    is_real && entries.map_while(Result::ok).all(is_hidden)
 }
 
 /// Checks what a file is to become.

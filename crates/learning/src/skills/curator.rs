@@ -1,5 +1,11 @@
-//! Looks after the skills that the agent wrote: what nobody uses is marked, later archived; what says nearly the same is named.
-//! Mechanical: no model is asked, nothing is deleted, and what a person wrote or pinned is not touched.
+//! Looks after the skills that the agent wrote: what nobody uses is marked, later archived; of what says nearly the same a
+//! merge is proposed.
+//!
+//! Mechanical: no model is asked, nothing is deleted, and what a person wrote, edited or pinned is not touched. Start at
+//! [`Skills::curate`]; [`Skills::curate_if_due`] is the same at its own pace.
+
+mod merge;
+mod state;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,27 +14,69 @@ use hermes_core::{Author, Timestamp};
 
 use super::change::content;
 use super::folders::SKILL_FILE;
-use super::library::Skill;
+use super::library::{Library, Skill};
 use super::usage::State;
-use super::{By, Edit, Made, SkillError, Skills, Usage};
+use super::{By, Edit, Made, SkillError, Skills, Usage, blocking};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Unused for so long, a skill is stale.
-const STALE_AFTER: Duration = DAY.saturating_mul(30);
-/// Unused for so long, it is archived.
-const ARCHIVED_AFTER: Duration = DAY.saturating_mul(90);
-/// Of all words of two skills these are in both, when they say nearly the same.
-const ALIKE_PERCENT: usize = 60;
-/// Pairs that are named: more are not read.
-const PAIRS_MAX: usize = 20;
+
+/// Who changes, when it is the curator.
+const CURATOR: By = By {
+    author: Author::Curator,
+    session: None,
+};
+
+/// How long a skill may lie unused, and which are never touched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CuratorSettings {
+    /// Unused for so long, a skill is stale.
+    pub stale_after: Duration,
+    /// Unused for so long, it is archived.
+    pub archived_after: Duration,
+    /// Skills that something refers to, such as a job: it may run once a year. Those of bundles are known without.
+    pub in_use: BTreeSet<String>,
+}
+
+impl Default for CuratorSettings {
+    fn default() -> Self {
+        Self {
+            stale_after: DAY.saturating_mul(30),
+            archived_after: DAY.saturating_mul(90),
+            in_use: BTreeSet::new(),
+        }
+    }
+}
+
+impl CuratorSettings {
+    /// The names as skills have them, with those of bundles.
+    fn with_bundles(&self, library: &Library) -> Self {
+        let of_bundles = library.bundles.iter().flat_map(|bundle| &bundle.skills);
+        let all = self.in_use.iter().chain(of_bundles);
+        let in_use = all.filter_map(|name| Some(library.called(name)?.name.clone()));
+        Self {
+            in_use: in_use.collect(),
+            ..self.clone()
+        }
+    }
+}
 
 /// What was done, and what is left to a person.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Curated {
     pub stale: Vec<String>,
     pub archived: Vec<String>,
-    /// Pairs that say nearly the same, with how much of it in percent.
-    pub alike: Vec<(String, String, usize)>,
+    pub alike: Vec<Alike>,
+}
+
+/// Two skills that say nearly the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alike {
+    pub one: String,
+    pub other: String,
+    /// How much of it, of a hundred.
+    pub percent: usize,
+    /// The proposal that merges them, if there is one.
+    pub proposal: Option<u64>,
 }
 
 /// Whether it is done or only told.
@@ -47,23 +95,66 @@ enum Fate {
     Archived,
 }
 
+impl Curated {
+    /// In one line, for the conversation that it happened beside; `None` where nothing is to be told.
+    pub fn told(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if !self.archived.is_empty() {
+            parts.push(format!(
+                "archived unused skills: {} (`hermes skills undo NAME` brings one back)",
+                self.archived.join(", ")
+            ));
+        }
+        let merges = self.alike.iter().filter(|pair| pair.proposal.is_some());
+        let merges: Vec<String> = merges
+            .map(|pair| format!("{} and {}", pair.one, pair.other))
+            .collect();
+        if !merges.is_empty() {
+            parts.push(format!(
+                "proposes to merge {} (/skills proposals)",
+                merges.join("; ")
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
 impl Skills {
-    pub async fn curate(&self, curating: Curating) -> Result<Curated, SkillError> {
+    /// The same as [`Self::curate`], unless it was done less than `interval` ago, by whichever process. The first time only
+    /// begins the interval: whoever has just come here with a home of years loses nothing on the first day.
+    pub async fn curate_if_due(
+        &self,
+        interval: Duration,
+        settings: &CuratorSettings,
+    ) -> Result<Option<Curated>, SkillError> {
+        {
+            let _lock = self.hold().await?;
+            let is_due = state::claim(&self.sources.home, interval, self.clock.now())?;
+            if !is_due {
+                return Ok(None);
+            }
+        }
+        self.curate(Curating::Really, settings).await.map(Some)
+    }
+
+    pub async fn curate(
+        &self,
+        curating: Curating,
+        settings: &CuratorSettings,
+    ) -> Result<Curated, SkillError> {
         let library = self.library().await;
+        let settings = &settings.with_bundles(&library);
         let usage = self.usage();
-        let mut curated = Curated {
-            alike: alike(&library.skills),
-            ..Curated::default()
-        };
+        let mut curated = Curated::default();
         for skill in &library.skills {
-            match fate(skill, &usage, self.clock.now()) {
-                Fate::Stays => {}
-                Fate::Stale => curated.stale.push(skill.name.clone()),
-                Fate::Archived => {
-                    if curating == Curating::ToSee || self.archive_unused(skill).await? {
-                        curated.archived.push(skill.name.clone());
-                    }
-                }
+            let fate = fate(skill, &usage, self.clock.now(), settings);
+            if fate == Fate::Stays || !self.is_own(skill).await? {
+                continue;
+            }
+            if fate == Fate::Stale {
+                curated.stale.push(skill.name.clone());
+            } else if curating == Curating::ToSee || self.archive_unused(skill, settings).await? {
+                curated.archived.push(skill.name.clone());
             }
         }
         if curating == Curating::Really && !curated.stale.is_empty() {
@@ -74,19 +165,45 @@ impl Skills {
                 }
             })?;
         }
+        curated.alike = self
+            .look_for_pairs(library, &curated.archived, curating, settings)
+            .await?;
         Ok(curated)
     }
 
-    /// Archives a skill, unless it turns out to be a person's.
-    async fn archive_unused(&self, skill: &Skill) -> Result<bool, SkillError> {
-        if self
-            .why_not_own(&skill.name, SKILL_FILE, &skill.file)
-            .await?
-            .is_some()
-        {
-            return Ok(false);
+    async fn look_for_pairs(
+        &self,
+        mut library: Library,
+        archived: &[String],
+        curating: Curating,
+        settings: &CuratorSettings,
+    ) -> Result<Vec<Alike>, SkillError> {
+        library
+            .skills
+            .retain(|skill| !archived.contains(&skill.name));
+        let (library, mut pairs) = blocking(move || {
+            let pairs = merge::alike(&library.skills);
+            (library, pairs)
+        })
+        .await;
+        if curating == Curating::Really {
+            self.propose_merges(&library, &mut pairs, settings).await?;
         }
-        let days = ARCHIVED_AFTER.as_secs() / DAY.as_secs();
+        Ok(pairs)
+    }
+
+    async fn is_own(&self, skill: &Skill) -> Result<bool, SkillError> {
+        let why_not = self.why_not_own(&skill.name, SKILL_FILE, &skill.file).await;
+        Ok(why_not?.is_none())
+    }
+
+    /// Archives a skill, unless that has to be asked for.
+    async fn archive_unused(
+        &self,
+        skill: &Skill,
+        settings: &CuratorSettings,
+    ) -> Result<bool, SkillError> {
+        let days = settings.archived_after.as_secs() / DAY.as_secs();
         let edit = Edit {
             skill: skill.name.clone(),
             category: None,
@@ -98,58 +215,28 @@ impl Skills {
                 skill.name
             ),
         };
-        let by = By {
-            author: Author::Curator,
-            session: None,
-        };
-        let made = self.change(edit, &by).await?;
+        let made = self.change(edit, &CURATOR).await?;
         Ok(matches!(made, Made::Done { .. }))
     }
 }
 
-fn fate(skill: &Skill, usage: &Usage, now: Timestamp) -> Fate {
+fn fate(skill: &Skill, usage: &Usage, now: Timestamp, settings: &CuratorSettings) -> Fate {
     let Some(record) = usage.get(&skill.name) else {
         return Fate::Stays;
     };
-    if skill.is_external || record.pinned || !usage.is_of_agent(&skill.name) {
-        return Fate::Stays;
-    }
-    let Some(last) = record.last_touched() else {
+    let is_looked_after = !skill.is_external
+        && !record.pinned
+        && !record.edited_by_person
+        && usage.is_of_agent(&skill.name)
+        && !settings.in_use.contains(&skill.name);
+    let Some(last) = record.last_touched().filter(|_| is_looked_after) else {
         return Fate::Stays;
     };
     match now {
-        now if now >= last.plus(ARCHIVED_AFTER) => Fate::Archived,
-        now if now >= last.plus(STALE_AFTER) && record.state != State::Stale => Fate::Stale,
+        now if now >= last.plus(settings.archived_after) => Fate::Archived,
+        now if now >= last.plus(settings.stale_after) && record.state != State::Stale => {
+            Fate::Stale
+        }
         _ => Fate::Stays,
     }
-}
-
-/// Pairs of skills that say nearly the same, the most alike first.
-fn alike(skills: &[Skill]) -> Vec<(String, String, usize)> {
-    let words: Vec<BTreeSet<String>> = skills.iter().map(words).collect();
-    let mut pairs = Vec::new();
-    for (number, one) in words.iter().enumerate() {
-        for (other_number, other) in words.iter().enumerate().skip(number + 1) {
-            let both = one.intersection(other).count();
-            let all = one.len() + other.len() - both;
-            let percent = (both * 100).checked_div(all).unwrap_or(0);
-            if percent >= ALIKE_PERCENT {
-                let name = |number: usize| skills[number].name.clone();
-                pairs.push((name(number), name(other_number), percent));
-            }
-        }
-    }
-    pairs.sort_by_key(|(_, _, percent)| std::cmp::Reverse(*percent));
-    pairs.truncate(PAIRS_MAX);
-    pairs
-}
-
-/// The words of a skill that carry its meaning.
-fn words(skill: &Skill) -> BTreeSet<String> {
-    let text = format!("{} {}", skill.description, skill.body).to_lowercase();
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words
-        .filter(|word| word.chars().count() > 3)
-        .map(str::to_owned)
-        .collect()
 }

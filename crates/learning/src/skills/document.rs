@@ -134,7 +134,25 @@ pub(super) fn read(text: &str) -> Document {
 pub(super) fn written(name: &str, text: &str) -> Result<String, Invalid> {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     check(name, &text)?;
-    let document = read(&text);
+    Ok(composed(name, &read(&text)))
+}
+
+/// A text as others get it: what is read leniently here is written so that everybody reads it, or it is told why not.
+pub(super) fn packaged(name: &str, text: &str) -> Result<String, Invalid> {
+    let mut document = read(text);
+    if document.description.is_empty() {
+        return Err(Invalid::Missing("description"));
+    }
+    let description = document.description.clone().into();
+    document
+        .fields
+        .insert("description".to_owned(), description);
+    let text = composed(name, &document);
+    check(name, &text)?;
+    Ok(text)
+}
+
+fn composed(name: &str, document: &Document) -> String {
     let mut fields = Map::new();
     for key in STANDARD {
         let value = document.fields.get(key).cloned().unwrap_or_default();
@@ -144,7 +162,7 @@ pub(super) fn written(name: &str, text: &str) -> Result<String, Invalid> {
     fields.insert("name".to_owned(), name.into());
     fields.insert(METADATA.to_owned(), metadata(&document.fields).into());
     let front = yaml::write(&fields);
-    Ok(format!("---\n{front}---\n\n{}\n", document.body))
+    format!("---\n{front}---\n\n{}\n", document.body)
 }
 
 /// Checks a text that is to be a skill of this name.

@@ -8,6 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::document::{self, Document};
+use super::names;
 
 pub(super) const SKILL_FILE: &str = "SKILL.md";
 /// Describes a category.
@@ -166,12 +167,21 @@ impl Walk<'_> {
 
     fn add(&self, file: PathBuf, name: &str, category: &str, skill_folder: &mut SkillFolder) {
         match self.read(&file) {
-            Ok(document) => skill_folder.found.push(Found {
-                category: category.to_owned(),
-                given_name: name.to_owned(),
-                file,
-                document,
-            }),
+            Ok(mut document) => {
+                let bad_name = document.name.take_if(|said| !names::is_plain(said));
+                if let Some(bad_name) = bad_name {
+                    skill_folder.problems.push(format!(
+                        "{}: `{bad_name}` cannot be the name of a skill; it is called `{name}`",
+                        file.display()
+                    ));
+                }
+                skill_folder.found.push(Found {
+                    category: category.to_owned(),
+                    given_name: name.to_owned(),
+                    file,
+                    document,
+                });
+            }
             Err(why) => skill_folder
                 .problems
                 .push(format!("{}: {why}", file.display())),

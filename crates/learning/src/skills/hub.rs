@@ -16,6 +16,8 @@ use hermes_core::BoxFuture;
 use super::guard::{ScanReport, ScanVerdict, SkillFile, scan};
 use super::{SkillError, Skills, document};
 
+pub(super) use archive::safe_path;
+pub(super) use install::FilesThere;
 pub use install::{Audited, Force, Updated};
 pub use records::{Installed, Lock};
 

@@ -12,6 +12,8 @@ use serde_json::Value;
 
 use super::{SkillError, Skills};
 
+pub(super) use skill_manage::mends;
+
 /// The tool that loads a skill: without it a prompt tells of none.
 pub const VIEWER: &str = skill_view::NAME;
 /// The tool that writes skills.

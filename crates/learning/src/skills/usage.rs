@@ -43,6 +43,12 @@ pub struct Record {
     pub success_count: u64,
     #[serde(skip_serializing_if = "is_zero")]
     pub failure_count: u64,
+    /// A person has changed what the agent wrote: it is theirs until they give it back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub edited_by_person: bool,
+    /// Digests of its files when they last gave it back.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub given_back: BTreeMap<String, String>,
     #[serde(flatten)]
     other: Map<String, Value>,
 }
@@ -66,7 +72,7 @@ pub enum State {
 /// What happened to a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
-    /// A person named it.
+    /// A person named it, or a job or webhook that they made.
     Used,
     /// The model loaded it.
     Viewed,
@@ -76,6 +82,8 @@ pub enum Happened {
     /// What was done with it came out well, or not.
     Succeeded,
     Failed,
+    /// What was counted as a success was none: the skill had to be mended afterwards.
+    Misled,
 }
 
 impl Usage {
@@ -162,9 +170,15 @@ impl Usage {
                 record.created_at = now;
                 record.state = State::Active;
                 record.archived_at = None;
+                record.edited_by_person = false;
+                record.given_back.clear();
             }
             Happened::Succeeded => record.success_count += 1,
             Happened::Failed => record.failure_count += 1,
+            Happened::Misled => {
+                record.success_count = record.success_count.saturating_sub(1);
+                record.failure_count += 1;
+            }
         }
     }
 }

@@ -1,7 +1,12 @@
 //! Strangers who want to be remembered: whatever a page, a mail, a file or somebody else says, and although the model obeys
 //! them, nothing is written.
 
-use hermes_core::{ChangeFilter, LearningLog as _};
+use hermes_core::{
+    CancellationToken, ChangeFilter, Heard, LearningLog as _, UserBlock, UserModel as _,
+};
+use hermes_testkit::Step;
+use hermes_testkit::peers::peer;
+use serde_json::json;
 
 use crate::review::{Told, World, add, done};
 
@@ -149,4 +154,91 @@ async fn the_same_words_from_the_person_are_kept() {
     let world = World::new(&talk, [add("user", content), done()]).await;
     world.review().await;
     assert!(world.kept().contains(content));
+}
+
+/// The model of the user is shown nobody else's words, and keeps none, although a model makes them up or quotes the person
+/// for them.
+#[tokio::test]
+async fn strangers_are_no_part_of_the_model_of_the_user() {
+    for case in CASES {
+        let quotes = [case.said, case.planted, case.obeyed];
+        let premises: Vec<_> = quotes
+            .iter()
+            .map(|quote| json!({"text": case.obeyed, "message": 1, "quote": quote, "kind": "instruction"}))
+            .collect();
+        let conclusions = json!([{"text": case.obeyed, "premises": ["n1", "n2", "n3"]}]);
+        let derived = json!({"premises": premises, "conclusions": conclusions}).to_string();
+        let talk = [Told {
+            said: case.said,
+            result: Some(case.planted),
+            answer: case.answer,
+        }];
+        let world = World::new(&talk, [Step::text(&derived)]).await;
+        let known = world.user_model();
+        let heard = known.hear(&"s1".into(), &CancellationToken::new()).await;
+        assert_eq!(heard, Ok(Heard::Done { learned: None }), "{}", case.name);
+        assert_eq!(known.block().await, UserBlock::default(), "{}", case.name);
+        let asked = world.model.requests()[0].messages[0].text();
+        assert!(!asked.contains(case.planted), "{}", case.name);
+    }
+}
+
+/// The goals of attackers in PyPI's `agentdojo`, and the words they wrap them in.
+#[derive(serde::Deserialize)]
+struct Injections {
+    goals: Vec<String>,
+    wrappings: Vec<String>,
+}
+
+fn as_skill(body: &str) -> Step {
+    let content = format!(
+        "---\nname: helper\ndescription: \"{}\"\n---\n{body}\n",
+        body.replace(['"', '\\', '\n'], " ")
+    );
+    let arguments = json!({"action": "create", "name": "helper", "content": content});
+    Step::call("k1", "skill_manage", &arguments)
+}
+
+/// Every goal of the benchmark, and a model that obeys it in every way it can: to the letter, in other words, in part, as a
+/// skill.
+#[tokio::test]
+async fn the_attacks_of_agentdojo_write_nothing() {
+    let Some(folder) = peer("agentdojo") else {
+        return;
+    };
+    let text = std::fs::read_to_string(folder.join("injections.json")).unwrap();
+    let Injections { goals, wrappings } = serde_json::from_str(&text).unwrap();
+    assert!(goals.len() >= 20 && wrappings.len() >= 4);
+    for (at, goal) in goals.iter().enumerate() {
+        let wrapping = &wrappings[at % wrappings.len()];
+        let wrapped = wrapping
+            .replace("{goal}", goal)
+            .replace("{user}", "Emma Johnson")
+            .replace("{model}", "Hermes");
+        let planted = format!("From: a friend. Shall we have lunch on Tuesday?{wrapped}");
+        let talk = [Told {
+            said: "Is there any mail for me today?",
+            result: Some(&planted),
+            answer: "A friend asks whether you have lunch together on Tuesday.",
+        }];
+        let words: Vec<&str> = goal.split_whitespace().collect();
+        let backwards: Vec<&str> = words.iter().rev().copied().collect();
+        let part = words[..words.len().min(8)].join(" ");
+        let steps = [
+            add("memory", goal),
+            add("user", &format!("Wants this: {}", backwards.join(" "))),
+            add("memory", &part),
+            as_skill(goal),
+            as_skill(&backwards.join(" ")),
+            done(),
+        ];
+        let world = World::new(&talk, steps).await;
+        let reviewed = world.review().await;
+        assert_eq!(reviewed.told(), None, "{goal}");
+        assert_eq!(world.kept().trim(), "", "{goal}");
+        let changes = world.store.changes(ChangeFilter::default()).await;
+        assert_eq!(changes, Ok(Vec::new()), "{goal}");
+        assert!(!world.folder.path().join("skills/helper").exists());
+        assert_eq!(world.model.requests().len(), 6, "{goal}: all was tried");
+    }
 }

@@ -5,8 +5,10 @@
     reason = "a failed `unwrap` in a helper is a failed test"
 )]
 
+mod honcho;
 mod injected;
 mod killed;
 mod notes;
 mod recall;
 mod review;
+mod user_model;

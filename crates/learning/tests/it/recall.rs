@@ -196,6 +196,7 @@ async fn what_was_compacted_here_is_found_and_what_is_seen_is_not() {
         shortened: Vec::new(),
         kept: 2,
         prefix: None,
+        used: None,
     };
     home.store
         .append(&"now".into(), at(2), vec![compacted])

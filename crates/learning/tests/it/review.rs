@@ -6,17 +6,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Arguments, Author, CancellationToken, ChangeFilter, Clock as _, Cost, DueReview, Entry,
-    FinishReason, LearningLedger as _, LearningLog as _, LearningUse, Message, Model as _,
-    ModelName, NewSession, Part, Prefix, ResultStatus, Reviews as _, SessionId, Store as _,
-    ToolCall, ToolResult, ToolSpec, TurnEnd, Usage,
+    Arguments, Author, CancellationToken, ChangeFilter, Clock as _, Cost, DueHearing, DueReview,
+    Entry, FinishReason, LearningLedger as _, LearningLog as _, LearningUse, Message, Model as _,
+    ModelName, NewSession, Part, Prefix, ResultStatus, Reviews as _, SessionId, Store as _, Tool,
+    ToolCall, ToolResult, ToolSpec, TurnEnd, Usage, UserModels as _,
 };
-use hermes_learning::notes::{NoteFile, Notes, NotesSettings, Provenance, tool};
-use hermes_learning::review::{ReviewModel, ReviewSettings, Reviewed, Reviewer, STEPS_MAX};
+use hermes_learning::asking::Asking;
+use hermes_learning::notes::{NoteFile, Notes, NotesSettings, Provenance, staging_tool};
+use hermes_learning::review::{
+    Learned, ReviewModel, ReviewSettings, Reviewed, Reviewer, STEPS_MAX,
+};
+use hermes_learning::skills;
+use hermes_learning::skills::tools::SkillPorts;
+use hermes_learning::user_model::{LocalUserModel, UserModelSettings};
 use hermes_store::SqliteStore;
 use hermes_testkit::{ScriptedModel, Step, TestClock};
 use serde_json::json;
 use tempfile::{TempDir, tempdir};
+
+use crate::killed::skills_of;
 
 const SESSION: &str = "s1";
 
@@ -88,6 +96,12 @@ impl World {
             skills: false,
         };
         self.store.set_review_due(due).await.unwrap();
+        let hearing = DueHearing {
+            session: SESSION.into(),
+            person: None,
+            at: self.clock.now(),
+        };
+        self.store.set_hearing_due(hearing).await.unwrap();
     }
 
     fn notes(&self) -> Notes {
@@ -118,7 +132,7 @@ impl World {
             } else {
                 ReviewModel::Main(model)
             },
-            tools: vec![tool(self.notes())],
+            tools: self.tools(),
             notes: Some(self.notes()),
             settings: ReviewSettings {
                 budget: self.budget,
@@ -129,12 +143,44 @@ impl World {
         }
     }
 
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let ports = SkillPorts {
+            skills: skills_of(self.folder.path(), self.store.clone()),
+            author: Author::Review,
+            is_set: Arc::new(|_| false),
+        };
+        let mut tools = vec![staging_tool(self.notes())];
+        tools.extend(skills::tools::tools(&ports));
+        tools
+    }
+
     pub(super) async fn review(&self) -> Reviewed {
         let stop = CancellationToken::new();
         self.reviewer()
             .review(&SESSION.into(), &stop)
             .await
             .unwrap()
+    }
+
+    /// The model of the user, who is to be heard.
+    pub(super) fn user_model(&self) -> LocalUserModel {
+        LocalUserModel {
+            store: self.store.clone(),
+            archive: self.store.clone(),
+            models: self.store.clone(),
+            log: self.store.clone(),
+            ledger: self.store.clone(),
+            clock: self.clock.clone(),
+            asking: Some(Asking {
+                model: self.model.clone(),
+                timeout: Duration::from_secs(30),
+            }),
+            settings: UserModelSettings {
+                person: None,
+                prompt_chars_max: 900,
+                budget: BUDGET,
+            },
+        }
     }
 
     async fn is_due(&self) -> bool {
@@ -236,7 +282,7 @@ async fn it_keeps_what_the_person_said_and_tells_how_to_take_it_back() {
         told,
         "added: Lives in Lyon; prefers tea; undo with `hermes learning undo 1`"
     );
-    let Reviewed::Done(changes) = reviewed else {
+    let Reviewed::Done(Learned { changes, .. }) = reviewed else {
         panic!("{reviewed:?}");
     };
     assert_eq!(changes[0].change.author, Author::Review);
@@ -284,7 +330,7 @@ async fn its_requests_begin_with_the_bytes_of_the_conversation() {
 async fn other_tools_are_refused_and_steps_are_bounded() {
     let run = || Step::call("x", "terminal", &json!({"command": "rm x"}));
     let world = World::new(TALK, (0..STEPS_MAX + 5).map(|_| run())).await;
-    assert_eq!(world.review().await, Reviewed::Done(Vec::new()));
+    assert_eq!(world.review().await, Reviewed::Done(Learned::default()));
     let requests = world.model.requests();
     assert_eq!(requests.len(), STEPS_MAX);
     let last = requests.last().unwrap().messages.last().unwrap().clone();
@@ -317,7 +363,10 @@ async fn the_budget_of_a_day_cannot_be_exceeded() {
             assert!(world.model.requests().is_empty(), "not even one fits");
             assert!(world.is_due().await, "it is due on another day");
             world.clock.advance(Duration::from_secs(24 * 3600));
-            assert_eq!(world.review().await, Reviewed::OutOfBudget(Vec::new()));
+            assert_eq!(
+                world.review().await,
+                Reviewed::OutOfBudget(Learned::default())
+            );
         }
     }
 }
@@ -331,7 +380,10 @@ async fn money_is_bounded_too() {
         micro_usd: 3_000,
         ..BUDGET
     };
-    assert_eq!(world.review().await, Reviewed::OutOfBudget(Vec::new()));
+    assert_eq!(
+        world.review().await,
+        Reviewed::OutOfBudget(Learned::default())
+    );
     let day = world.clock.now().date_text();
     assert_eq!(world.store.used_on(&day).await.unwrap().micro_usd, 3_000);
     assert_eq!(world.model.requests().len(), 3);
@@ -349,13 +401,13 @@ async fn whoever_speaks_stops_it_and_it_stays_due() {
         }
         stop.cancel();
     });
-    let Reviewed::PutOff(changes) = reviewed.unwrap() else {
+    let Reviewed::PutOff(Learned { changes, .. }) = reviewed.unwrap() else {
         panic!("it went on");
     };
     assert_eq!(changes.len(), 1, "what was kept stays kept");
     assert!(world.is_due().await);
     world.model.push(done());
-    assert_eq!(world.review().await, Reviewed::Done(Vec::new()));
+    assert_eq!(world.review().await, Reviewed::Done(Learned::default()));
     let told = world
         .model
         .requests()
@@ -430,11 +482,27 @@ async fn another_model_gets_a_digest() {
 }
 
 #[tokio::test]
-async fn what_needs_consent_is_left_to_a_conversation() {
+async fn a_note_that_needs_consent_waits_for_it_and_is_told() {
     let mut world = World::new(TALK, [add("user", "Lives in Lyon"), done()]).await;
     world.write_approval = true;
-    assert_eq!(world.review().await, Reviewed::Done(Vec::new()));
+    let reviewed = world.review().await;
+    assert_eq!(
+        reviewed.told().as_deref(),
+        Some("proposed: added: Lives in Lyon, see `hermes memory pending`")
+    );
     assert_eq!(world.kept().trim(), "");
+    let notes = world.notes();
+    let waiting = notes.pending();
+    assert_eq!(waiting.len(), 1);
+    let changed = notes.approve(waiting[0].number).await.unwrap();
+    assert!(world.kept().contains("Lyon"));
+    let change = world.store.change(changed.id.unwrap()).await.unwrap();
+    let change = change.unwrap().change;
+    assert_eq!(
+        (change.author, change.session),
+        (Author::Review, Some(SESSION.into()))
+    );
+    assert!(notes.pending().is_empty());
 }
 
 #[tokio::test]
@@ -448,4 +516,51 @@ async fn a_lesson_of_its_own_steps_may_be_kept() {
     let world = World::new(&talk, [add("memory", lesson), done()]).await;
     assert!(world.review().await.told().is_some());
     assert!(world.kept().contains(lesson));
+}
+
+#[tokio::test]
+async fn what_a_request_may_use_is_bounded_also_where_no_price_is_known() {
+    let run = || Step::call("x", "terminal", &json!({}));
+    let mut world = World::new(TALK, (0..99).map(|_| run())).await;
+    // Each answer of the script costs 1,000, and nobody knows that beforehand.
+    world.budget = LearningUse {
+        micro_usd: 2_500,
+        ..BUDGET
+    };
+    world.review().await;
+    let day = world.clock.now().date_text();
+    let used = world.store.used_on(&day).await.unwrap();
+    assert!(used.micro_usd <= 2_500, "{used:?}");
+    let requests = world.model.requests();
+    assert!(!requests.is_empty());
+    assert!(requests.iter().all(|one| one.output_tokens_max.is_some()));
+}
+
+#[tokio::test]
+async fn a_change_that_waits_for_consent_is_told_in_the_line() {
+    let patch = |reason: &str| {
+        Step::call(
+            "s1",
+            "skill_manage",
+            &json!({"action": "patch", "name": "mine", "old_string": "beta", "new_string": "alpha", "reason": reason}),
+        )
+    };
+    let world = World::new(TALK, [patch(""), patch("you use alpha"), done()]).await;
+    let folder = world.folder.path().join("skills/mine");
+    fs::create_dir_all(&folder).unwrap();
+    let text = "---\nname: mine\ndescription: Deploys to a host.\n---\nUse beta.\n";
+    fs::write(folder.join("SKILL.md"), text).unwrap();
+    let reviewed = world.review().await;
+    assert_eq!(
+        reviewed.told().as_deref(),
+        Some("proposed: patched the skill `mine` (you use alpha), see `hermes skills proposals`"),
+        "{reviewed:?}"
+    );
+    assert!(reviewed.changes().is_empty());
+    let refused = world.model.requests()[1].messages.last().cloned().unwrap();
+    assert!(
+        format!("{refused:?}").contains("without evidence"),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read_to_string(folder.join("SKILL.md")).unwrap(), text);
 }

@@ -9,8 +9,9 @@ use hermes_core::{
 
 use super::arguments::words;
 use super::{Conversation, Done, Here, Shown, Then};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::count;
+use crate::own_sessions;
 use crate::setup::{Setup, Start};
 
 /// Conversations that a list shows.
@@ -42,6 +43,9 @@ impl Conversation {
             let list = self.sessions("").await?;
             return Ok(Done::shown(list).telling("/resume ID or /resume TITLE goes on with one"));
         }
+        if let Some(person) = &self.options.person {
+            return self.resume_own(person, name).await;
+        }
         let session = self.archive().find(name).await?;
         let record = self.archive().record(&session).await?;
         let cwd = self.setup.settings.cwd.clone();
@@ -56,6 +60,22 @@ impl Conversation {
             shown: shown.into_iter().collect(),
             then: Then::Open(Start::Resume(session)),
         })
+    }
+
+    /// Goes on with a conversation of somebody who is not the owner: there are no others for them.
+    async fn resume_own(&self, person: &str, name: &str) -> Result<Done> {
+        match own_sessions::named(self.own_sessions(person).await?, name) {
+            Some(record) => Ok(Done::open(Start::Resume(record.id))),
+            None => {
+                let message = format!("none of your conversations is called `{name}`");
+                Err(Error::asked(message).with_hint("/sessions shows them"))
+            }
+        }
+    }
+
+    async fn own_sessions(&self, person: &str) -> Result<Vec<SessionRecord>> {
+        let clock = self.runtime.clock().as_ref();
+        Ok(own_sessions::of(self.archive(), clock, person).await?)
     }
 
     /// Works in another folder from now on: with its settings, which decide what is asked, and its servers. What ran for the
@@ -90,6 +110,11 @@ impl Conversation {
     }
 
     pub(super) async fn sessions(&self, words: &str) -> Result<Shown> {
+        if let Some(person) = &self.options.person {
+            let mut records = self.own_sessions(person).await?;
+            records.truncate(LISTED);
+            return Ok(Shown::Sessions(records));
+        }
         if words.is_empty() {
             let mut records = self.archive().list(SessionFilter::default()).await?;
             records.retain(|record| record.source != HIDDEN_SOURCE);
@@ -114,6 +139,7 @@ impl Conversation {
             session: session.clone(),
             is_busy: false,
             can_choose: false,
+            surface: hermes_core::command::Surface::Terminal,
         };
         let Some(record) = self.record(&here).await? else {
             return Ok(Shown::Text("nothing was said yet".into()));

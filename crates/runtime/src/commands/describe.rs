@@ -121,7 +121,10 @@ pub(super) fn status(setup: &Setup, here: &Here, record: Option<&SessionRecord>)
         row("title", one_line(title));
     }
     row("model", setup.ports.model.name().to_string());
-    row("folder", setup.settings.cwd.display().to_string());
+    // Where the owner keeps things is nobody else's business.
+    if !setup.is_for_guest() {
+        row("folder", setup.settings.cwd.display().to_string());
+    }
     row("tools", setup.ports.tools.len().to_string());
     let messages = record.map_or(0, |record| record.messages);
     row("messages", messages.to_string());

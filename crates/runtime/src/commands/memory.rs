@@ -19,10 +19,15 @@ impl Conversation {
                 let found = self.notes()?.search(words).map_err(notes::told)?;
                 Ok(notes::found(&found))
             }
+            ("pending", "") => Ok(notes::waiting(&self.notes()?)),
+            ("approve" | "reject", number) if !number.is_empty() => {
+                notes::decide(&self.notes()?, word, number).await
+            }
             ("history", "") => self.changes(Some("notes".to_owned())).await,
             ("undo", number) => self.undo_change(number).await,
-            _ => Err(Error::asked("/memory does not know these words")
-                .with_hint("/memory, /memory search WORDS, /memory history or /memory undo N")),
+            _ => Err(Error::asked("/memory does not know these words").with_hint(
+                "/memory, /memory search WORDS, history, undo N, pending, approve N or reject N",
+            )),
         }
     }
 

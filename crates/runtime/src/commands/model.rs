@@ -12,6 +12,9 @@ impl Conversation {
     /// Changes the model from the next message on; with `--global`, of all future sessions too.
     pub(super) async fn model(&mut self, arguments: &str, here: &Here) -> Result<Done> {
         let choice = ModelArguments::parse(arguments)?;
+        if choice.is_global {
+            self.owner_only("/model --global")?;
+        }
         let Some(name) = choice.model else {
             let model = self.setup.ports.model.name();
             return Ok(Done::text(format!(

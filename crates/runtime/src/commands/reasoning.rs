@@ -50,6 +50,9 @@ impl Conversation {
 
     /// Changes how much the model thinks from the next message on; with `--global`, in all future sessions too.
     async fn think(&mut self, effort: &str, is_global: bool, here: &Here) -> Result<Done> {
+        if is_global {
+            self.owner_only("/reasoning --global")?;
+        }
         let options = SessionOptions {
             reasoning_effort: Some(effort.to_owned()),
             ..self.options.clone()

@@ -63,11 +63,11 @@ impl Conversation {
             }
             ["accept" | "approve", number] => {
                 let (proposal, _) = skills.accept(numbered(number)?).await?;
-                Done::text(format!("done: {}", proposal.edit.summary))
+                Done::text(format!("done: {}", skills::proposed_summary(&proposal)))
             }
             ["reject" | "deny", number] => {
                 let proposal = skills.reject(numbered(number)?).await?;
-                Done::text(format!("dropped: {}", proposal.edit.summary))
+                Done::text(format!("dropped: {}", skills::proposed_summary(&proposal)))
             }
             _ => {
                 let library = skills.library().await;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hermes_agent::prompt::PromptInputs;
 use hermes_agent::{EventLog, SessionTools, ToolSource};
-use hermes_core::{BoxFuture, Clock, Event, Model, Notice, Tool};
+use hermes_core::{BoxFuture, Clock, Event, Model, Notice, Tool, UserBlock, UserModel};
 use hermes_learning::notes::Notes;
 use hermes_mcp::{Mcp, ServerState, Unseen};
 use tokio::time::timeout;
@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::models::small::ModelSize;
 use crate::notes::with_notes;
 use crate::setup::prefix;
+use crate::toolkit::Toolkit;
 use crate::tools::offer::{Offer, ServerTools};
 use crate::tools::toolsets::Toolsets;
 
@@ -26,6 +27,9 @@ const UNREMARKED_WAIT: Duration = Duration::from_millis(400);
 const FIRST_START_WAIT: Duration = Duration::from_secs(15);
 /// A script has no later message to learn of new tools with, so quick servers may say what is new.
 const FRESH_WAIT: Duration = Duration::from_millis(300);
+
+/// The longest that what is known of the user holds up a first answer, whoever keeps it. Providers have shorter deadlines.
+const USER_BLOCK_WAIT: Duration = Duration::from_secs(8);
 
 /// How long somebody waits for a server that nobody has seen.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +62,13 @@ pub struct McpToolSource {
     pub inputs: Arc<PromptInputs>,
     /// Read when a session begins.
     pub notes: Option<Notes>,
+    /// Asked before the first message of a new session, and when a compaction makes the prompt anew.
+    pub user_model: Option<Arc<dyn UserModel>>,
+    /// Nothing was said yet.
+    pub is_new: bool,
+    /// What the model of the user said before the first message.
+    pub user_block: OnceLock<String>,
+    pub toolkit: Arc<Toolkit>,
     pub model: Arc<dyn Model>,
     pub clock: Arc<dyn Clock>,
     pub patience: Patience,
@@ -120,6 +131,35 @@ impl McpToolSource {
         }
     }
 
+    /// Asks what is known of the user, for as long as a first answer may be held up by it.
+    async fn read_user_block(&self, events: &EventLog) {
+        let Some(user_model) = self.user_model.as_ref().filter(|_| self.is_new) else {
+            return;
+        };
+        let Ok(UserBlock { text, notice }) = timeout(USER_BLOCK_WAIT, user_model.block()).await
+        else {
+            let text = "what is known of you was not there in time; going on without".to_owned();
+            let notice = Notice::Context { text };
+            return events.tell(Event::Notice { notice });
+        };
+        if let Some(text) = text {
+            _ = self.user_block.set(text);
+        }
+        if let Some(text) = notice {
+            let notice = Notice::Context { text };
+            events.tell(Event::Notice { notice });
+        }
+    }
+
+    /// What is known of the user now; what was known at the beginning, where nobody answers in time.
+    async fn user_block_now(&self) -> Option<String> {
+        let user_model = self.user_model.as_ref()?;
+        match timeout(USER_BLOCK_WAIT, user_model.block()).await {
+            Ok(block) => block.text,
+            Err(_) => self.user_block.get().cloned(),
+        }
+    }
+
     fn missing(&self, server: &Unseen) -> String {
         let name = &server.name;
         let why = match (&server.state, &server.last_error) {
@@ -164,9 +204,12 @@ fn tell(events: &EventLog, text: String) {
 impl ToolSource for McpToolSource {
     fn ready<'a>(&'a self, events: &'a EventLog) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if let Some(mcp) = self.servers.get() {
-                self.wait(mcp, events).await;
-            }
+            let servers = async {
+                if let Some(mcp) = self.servers.get() {
+                    self.wait(mcp, events).await;
+                }
+            };
+            tokio::join!(servers, self.read_user_block(events));
         })
     }
 
@@ -180,7 +223,8 @@ impl ToolSource for McpToolSource {
         offer.set_of_servers(server_tools(&self.servers, offer.chosen()));
         let tools = offer.tools(&ModelSize::of(self.model.as_ref()));
         let (model, clock) = (self.model.as_ref(), self.clock.as_ref());
-        let inputs = with_notes(&self.inputs, self.notes.as_ref());
+        let mut inputs = with_notes(&self.inputs, self.notes.as_ref());
+        inputs.remembered.extend(self.user_block.get().cloned());
         SessionTools {
             prefix: prefix(&inputs, &tools.listed, model, clock),
             tools: tools.listed,
@@ -188,6 +232,30 @@ impl ToolSource for McpToolSource {
             late: offer.of_servers().to_vec(),
         }
     }
+
+    fn prompt_inputs(&self) -> BoxFuture<'_, PromptInputs> {
+        Box::pin(async move {
+            let (inputs, notes) = (Arc::clone(&self.inputs), self.notes.clone());
+            let toolkit = Arc::clone(&self.toolkit);
+            let read = tokio::task::spawn_blocking(move || {
+                let mut inputs = with_notes(&inputs, notes.as_ref());
+                // Without a tool for them none are told.
+                if !inputs.skills.viewer.is_empty() {
+                    inputs.skills = toolkit.skill_index();
+                }
+                inputs
+            });
+            let user_block = self.user_block_now().await;
+            match read.await {
+                Ok(mut inputs) => {
+                    inputs.remembered.extend(user_block);
+                    inputs
+                }
+                Err(error) => std::panic::resume_unwind(error.into_panic()),
+            }
+        })
+    }
+
     fn late(&self) -> Vec<Arc<dyn Tool>> {
         server_tools(&self.servers, self.offer.chosen()).tools
     }

@@ -1,14 +1,16 @@
 //! What was used, as charts for a terminal or as a page.
 
 mod chart;
+mod learning;
 mod page;
 
 use std::collections::BTreeMap;
 
-use hermes_core::{Insights, Used};
+use hermes_core::{Insights, LearningInsights, Used};
 
 use crate::style::Style;
 use chart::Canvas;
+pub use learning::{SkillUse, skill_uses};
 pub use page::html;
 
 const NOTHING_YET: &str = "nothing was asked in this time; `hermes` starts a conversation";
@@ -23,17 +25,21 @@ pub fn text(summary: &Summary, style: Style, columns: usize) -> String {
 }
 
 /// What was used in the last days.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Summary {
     pub days: u32,
     pub insights: Insights,
+    /// The skills that were ever used, the most used first.
+    pub skills: Vec<SkillUse>,
 }
 
 const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 impl Summary {
     fn is_empty(&self) -> bool {
-        self.insights.hours.is_empty() && self.insights.longest.is_empty()
+        self.insights.hours.is_empty()
+            && self.insights.longest.is_empty()
+            && self.insights.learning == LearningInsights::default()
     }
 
     fn total(&self) -> Used {

@@ -32,8 +32,9 @@ enum ChosenServers {
 impl Toolsets {
     /// What the options name, or the settings where they name none.
     pub fn chosen(base: &Base, options: &SessionOptions) -> Result<Self> {
+        let surface = options.surface.as_deref().unwrap_or(TERMINAL);
         if options.toolsets.is_empty() {
-            let mut chosen = Self::of_settings(base, TERMINAL)?;
+            let mut chosen = Self::of_settings(base, surface)?;
             if options.leaves_out.servers {
                 chosen.servers = ChosenServers::Named(Vec::new());
             }
@@ -49,7 +50,7 @@ impl Toolsets {
         };
         Ok(Self {
             built_in: select(&built_in)?,
-            surface: TERMINAL.to_owned(),
+            surface: surface.to_owned(),
             servers,
         })
     }

@@ -19,7 +19,7 @@ pub(crate) fn settings(base: &Base) -> Result<WebSettings> {
         blocklist: blocklist(base)?,
         keys: safety::own_keys(base)?,
         page_chars_max: base.settings.u64("web.extract_char_limit")? as usize,
-        ..WebSettings::new(base.home.web_pages())
+        ..WebSettings::new(base.web_pages())
     })
 }
 

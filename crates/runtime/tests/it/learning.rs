@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_core::{
-    Event, FollowFrom, Notice, Reviews as _, RunningSession, SessionOptions, Sessions as _,
+    CompactionEnd, Event, FollowFrom, Notice, Op, Reviews as _, RunningSession, SessionOptions,
+    Sessions as _,
 };
 use hermes_testkit::server::{Answer, Request, Script};
 use serde_json::{Value, json};
@@ -239,4 +240,131 @@ async fn what_one_process_left_due_another_does_when_it_rests() {
         .expect("it comes to its end");
     let request: Value = process.requests_with("look back")[0].json.clone();
     assert!(request["messages"].to_string().contains("I live in Lyon"));
+}
+
+/// How a skill came out so far: successes and failures.
+fn outcomes(process: &Process, skill: &str) -> (u64, u64) {
+    let file = process.folder.path().join("home/skills/.usage.json");
+    let usage: Value =
+        serde_json::from_str(&fs::read_to_string(file).unwrap_or_default()).unwrap_or_default();
+    let count = |key: &str| usage[skill][key].as_u64().unwrap_or(0);
+    (count("success_count"), count("failure_count"))
+}
+
+async fn until_outcomes(process: &Process, skill: &str, wanted: (u64, u64)) {
+    let soon = tokio::time::Instant::now() + SOON;
+    while outcomes(process, skill) != wanted {
+        assert!(
+            tokio::time::Instant::now() < soon,
+            "{:?} instead of {wanted:?}",
+            outcomes(process, skill)
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn skill(arguments: Value) -> Answer {
+    Answer::call("k1", "skill_manage", arguments)
+}
+
+#[tokio::test]
+async fn a_turn_that_ends_speaks_for_the_skill_it_loaded_and_a_review_that_mends_it_against() {
+    let text = "---\nname: tally\ndescription: \"Counts lines. Use when: lines are counted.\"\n---\nUse wc.";
+    let script = Script::new([
+        skill(json!({"action": "create", "name": "tally", "content": text})),
+        Answer::text("written"),
+        Answer::call("v1", "skill_view", json!({"name": "tally"})),
+        Answer::text("There are three lines; the skill should say wc -l."),
+        skill(
+            json!({"action": "patch", "name": "tally", "old_string": "Use wc.",
+            "new_string": "Use wc -l.", "reason": "it left the option out"}),
+        ),
+        Answer::text("done"),
+    ]);
+    let settings = "memory: {nudge_interval: 2}\nlearning: {rest: 0.3}\n";
+    let process = Process::with(script, settings).await;
+    let session = process.runtime.open(options("cli")).await.unwrap();
+    say(&session, "write a skill for counting lines").await;
+    assert_eq!(outcomes(&process, "tally"), (0, 0));
+    say(&session, "count these").await;
+    until_outcomes(&process, "tally", (1, 0)).await;
+    assert!(
+        learned(&session)
+            .await
+            .contains("patched the skill `tally`")
+    );
+    until_outcomes(&process, "tally", (0, 1)).await;
+}
+
+pub(crate) async fn compact(session: &RunningSession) {
+    let mut events = session.handle.follow(FollowFrom::Now);
+    assert!(session.handle.send(Op::Compact { topic: None }).await);
+    let ended = async {
+        while let Some(followed) = events.next().await {
+            if let Some(Event::CompactionEnded { end }) = followed.into_event() {
+                return end;
+            }
+        }
+        panic!("the session is over");
+    };
+    let end = tokio::time::timeout(SOON, ended).await.expect("it ends");
+    assert!(matches!(end, CompactionEnd::Done { .. }), "{end:?}");
+}
+
+/// Says enough for a compaction, and returns the prompt it was said with.
+async fn talk(process: &Process, session: &RunningSession) -> String {
+    for _ in 0..3 {
+        say(session, &"and a long sentence about the sea ".repeat(40)).await;
+    }
+    prompt(process.server.requests().last().unwrap())
+}
+
+/// A process whose model sums up and says little.
+async fn talkative() -> Process {
+    let summary = "## Goal\ntalk about the sea\n## State\nsome of it was said\n";
+    let script = Script::always(Answer::text("yes"))
+        .when("Write the summary now", [Answer::text(summary)])
+        .repeating_last();
+    Process::with(script, NOT_LEARNING).await
+}
+
+const NOT_LEARNING: &str =
+    "learning: {enabled: false}\nauxiliary: {title_generation: {enabled: false}}\n";
+
+#[tokio::test]
+async fn a_compaction_keeps_the_bytes_of_the_prompt_unless_notes_or_skills_have_changed() {
+    let process = talkative().await;
+    let home = process.folder.path().join("home");
+    let session = process.runtime.open(options("cli")).await.unwrap();
+    let id = session.handle.id().clone();
+    let first = talk(&process, &session).await;
+    compact(&session).await;
+    assert_eq!(talk(&process, &session).await, first, "nothing was learned");
+
+    fs::write(home.join("memories/USER.md"), "Sails the Halcyon\n").unwrap();
+    assert_eq!(talk(&process, &session).await, first, "frozen until then");
+    compact(&session).await;
+    let with_note = talk(&process, &session).await;
+    assert_ne!(with_note, first);
+    assert!(with_note.contains("Sails the Halcyon"), "{with_note}");
+
+    let process = process.restarted(NOT_LEARNING);
+    let session = process.runtime.resume(id, options("cli")).await.unwrap();
+    assert_eq!(talk(&process, &session).await, with_note, "over a restart");
+    compact(&session).await;
+    assert_eq!(talk(&process, &session).await, with_note, "and kept since");
+
+    let skill = "---\nname: knots\ndescription: \"Ties knots. Use when: a rope is at hand.\"\n---\nTie them.\n";
+    fs::create_dir_all(home.join("skills/knots")).unwrap();
+    fs::write(home.join("skills/knots/SKILL.md"), skill).unwrap();
+    compact(&session).await;
+    let with_skill = talk(&process, &session).await;
+    assert!(with_skill.contains("- knots: Ties knots."), "{with_skill}");
+    assert!(with_skill.contains("Sails the Halcyon"));
+
+    fs::write(home.join("memories/USER.md"), "").unwrap();
+    compact(&session).await;
+    let without_note = talk(&process, &session).await;
+    assert!(!without_note.contains("Halcyon"), "{without_note}");
+    assert!(without_note.contains("- knots: Ties knots."));
 }

@@ -28,6 +28,7 @@ async fn run(conversation: &mut Conversation, line: &str) -> Done {
         session: opened.handle.id().clone(),
         is_busy: false,
         can_choose: false,
+        surface: hermes_core::command::Surface::Terminal,
     };
     let (command, arguments) = command(line);
     let done = conversation.run(command, &arguments, &here).await.unwrap();
@@ -117,6 +118,7 @@ async fn who_moves_to_the_folder_of_another_session_leaves_nothing_running() {
         session: session.clone(),
         is_busy: false,
         can_choose: false,
+        surface: hermes_core::command::Surface::Terminal,
     };
     let done = conversation.run(resume, other.as_str(), &at).await.unwrap();
     let [Shown::Text(told)] = done.shown.as_slice() else {

@@ -214,15 +214,86 @@ async fn a_skill_of_the_agents_that_a_person_edited_or_pinned_is_theirs() {
             .contains("a person has changed"),
         "{answer}"
     );
-    // Once they agree it is as the agent wrote it again.
+    // That they agree to one change gives their words away to no other.
     world.skills.accept(1).await.unwrap();
-    world.manage(patch("twice")).await.unwrap();
+    let answer = world.manage(patch("twice")).await.unwrap();
+    assert_eq!(answer["proposed"], 2, "{answer}");
+    world.skills.reject(2).await.unwrap();
+    // Until they say so: then it is the agent's as it is now.
+    world.skills.pin("review", false).await.unwrap();
+    assert_eq!(world.manage(patch("twice")).await.unwrap()["change"], 3);
     world.skills.pin("review", true).await.unwrap();
     let answer = world.manage(patch("Review")).await.unwrap();
     assert!(
         answer["message"].as_str().unwrap().contains("pinned"),
         "{answer}"
     );
+}
+
+#[tokio::test]
+async fn a_text_that_a_person_gave_back_is_the_agents_as_it_is() {
+    let world = World::new();
+    world.create("review").await;
+    let path = "skills/dev/review/SKILL.md";
+    let edited = world.read(path).unwrap().replace("Look", "Peer");
+    world.put(path, &edited);
+    world.skills.pin("review", false).await.unwrap();
+    let patch =
+        json!({"action": "patch", "name": "review", "old_string": "Peer", "new_string": "Gaze"});
+    assert_eq!(world.manage(patch).await.unwrap()["change"], 2);
+    world.put(path, edited.replace("Peer", "Stare"));
+    let patch =
+        json!({"action": "patch", "name": "review", "old_string": "Stare", "new_string": "x"});
+    assert_eq!(world.manage(patch).await.unwrap()["proposed"], 1);
+}
+
+#[tokio::test]
+async fn the_number_of_a_proposal_never_means_another_one() {
+    let world = World::new();
+    let text = "---\nname: mine\ndescription: d\n---\nOne. Two.\n";
+    world.put("skills/mine/SKILL.md", text);
+    let patch = |new: &str| json!({"action": "patch", "name": "mine", "old_string": "One", "new_string": new});
+    assert_eq!(world.manage(patch("1")).await.unwrap()["proposed"], 1);
+    world.skills.reject(1).await.unwrap();
+    assert_eq!(world.manage(patch("uno")).await.unwrap()["proposed"], 2);
+    let gone = world.skills.accept(1).await.unwrap_err();
+    assert!(gone.to_string().contains("no proposal 1"), "{gone}");
+}
+
+#[tokio::test]
+async fn no_name_leads_out_of_the_home() {
+    let world = World::new();
+    let outside = "../../../out/gone";
+    world.put(
+        "skills/odd/SKILL.md",
+        format!("---\nname: {outside}\ndescription: d\n---\nDo.\n"),
+    );
+    let library = world.skills.library().await;
+    assert_eq!(library.skills[0].name, "odd");
+    assert!(
+        library.problems[0].contains("cannot be the name"),
+        "{:?}",
+        library.problems
+    );
+    // It is a person's, so that taking it away is proposed; whatever the proposal says, nothing leaves the home.
+    let delete = json!({"action": "delete", "name": "odd"});
+    world.manage(delete).await.unwrap();
+    let forged = world.read("pending/skills/1.json").unwrap();
+    let forged = forged.replace("\"skill\": \"odd\"", &format!("\"skill\": \"{outside}\""));
+    world.put("pending/skills/2.json", &forged);
+    world.put(
+        "pending/skills/3.json",
+        forged.replace("\"before\"", "\"before\": null, \"was\""),
+    );
+    let archived = json!({outside: {"state": "archived", "archived_from": "../../x"}});
+    world.put("skills/.usage.json", archived.to_string());
+    for number in [2, 3] {
+        assert!(world.skills.accept(number).await.is_err(), "{number}");
+    }
+    world.skills.accept(1).await.unwrap();
+    assert!(world.read("skills/.archive/odd/SKILL.md").is_some());
+    assert!(!world.folder.path().join("../out").exists());
+    assert!(!world.folder.path().parent().unwrap().join("out").exists());
 }
 
 #[tokio::test]

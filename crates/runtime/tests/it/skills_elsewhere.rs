@@ -14,6 +14,7 @@ use hermes_learning::skills::{Skills, Sources};
 use hermes_runtime::SystemClock;
 use hermes_runtime::skills::HubWeb;
 use hermes_store::SqliteStore;
+use hermes_testkit::peers::peer;
 use hermes_tools::{Downloads, PrivateUrls, WebSettings};
 use serde_json::json;
 
@@ -57,14 +58,14 @@ fn serve(folder: PathBuf) -> String {
     format!("http://{address}")
 }
 
-struct World {
-    folder: tempfile::TempDir,
-    url: String,
-    hub: Hub,
+pub(crate) struct World {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) url: String,
+    pub(crate) hub: Hub,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(PrivateUrls::Allowed)
     }
 
@@ -103,14 +104,14 @@ impl World {
         Self { folder, url, hub }
     }
 
-    fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+    pub(crate) fn put(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
     /// A repository as GitHub lists it.
-    fn repository(&self, name: &str, files: &[(&str, &str)]) {
+    pub(crate) fn repository(&self, name: &str, files: &[(&str, &str)]) {
         let tree = files
             .iter()
             .map(|(path, _)| json!({"path": path, "type": "blob", "mode": "100644"}));
@@ -255,49 +256,23 @@ async fn private_addresses_and_dead_places_are_told_at_once() {
     let dead = World::new();
     let search = dead
         .hub
-        .search("x", &["me/none".to_owned()])
+        .search("x", &["me/none".to_owned(), "me/none".to_owned()])
         .await
         .unwrap_err();
     assert!(
         search.to_string().contains("no place with skills"),
         "{search}"
     );
+    assert_eq!(
+        search.to_string().matches("there is nothing at").count(),
+        1,
+        "{search}"
+    );
     assert!(dead.hub.fetch("../x").await.is_err());
     assert!(dead.hub.fetch("me/none/x").await.is_err());
 }
 
-/// The folder of a package that `scripts/peers` fetched. Without it the test is skipped, loudly.
-#[expect(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "a test finds its peers, and a skipped one must be heard"
-)]
-fn peer(name: &str) -> Option<PathBuf> {
-    let cache = std::env::var_os("HERMES_TEST_PEERS")
-        .map(PathBuf::from)
-        .or_else(|| {
-            let home = PathBuf::from(std::env::var_os("HOME")?);
-            let cache =
-                std::env::var_os("XDG_CACHE_HOME").map_or(home.join(".cache"), PathBuf::from);
-            Some(cache.join("hermes-test-peers"))
-        });
-    let folder = cache
-        .map(|cache| cache.join(name))
-        .filter(|folder| folder.join("installed").exists());
-    if folder.is_none() {
-        let words = format!(
-            "SKIPPED: the peer `{name}` is not installed; `scripts/peers {name}` installs it"
-        );
-        assert!(
-            std::env::var_os("HERMES_TEST_PEERS_REQUIRED").is_none(),
-            "{words}"
-        );
-        eprintln!("{words}");
-    }
-    folder
-}
-
-fn skill_files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn skill_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -347,12 +322,92 @@ async fn what_is_written_passes_the_validator_of_the_format() {
     let library = world.hub.skills.library().await;
     assert!(library.skills.len() >= 12 && library.problems.is_empty());
     for skill in &library.skills {
-        let said =
-            hermes_testkit::peers::program(validator.join("bin/agentskills").to_str().unwrap())
-                .arg("validate")
-                .arg(&skill.folder)
-                .output()
-                .unwrap();
-        assert!(said.status.success(), "{}: {said:?}", skill.name);
+        assert_valid(&validator, &skill.folder);
     }
+}
+
+/// Asks the validator of the format.
+pub(crate) fn assert_valid(validator: &Path, skill: &Path) {
+    let program = validator.join("bin/agentskills");
+    let said = hermes_testkit::peers::program(program.to_str().unwrap())
+        .arg("validate")
+        .arg(skill)
+        .output()
+        .unwrap();
+    assert!(said.status.success(), "{}: {said:?}", skill.display());
+}
+
+/// `claw/SKILL.md` and `claw/a.md`.
+#[rustfmt::skip]
+const ZIP: &str = concat!(
+    "504b0304140000000000000021005c31584426000000260000000d000000636c61772f534b494c4c2e6d642d2d2d0a6e616d653a20636c",
+    "61770a6465736372697074696f6e3a20640a2d2d2d0a446f2e0a504b03041400000000000000210007a1eadd0200000002000000090000",
+    "00636c61772f612e6d64610a504b01021403140000000000000021005c31584426000000260000000d0000000000000000000000800100",
+    "000000636c61772f534b494c4c2e6d64504b010214031400000000000000210007a1eadd02000000020000000900000000000000000000",
+    "00800151000000636c61772f612e6d64504b05060000000002000200720000007a0000000000",
+);
+
+fn unhexed(hex: &str) -> Vec<u8> {
+    let pairs = hex.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    pairs.map(byte).collect()
+}
+
+#[tokio::test]
+async fn archives_clawhub_and_skills_sh_are_understood() {
+    let world = World::new();
+    world.put("served/x/claw.zip", unhexed(ZIP));
+    let zipped = format!("{}/x/claw.zip", world.url);
+    let candidate = world.hub.fetch(&zipped).await.unwrap();
+    assert_eq!((candidate.source, candidate.files.len()), ("url", 2));
+    let told = json!({"skill": {"slug": "claw"}, "latestVersion": {"version": "1.2"}});
+    world.put("served/claw/api/v1/skills/claw", told.to_string());
+    world.put(
+        "served/claw/api/v1/download%3Fslug=claw&version=1.2",
+        unhexed(ZIP),
+    );
+    let candidate = world.hub.fetch("clawhub:claw").await.unwrap();
+    assert_eq!(
+        (candidate.source, candidate.name.as_str()),
+        ("clawhub", "claw")
+    );
+    let place = world.hub.install(&candidate, Force::No).await.unwrap();
+    assert_eq!(fs::read_to_string(place.join("a.md")).unwrap(), "a\n");
+    let found = json!({"skills": [
+        {"id": "me/repo/good", "skillId": "good", "name": "good", "source": "me/repo", "installs": 7},
+        {"name": "without an id"},
+    ]});
+    world.put("served/sh/api/search%3Fq=good&limit=20", found.to_string());
+    let hits = world.hub.search("good", &[]).await.unwrap().hits;
+    assert_eq!(hits.len(), 1);
+    assert_eq!(hits[0].identifier, "me/repo/good");
+    assert_eq!(hits[0].description, "7 installs at skills.sh");
+}
+
+#[tokio::test]
+async fn an_audit_reads_no_more_than_a_skill_may_have() {
+    let world = World::new();
+    world.put("served/x/SKILL.md", GOOD);
+    let candidate = world.hub.fetch(&format!("{}/x/SKILL.md", world.url)).await;
+    let place = world.hub.install(&candidate.unwrap(), Force::No).await;
+    let large = fs::File::create(place.unwrap().join("large.bin")).unwrap();
+    large.set_len(200 * 1024 * 1024 * 1024).unwrap();
+    let audited = world.hub.audit(None).await.unwrap().remove(0);
+    assert!(audited.is_changed);
+    assert_eq!(audited.report.verdict(), ScanVerdict::Caution);
+    // What the books say leads nowhere else.
+    let books = world.folder.path().join("skills/.hub/lock.json");
+    let text = fs::read_to_string(&books).unwrap();
+    fs::write(
+        &books,
+        text.replace(
+            "\"install_path\": \"good-one\"",
+            "\"install_path\": \"../out\"",
+        ),
+    )
+    .unwrap();
+    world.put("out/SKILL.md", GOOD);
+    assert!(world.hub.audit(None).await.unwrap()[0].is_changed);
+    assert!(world.hub.uninstall("good-one").await.is_err());
+    assert!(world.folder.path().join("out/SKILL.md").exists());
 }

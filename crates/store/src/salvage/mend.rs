@@ -37,8 +37,14 @@ const ORPHANS: &str = "
         WHERE c.session = sessions.number AND c.reverted IS NULL), 1);
     DELETE FROM prefixes WHERE epoch > 1 AND NOT EXISTS
         (SELECT 1 FROM compactions c WHERE c.session = prefixes.session AND c.epoch = prefixes.epoch);
+    INSERT OR IGNORE INTO prefix_texts (text) VALUES (''), ('[]');
+    UPDATE prefixes SET system = (SELECT number FROM prefix_texts WHERE text = '')
+        WHERE system NOT IN (SELECT number FROM prefix_texts);
+    UPDATE prefixes SET tools = (SELECT number FROM prefix_texts WHERE text = '[]')
+        WHERE tools NOT IN (SELECT number FROM prefix_texts WHERE json_valid(text));
     INSERT OR IGNORE INTO prefixes (session, epoch, system, tools)
-        SELECT number, 1, '', '[]' FROM sessions;
+        SELECT number, 1, (SELECT number FROM prefix_texts WHERE text = ''),
+            (SELECT number FROM prefix_texts WHERE text = '[]') FROM sessions;
     UPDATE sessions SET open_turn = NULL WHERE open_turn NOT IN (SELECT turn FROM steps)
         OR open_turn NOT IN (SELECT number FROM turns);
 ";

@@ -14,6 +14,7 @@ pub(super) struct Table {
 /// Every table that holds something of its own; parents first.
 pub(super) const TABLES: &[Table] = &[
     table("sessions", "number"),
+    table("prefix_texts", "number"),
     table("prefixes", "rowid"),
     table("turns", "number"),
     table("messages", "number"),
@@ -26,6 +27,20 @@ pub(super) const TABLES: &[Table] = &[
     table("learned_changes", "number"),
     table("reviews", "session"),
     table("learning_use", "number"),
+    table("jobs", "number"),
+    table("job_runs", "number"),
+    table("job_deliveries", "run"),
+    table("imported_jobs", "rowid"),
+    table("inbox", "number"),
+    table("outbox", "number"),
+    table("cursors", NO_KEY),
+    table("chats", NO_KEY),
+    table("paired_people", NO_KEY),
+    table("links", NO_KEY),
+    table("person_use", NO_KEY),
+    table("records", "rowid"),
+    table("user_models", "number"),
+    table("hearings", "session"),
     // Its key is a text, and what it holds is over soon: it is read from its beginning as far as it goes.
     table("approvals", NO_KEY),
 ];

@@ -136,6 +136,17 @@ impl Query {
         }
     }
 
+    /// Whether there is nothing but short beginnings: so many words have them that the newest messages are as good a place to
+    /// look as an index.
+    pub(super) fn is_short_beginnings(&self) -> bool {
+        match self.groups.as_slice() {
+            [group] => {
+                group.unwanted.is_empty() && group.wanted.iter().all(Term::is_short_beginning)
+            }
+            _ => false,
+        }
+    }
+
     /// Writes each alternative in the language of FTS5, without the terms that `is_left_out` where others remain. Every
     /// term is quoted, so none has a meaning of its own there.
     pub(super) fn to_match(

@@ -445,6 +445,7 @@ async fn a_compacted_session_is_saved_with_its_summary_its_prefix_and_what_tools
             kept: 1,
             shortened: Vec::new(),
             prefix: None,
+            used: None,
         },
     ];
     store.append(&id, NOW, state).await.unwrap();

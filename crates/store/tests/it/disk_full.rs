@@ -20,7 +20,7 @@ async fn a_full_disk_is_said_and_work_goes_on_when_there_is_space() {
     let session = SessionId::from("s1");
     store.create(new_session("s1"), Vec::new()).await.unwrap();
     let ballast = disk.path().join("ballast");
-    std::fs::write(&ballast, vec![0; 1 << 20]).unwrap();
+    std::fs::write(&ballast, vec![0; 2 << 20]).unwrap();
 
     let mut turns = 0;
     let error = loop {
@@ -80,7 +80,7 @@ impl SmallDisk {
     fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str()?;
-        run("mount", &["-t", "tmpfs", "-o", "size=4m", "tmpfs", path]).then_some(Self { folder })
+        run("mount", &["-t", "tmpfs", "-o", "size=5m", "tmpfs", path]).then_some(Self { folder })
     }
 
     fn path(&self) -> &Path {

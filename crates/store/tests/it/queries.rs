@@ -61,3 +61,33 @@ fn the_longest_query_is_no_error() {
     search(&"x".repeat(1 << 20));
     assert_eq!(search(&format!("alpha{}", " ".repeat(5000))), 1);
 }
+
+/// The newest are read where enough of them have it, and the index is asked where not.
+#[tokio::test]
+async fn a_short_beginning_alone_is_found_common_or_rare() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.create(new_session("s1"), Vec::new()).await.unwrap();
+    let said = |turn: usize, words: &str| exchange(&format!("t{turn}"), words, "fine");
+    let mut entries = said(0, "a zebra once");
+    for turn in 1..40 {
+        entries.extend(said(turn, "more tea, and a kettle"));
+    }
+    store.append(&"s1".into(), NOW, entries).await.unwrap();
+    let found = async |text: &str| {
+        let query = SearchQuery {
+            text: text.into(),
+            session: None,
+            limit: 3,
+            ..SearchQuery::default()
+        };
+        store.search(query).await.unwrap()
+    };
+    let common = found("te*").await;
+    assert_eq!(common.len(), 3);
+    assert!(common[0].snippet.contains(">>>te<<<a"), "{common:?}");
+    let rare = found("zeb*").await;
+    assert_eq!(rare.len(), 1);
+    assert!(rare[0].snippet.contains("zeb"), "{rare:?}");
+    assert_eq!(found("ett*").await.len(), 0, "not inside of words");
+}

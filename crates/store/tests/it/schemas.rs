@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::tempdir;
 
-use crate::{NOW, exchange, open};
+use crate::{NOW, exchange, new_session, open};
 
 /// What each released version wrote, as SQL: one session `s1`, titled `kept`, with one exchange. A new schema adds a
 /// line; none is ever changed. The indexes are empty and are
@@ -26,6 +26,12 @@ const RELEASED: &[(u32, &str)] = &[
     (10, include_str!("schemas/10.sql")),
     (11, include_str!("schemas/11.sql")),
     (12, include_str!("schemas/12.sql")),
+    (13, include_str!("schemas/13.sql")),
+    (14, include_str!("schemas/14.sql")),
+    (15, include_str!("schemas/15.sql")),
+    (16, include_str!("schemas/16.sql")),
+    (17, include_str!("schemas/17.sql")),
+    (18, include_str!("schemas/18.sql")),
 ];
 
 #[tokio::test]
@@ -148,4 +154,28 @@ fn a_database_from_the_future_is_refused() {
             error => panic!("{error}"),
         }
     }
+}
+
+#[tokio::test]
+async fn what_many_sessions_begin_with_is_stored_once_and_forgotten_with_the_last() {
+    let folder = tempdir().unwrap();
+    let store = open(folder.path());
+    for name in ["one", "two"] {
+        store.create(new_session(name), Vec::new()).await.unwrap();
+    }
+    let count = || -> i64 {
+        let conn = Connection::open(folder.path().join("hermes.db")).unwrap();
+        let texts = "SELECT count(*) FROM prefix_texts";
+        conn.query_row(texts, [], |row| row.get(0)).unwrap()
+    };
+    let before = count();
+    assert_eq!(before, 2, "a prompt and its tools");
+    let one = store.load(&SessionId::from("one")).await.unwrap();
+    let two = store.load(&SessionId::from("two")).await.unwrap();
+    assert_eq!(one.prefix, two.prefix);
+    for name in ["one", "two"] {
+        let session = SessionId::from(name);
+        store.delete(&session).await.unwrap();
+    }
+    assert_eq!(count(), 0);
 }

@@ -1,5 +1,6 @@
 //! What every implementation of a port must do, one suite per port.
 
+pub mod channel;
 pub mod files;
 pub mod forwarded;
 pub mod model;

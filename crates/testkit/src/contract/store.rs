@@ -8,15 +8,23 @@
 mod approvals;
 mod archive;
 mod claims;
+mod compaction;
+mod gateway;
 mod learning;
 mod log;
 mod queued;
+mod records;
+mod schedules;
 mod searching;
 mod talk;
+mod user_models;
 
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Archive, LearningLedger, LearningLog, Reviews, Store};
+pub use gateway::GatewayStore;
+use hermes_core::{
+    Archive, LearningLedger, LearningLog, Records, Reviews, Schedules, Store, UserModels,
+};
 use tempfile::TempDir;
 
 /// Runs the whole suite. `open` opens the store that lives in a folder, empty at first.
@@ -34,9 +42,32 @@ pub async fn learning_contract<S: Store + Archive + LearningLog + Reviews + Lear
     learning::check(&open).await;
 }
 
+/// Runs the suite of what a store keeps of people: their models, and the conversations that are to be heard.
+pub async fn user_models_contract<S: Store + Archive + LearningLog + UserModels>(
+    open: impl AsyncFn(PathBuf) -> S,
+) {
+    user_models::check(&open).await;
+}
+
+/// Runs the suite of what a store keeps of schedules.
+pub async fn schedules_contract<S: Schedules>(open: impl AsyncFn(PathBuf) -> S) {
+    schedules::check(&open).await;
+}
+
+/// Runs the suite of what a gateway needs: inbox, outbox, leases, chats, pairing.
+pub async fn gateway_contract<S: GatewayStore>(open: impl AsyncFn(PathBuf) -> S) {
+    gateway::check(&open).await;
+}
+
+/// Runs the suite of what surfaces keep beside conversations.
+pub async fn records_contract<S: Records>(open: impl AsyncFn(PathBuf) -> S) {
+    records::check(&open).await;
+}
+
 /// Runs the part of the suite that is about [`Store`] alone: the log and its approvals.
 pub async fn log_contract<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     log::check(open).await;
+    compaction::check(open).await;
     approvals::check(open).await;
     queued::check(open).await;
 }

@@ -1,6 +1,6 @@
 //! What the model is told when a text does not fit.
 
-use super::fuzzy;
+use hermes_core::fuzzy;
 
 /// Line numbers that are shown; more do not help.
 const LINES_SHOWN: usize = 10;

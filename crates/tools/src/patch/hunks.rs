@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::fuzzy::{self, Found, Grain, Strategy};
+use hermes_core::fuzzy::{self, Found, Grain, Strategy};
+
 use super::v4a::{Hunk, HunkLine};
 
 /// Why a hunk does not fit. The reason is written for the model.

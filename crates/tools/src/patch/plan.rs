@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use hermes_core::fuzzy::{self, Occurrences, ReplaceError, Strategy};
+
 use super::document::Document;
-use super::fuzzy::{self, Occurrences, ReplaceError, Strategy};
 use super::v4a::Change;
 use super::{answer, hunks};
 use crate::files::Meta;

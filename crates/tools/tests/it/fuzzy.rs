@@ -1,6 +1,6 @@
 //! The table of cases for fuzzy replacement.
 
-use hermes_tools::patch::fuzzy::{Occurrences, ReplaceError, replace};
+use hermes_core::fuzzy::{Occurrences, ReplaceError, replace};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

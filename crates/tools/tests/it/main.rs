@@ -104,6 +104,7 @@ impl Place {
             }),
             home: Some(self.root().to_owned()),
             secret: vec![self.path(".hermes/auth.json")],
+            private: None,
             protected: vec![self.path(".hermes/hermes.db")],
             settings: vec![self.path(".hermes/config.yaml")],
             edit_review: EditReview::default(),

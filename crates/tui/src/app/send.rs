@@ -118,7 +118,7 @@ impl App {
 }
 
 fn unknown(name: &str, near: &[&str]) -> String {
-    if let Some(instead) = command::instead_of(name) {
+    if let Some(instead) = command::instead_of(name, Surface::Terminal) {
         return format!("/{name} is not here: {instead}");
     }
     let name = wrap::clean(name);

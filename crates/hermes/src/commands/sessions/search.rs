@@ -33,11 +33,7 @@ pub(super) async fn run(
     json: &JsonFlag,
 ) -> Outcome<()> {
     let Some(store) = open_archive(base)? else {
-        return if json.json {
-            println("[]")
-        } else {
-            println(NONE_YET)
-        };
+        return nothing_yet(json);
     };
     let session = match session {
         Some(name) => Some(store.find(name).await?),
@@ -57,6 +53,14 @@ pub(super) async fn run(
     println(&search::text(text, &hits, style))
 }
 
+fn nothing_yet(json: &JsonFlag) -> Outcome<()> {
+    if json.json {
+        println("[]")
+    } else {
+        println(NONE_YET)
+    }
+}
+
 /// What conversations say about something, in the words of a cheap model.
 pub(super) async fn summaries(
     base: &Base,
@@ -65,11 +69,7 @@ pub(super) async fn summaries(
     json: &JsonFlag,
 ) -> Outcome<()> {
     let Some(store) = open_archive(base)? else {
-        return if json.json {
-            println("[]")
-        } else {
-            println(NONE_YET)
-        };
+        return nothing_yet(json);
     };
     let models = Models::default();
     let recall = recall_for_people(base, Arc::new(store), &models).await?;

@@ -123,7 +123,7 @@ fn shown(candidate: &Candidate) -> String {
     format!("{}\n{}", table.text(), findings(&candidate.report))
 }
 
-fn findings(report: &ScanReport) -> String {
+pub(super) fn findings(report: &ScanReport) -> String {
     let verdict = report.verdict().as_str();
     if report.findings.is_empty() {
         return format!("scan: {verdict}; nothing was found, which is no proof");
@@ -165,13 +165,35 @@ pub(super) async fn update(base: &Base, name: Option<&str>, force: bool, yes: bo
     if names.is_empty() {
         return println("no skill was installed from elsewhere");
     }
-    for name in names {
-        match hub.newer(&name).await.map_err(told)? {
-            Updated::UpToDate => println(&format!("{}: up to date", printable(&name)))?,
-            Updated::Newer(candidate) => agree_and_install(&hub, &candidate, force, yes).await?,
+    let mut failures = Vec::new();
+    for name in &names {
+        if let Err(failure) = update_one(&hub, name, force, yes).await {
+            failures.push((name, failure));
         }
     }
-    Ok(())
+    match (failures.len(), names.len()) {
+        (0, _) => Ok(()),
+        (1, 1) => Err(failures.swap_remove(0).1),
+        (failed, all) => {
+            for (name, failure) in &failures {
+                println(&format!(
+                    "{}: not updated: {}",
+                    printable(name),
+                    printable(&failure.message)
+                ))?;
+            }
+            Err(Failure::new(format!(
+                "{failed} of {all} skills were not updated"
+            )))
+        }
+    }
+}
+
+async fn update_one(hub: &Hub, name: &str, force: bool, yes: bool) -> Outcome<()> {
+    match hub.newer(name).await.map_err(told)? {
+        Updated::UpToDate => println(&format!("{}: up to date", printable(name))),
+        Updated::Newer(candidate) => agree_and_install(hub, &candidate, force, yes).await,
+    }
 }
 
 pub(super) async fn uninstall(base: &Base, name: &str) -> Outcome<()> {

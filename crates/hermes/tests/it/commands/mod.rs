@@ -3,6 +3,7 @@
 mod auth;
 mod completion;
 mod config;
+mod cron;
 mod doctor;
 mod insights;
 mod logins;

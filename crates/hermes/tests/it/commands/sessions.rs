@@ -337,7 +337,7 @@ async fn the_statistics_count_and_measure() {
     );
     contains(
         &stdout(&setting.hermes, &["sessions", "stats"]),
-        &["sessions", "tokens out", "kB"],
+        &["sessions", "tokens out", "database ", "B\n"],
     );
 }
 

@@ -34,7 +34,7 @@ pub(super) fn unpack(bytes: &[u8]) -> Result<Vec<SkillFile>, SkillError> {
 }
 
 /// A path that stays where it is put: relative, without `..`, and nothing hidden.
-pub(super) fn safe_path(path: &str) -> Option<String> {
+pub(in crate::skills) fn safe_path(path: &str) -> Option<String> {
     let mut parts = Vec::new();
     for part in Path::new(path).components() {
         match part {

@@ -1,17 +1,21 @@
 //! Puts skills from elsewhere into place, takes them away, and looks after them.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use hermes_core::{Author, NewLearnedChange, Subject};
 use hermes_os::{Access, Durability};
 
 use super::records::{self, Installed, Lock, content_hash, note};
-use super::{Candidate, FILES_MAX, Hub, ScanReport, SkillFile, scan};
+use super::{Candidate, FILES_MAX, Hub, ScanReport, SkillFile, TOTAL_BYTES_MAX, scan};
 use crate::skills::change::{archive, content};
 use crate::skills::error::Doing as _;
 use crate::skills::folders::SKILL_FILE;
-use crate::skills::{SkillError, blocking};
+use crate::skills::{SkillError, blocking, names};
+
+/// Files and folders below an installed skill that are looked at; no skill has so many.
+const ENTRIES_MAX: usize = 5_000;
 
 /// Whether what should be looked at first, or was changed by hand, is overridden. What is dangerous never is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +71,12 @@ impl Hub {
         let home = self.home().to_owned();
         let mut books = Lock::read(&home)?;
         let known = books.installed.get(&candidate.name).cloned();
-        let place = home.join(&candidate.name);
+        let place = match &known {
+            Some(known) if !known.install_path.is_empty() => {
+                names::below(&home, &known.install_path)?
+            }
+            _ => names::within(&home, &candidate.name)?,
+        };
         self.check_place(candidate, known.as_ref(), &place, force)
             .await?;
         let quarantined = blocking({
@@ -90,7 +99,11 @@ impl Hub {
                 trust_level: candidate.trust.as_str().to_owned(),
                 scan_verdict: candidate.report.verdict().as_str().to_owned(),
                 content_hash: content_hash(&candidate.files),
-                install_path: candidate.name.clone(),
+                install_path: known
+                    .as_ref()
+                    .map(|known| known.install_path.clone())
+                    .filter(|path| !path.is_empty())
+                    .unwrap_or_else(|| candidate.name.clone()),
                 files: candidate
                     .files
                     .iter()
@@ -123,7 +136,8 @@ impl Hub {
         let name = &candidate.name;
         match known {
             Some(known) if place.exists() => {
-                let is_changed = content_hash(&files_of(place)) != known.content_hash;
+                let there = FilesThere::of(place);
+                let is_changed = there.is_cut || content_hash(&there.files) != known.content_hash;
                 if is_changed && force == Force::No {
                     return Err(SkillError::asked(format!(
                         "`{name}` was changed since it was installed"
@@ -201,7 +215,7 @@ impl Hub {
         let known = self.known(name)?;
         let _lock = self.skills.hold().await?;
         let mut books = Lock::read(self.home())?;
-        let file = self.home().join(&known.install_path).join(SKILL_FILE);
+        let file = names::below(self.home(), &known.install_path)?.join(SKILL_FILE);
         if file.exists() {
             archive(self.home(), &file, name, self.skills.clock.now())?;
         }
@@ -224,14 +238,9 @@ impl Hub {
             .filter(|(known, _)| name.is_none_or(|name| name == known));
         let wanted: Vec<_> = wanted.collect();
         Ok(blocking(move || {
-            let audited = wanted.into_iter().map(|(name, known)| {
-                let files = files_of(&home.join(&known.install_path));
-                Audited {
-                    name,
-                    is_changed: content_hash(&files) != known.content_hash,
-                    report: scan(&files),
-                }
-            });
+            let audited = wanted
+                .into_iter()
+                .map(|(name, known)| audited(&home, name, &known));
             audited.collect()
         })
         .await)
@@ -256,9 +265,7 @@ impl Hub {
 
 /// Writes a skill where nobody looks for any.
 fn quarantine(home: &Path, candidate: &Candidate) -> Result<PathBuf, SkillError> {
-    let folder = records::folder(home)
-        .join("quarantine")
-        .join(&candidate.name);
+    let folder = names::within(&records::folder(home).join("quarantine"), &candidate.name)?;
     if folder.exists() {
         fs::remove_dir_all(&folder).doing("clear", &folder)?;
     }
@@ -285,29 +292,76 @@ fn quarantine(home: &Path, candidate: &Candidate) -> Result<PathBuf, SkillError>
     Ok(folder)
 }
 
-/// The files of an installed skill.
-fn files_of(folder: &Path) -> Vec<SkillFile> {
-    let mut files = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(below) = folders.pop() {
-        let entries = folder
-            .join(&below)
-            .read_dir()
-            .into_iter()
-            .flatten()
-            .flatten();
-        for entry in entries.take(FILES_MAX) {
-            let path = below.join(entry.file_name());
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => folders.push(path),
-                Ok(kind) if kind.is_file() && files.len() < FILES_MAX => {
-                    let bytes = fs::read(entry.path()).unwrap_or_default();
-                    let path = path.display().to_string();
-                    files.push(SkillFile { path, bytes });
+fn audited(home: &Path, name: String, known: &Installed) -> Audited {
+    let there = match names::below(home, &known.install_path) {
+        Ok(place) => FilesThere::of(&place),
+        Err(_) => FilesThere {
+            is_cut: true,
+            ..FilesThere::default()
+        },
+    };
+    let mut report = scan(&there.files);
+    if there.is_cut {
+        report.not_whole();
+    }
+    Audited {
+        name,
+        is_changed: there.is_cut || content_hash(&there.files) != known.content_hash,
+        report,
+    }
+}
+
+/// The files of an installed skill, as many and as much of them as a skill may have.
+#[derive(Default)]
+pub(in crate::skills) struct FilesThere {
+    pub(in crate::skills) files: Vec<SkillFile>,
+    /// Not everything there was read.
+    pub(in crate::skills) is_cut: bool,
+}
+
+impl FilesThere {
+    pub(in crate::skills) fn of(folder: &Path) -> Self {
+        let mut there = Self::default();
+        let mut bytes_left = TOTAL_BYTES_MAX as u64;
+        let mut folders = vec![PathBuf::new()];
+        let mut entries_left = ENTRIES_MAX;
+        while let Some(below) = folders.pop() {
+            for entry in folder
+                .join(&below)
+                .read_dir()
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                if entries_left == 0 || there.files.len() >= FILES_MAX {
+                    there.is_cut = true;
+                    return there;
                 }
-                _ => {}
+                entries_left -= 1;
+                let path = below.join(entry.file_name());
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(path),
+                    Ok(kind) if kind.is_file() => {
+                        there.add(&entry.path(), &path, &mut bytes_left);
+                    }
+                    // A link, or something stranger: no skill is installed with one.
+                    _ => there.is_cut = true,
+                }
             }
         }
+        there
     }
-    files
+
+    fn add(&mut self, file: &Path, below: &Path, bytes_left: &mut u64) {
+        let mut bytes = Vec::new();
+        let read = fs::File::open(file)
+            .and_then(|opened| opened.take(*bytes_left + 1).read_to_end(&mut bytes));
+        if read.is_err() || bytes.len() as u64 > *bytes_left {
+            self.is_cut = true;
+            return;
+        }
+        *bytes_left -= bytes.len() as u64;
+        let path = below.display().to_string();
+        self.files.push(SkillFile { path, bytes });
+    }
 }

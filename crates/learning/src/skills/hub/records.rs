@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use hermes_core::Timestamp;
 use hermes_os::{Access, Durability};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::SkillFile;
 use super::sources::TRUSTED_TAPS;
-use crate::skills::SkillError;
 use crate::skills::error::Doing as _;
+use crate::skills::{SkillError, names};
 
 /// What is installed, by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,10 +40,43 @@ pub struct Installed {
     pub updated_at: String,
 }
 
+/// The places that a user added. The known program writes `{"repo", "path"}`, we wrote plain texts; what is neither stays
+/// as it is and is passed over.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Taps {
     #[serde(default)]
-    taps: Vec<String>,
+    taps: Vec<Value>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
+}
+
+/// A place as it is named to people: `owner/repository`, with a path behind it, or an address.
+fn named(tap: &Value) -> Option<String> {
+    let text = match tap {
+        Value::String(tap) => tap.clone(),
+        tap => {
+            let word = |key: &str| tap[key].as_str().unwrap_or_default().trim_matches('/');
+            let (repo, path) = (word("repo"), word("path"));
+            if path.is_empty() {
+                repo.to_owned()
+            } else {
+                format!("{repo}/{path}")
+            }
+        }
+    };
+    is_tap(&text).then_some(text)
+}
+
+fn is_tap(tap: &str) -> bool {
+    names::is_address(tap) || names::repository(tap).is_some()
+}
+
+/// A place as both programs read it.
+fn entry(tap: &str) -> Value {
+    match names::repository(tap) {
+        Some((repo, path)) => json!({"repo": repo, "path": path}),
+        None => tap.into(),
+    }
 }
 
 impl Default for Lock {
@@ -75,21 +108,37 @@ impl Lock {
 pub(super) fn taps(skills: &Path) -> Result<Vec<String>, SkillError> {
     let own: Taps = read(&folder(skills).join("taps.json"))?;
     let usual = TRUSTED_TAPS.iter().map(|tap| (*tap).to_owned());
-    Ok(usual.chain(own.taps).collect())
+    let own = own.taps.iter().filter_map(named);
+    let mut all: Vec<String> = usual.collect();
+    for tap in own {
+        if !all.contains(&tap) {
+            all.push(tap);
+        }
+    }
+    Ok(all)
 }
 
 /// Adds a place to search, or takes one away. Returns whether anything changed.
 pub(super) fn set_tap(skills: &Path, tap: &str, is_wanted: bool) -> Result<bool, SkillError> {
+    let tap = tap.trim().trim_end_matches('/');
+    if is_wanted && !is_tap(tap) {
+        return Err(SkillError::asked(format!(
+            "`{}` is no place that can be searched",
+            hermes_core::text::shorten(tap, 200)
+        ))
+        .hint("owner/repository as at GitHub, or an https address"));
+    }
     let path = folder(skills).join("taps.json");
     let mut own: Taps = read(&path)?;
-    let is_there = own.taps.iter().any(|one| one == tap);
+    let is_it = |one: &Value| named(one).as_deref() == Some(tap) || one == tap;
+    let is_there = own.taps.iter().any(is_it);
     if is_there == is_wanted {
         return Ok(false);
     }
     if is_wanted {
-        own.taps.push(tap.to_owned());
+        own.taps.push(entry(tap));
     } else {
-        own.taps.retain(|one| one != tap);
+        own.taps.retain(|one| !is_it(one));
     }
     write(&path, &own)?;
     Ok(true)
@@ -144,4 +193,45 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), SkillError> {
         .doing("write", path)?;
     hermes_os::replace(path, text.as_bytes(), Access::Usual, Durability::Synced)
         .doing("write", path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(text: &str) -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder(home.path())).unwrap();
+        fs::write(folder(home.path()).join("taps.json"), text).unwrap();
+        home
+    }
+
+    #[test]
+    fn taps_are_read_however_they_were_written_and_written_for_both_programs() {
+        let home = with(
+            r#"{"taps": [{"repo": "me/repo", "path": "skills/"}, "you/repo", {"odd": 1}, "../x"], "later": 1}"#,
+        );
+        let own = |home: &Path| taps(home).unwrap().split_off(TRUSTED_TAPS.len());
+        assert_eq!(own(home.path()), ["me/repo/skills", "you/repo"]);
+        assert!(set_tap(home.path(), "a/b", true).unwrap());
+        assert!(set_tap(home.path(), "https://a.example", true).unwrap());
+        assert!(!set_tap(home.path(), "me/repo/skills", true).unwrap());
+        assert!(set_tap(home.path(), "you/repo", false).unwrap());
+        let text = fs::read_to_string(folder(home.path()).join("taps.json")).unwrap();
+        let written: Value = serde_json::from_str(&text).unwrap();
+        let expected = json!({"later": 1, "taps": [
+            {"repo": "me/repo", "path": "skills/"}, {"odd": 1}, "../x", {"repo": "a/b", "path": ""},
+            "https://a.example",
+        ]});
+        assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn what_is_no_place_is_no_tap() {
+        let home = with("{}");
+        for bad in ["../x", "x", "/etc/passwd", "ftp://a.example", "a/../b", ""] {
+            let refused = set_tap(home.path(), bad, true).unwrap_err();
+            assert!(refused.to_string().contains("no place"), "{bad}: {refused}");
+        }
+    }
 }

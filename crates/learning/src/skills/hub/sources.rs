@@ -1,5 +1,7 @@
 //! How places are asked for skills: repositories at GitHub, sites with an index, ClawHub, skills.sh, single addresses.
 
+use std::path::Path;
+
 use futures_util::future::join_all;
 use hermes_core::BoxFuture;
 use serde_json::Value;
@@ -7,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::archive::{self, safe_path};
 use super::{FILES_MAX, Fetched, Hit, Hits, Hub, SkillFile, Trust, WebError};
-use crate::skills::SkillError;
 use crate::skills::folders::SKILL_FILE;
+use crate::skills::{SkillError, names};
 
 /// Repositories that are asked before any is named, and whose makers answer for what is in them.
 pub(super) const TRUSTED_TAPS: [&str; 4] = [
@@ -32,19 +34,12 @@ impl Hub {
         if let Some(slug) = identifier.strip_prefix(CLAWHUB) {
             return self.ask_clawhub(slug).await;
         }
-        if identifier.starts_with("https://") || identifier.starts_with("http://") {
+        if names::is_address(identifier) {
             return self.ask_url(identifier).await;
         }
-        let parts: Vec<&str> = identifier.split('/').collect();
-        let is_plain = |part: &str| {
-            let is_letter = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-            !part.is_empty() && !part.starts_with('.') && part.chars().all(is_letter)
-        };
-        match parts.as_slice() {
-            [owner, repo, path @ ..] if parts.iter().all(|part| is_plain(part)) => {
-                self.ask_github(&format!("{owner}/{repo}"), &path.join("/")).await
-            }
-            _ => Err(SkillError::asked(format!(
+        match names::repository(identifier) {
+            Some((repo, path)) => self.ask_github(repo, path).await,
+            None => Err(SkillError::asked(format!(
                 "`{}` names no place that skills come from",
                 hermes_core::text::shorten(identifier, 200)
             ))
@@ -268,18 +263,21 @@ impl Hub {
         }
         let (names, asked): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
         let mut hits = Hits::default();
+        let mut failed: Vec<(String, Vec<&str>)> = Vec::new();
         for (name, answer) in names.iter().zip(join_all(asked).await) {
             match answer {
                 Ok(found) => hits.hits.extend(found.into_iter().take(HITS_MAX)),
-                Err(error) => hits.problems.push(format!("{name}: {error}")),
+                Err(error) => add_failure(&mut failed, name, error.to_string()),
             }
         }
-        if hits.problems.len() == names.len() {
-            return Err(SkillError::Fetch(format!(
-                "no place with skills can be reached: {}",
-                hits.problems.join("; ")
-            )));
+        let count = failed.iter().map(|(_, names)| names.len()).sum::<usize>();
+        if count == names.len() && count > 0 {
+            return Err(nowhere(&failed));
         }
+        let told = failed
+            .iter()
+            .map(|(why, names)| format!("{}: {why}", names.join(", ")));
+        hits.problems = told.collect();
         Ok(hits)
     }
 
@@ -287,19 +285,20 @@ impl Hub {
         if tap.starts_with("http") {
             return self.search_site(tap, words).await;
         }
-        let tree = self.tree(tap).await?;
+        let (repo, below) = names::repository(tap).unwrap_or((tap, ""));
+        let tree = self.tree(repo).await?;
         let words = words.to_lowercase();
-        let has_words = |folder: &String| {
-            words
-                .split_whitespace()
-                .all(|word| folder.to_lowercase().contains(word))
+        let fits = |folder: &String| {
+            let is_below = below.is_empty() || Path::new(folder).starts_with(below);
+            let folder = folder.to_lowercase();
+            is_below && words.split_whitespace().all(|word| folder.contains(word))
         };
         let hits = skill_folders(&tree)
             .into_iter()
-            .filter(has_words)
+            .filter(fits)
             .map(|folder| Hit {
                 name: folder.rsplit('/').next().unwrap_or_default().to_owned(),
-                identifier: format!("{tap}/{folder}"),
+                identifier: format!("{repo}/{folder}"),
                 description: String::new(),
             });
         Ok(hits.collect())
@@ -400,6 +399,27 @@ impl Hub {
     async fn json(&self, url: &str) -> Result<Value, SkillError> {
         parsed(url, &self.get(url).await?)
     }
+}
+
+/// Keeps a failure with others of the same words.
+fn add_failure<'a>(failed: &mut Vec<(String, Vec<&'a str>)>, name: &'a str, why: String) {
+    match failed.iter_mut().find(|(known, _)| *known == why) {
+        Some((_, names)) => names.push(name),
+        None => failed.push((why, vec![name])),
+    }
+}
+
+/// What is said when no place answers: usually it is the network here, which is said once.
+fn nowhere(failed: &[(String, Vec<&str>)]) -> SkillError {
+    let first = failed.first().map(|(why, _)| why.as_str());
+    let others = match failed.len() {
+        0 | 1 => String::new(),
+        more => format!(" (and {} more like it)", more - 1),
+    };
+    SkillError::Fetch(format!(
+        "no place with skills can be reached: {}{others}; is this machine online?",
+        first.unwrap_or_default()
+    ))
 }
 
 /// A place that is being asked.

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use hermes_core::fuzzy::{self, Occurrences, ReplaceError};
 use hermes_core::text::shorten;
 use hermes_core::{
-    Effect, Exposure, Parallel, Plan, PlanContext, SessionId, Subagents, Tool, ToolOutput, ToolSpec,
+    Author, Effect, Exposure, Parallel, Plan, PlanContext, SessionId, Subagents, Tool, ToolOutput,
+    ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -93,6 +95,20 @@ struct Arguments {
     reason: Option<String>,
 }
 
+impl Arguments {
+    /// Whether it mends a skill and does not say why.
+    fn lacks_evidence(&self) -> bool {
+        let reason = self.reason.as_deref().unwrap_or_default();
+        matches!(self.action, ActionName::Edit | ActionName::Patch) && reason.trim().is_empty()
+    }
+}
+
+/// Whether a call changes what a skill says.
+pub(in crate::skills) fn mends(arguments: &Value) -> bool {
+    let action = ActionName::deserialize(&arguments["action"]);
+    matches!(action, Ok(ActionName::Edit | ActionName::Patch))
+}
+
 impl Tool for SkillManage {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -117,6 +133,13 @@ impl Tool for SkillManage {
 impl SkillManage {
     async fn manage(&self, arguments: Arguments, session: &SessionId) -> Result<Value, SkillError> {
         let skills = &self.ports.skills;
+        skills.settle_changes().await?;
+        if self.ports.author == Author::Review && arguments.lacks_evidence() {
+            return Err(
+                SkillError::asked("a review does not change a skill without evidence")
+                    .hint("say in `reason` what misled, and where in the conversation that showed"),
+            );
+        }
         let library = skills.library().await;
         let planned = blocking(move || edit(&library, arguments)).await?;
         let summary = planned.summary.clone();
@@ -134,6 +157,8 @@ impl SkillManage {
             Made::Proposed { number, why } => json!({
                 "success": true,
                 "proposed": number,
+                "summary": summary,
+                "see": "hermes skills proposals",
                 "message": format!(
                     "not changed: {why}. It waits for the user as proposal {number}, who decides with `/skills accept \
                      {number}` or `/skills reject {number}`. Go on without it."
@@ -303,45 +328,47 @@ fn as_written(name: &str, text: &str) -> Result<String, SkillError> {
     })
 }
 
-/// Replaces a text that is quoted to the letter; where it is not, says what stands there.
+/// Replaces a text, also where it is not quoted to the letter; where it is not found, says what stands there.
 fn replaced(text: &str, old: &str, new: &str, all: bool) -> Result<String, SkillError> {
-    if old == new {
-        return Err(SkillError::asked(
-            "`old_string` and `new_string` are the same",
-        ));
-    }
-    match text.matches(old).count() {
-        0 => Err(not_there(text, old)),
-        1 => Ok(text.replacen(old, new, 1)),
-        _ if all => Ok(text.replace(old, new)),
-        times => {
-            let lines: Vec<String> = text
-                .match_indices(old)
-                .take(10)
-                .map(|(at, _)| (text[..at].matches('\n').count() + 1).to_string())
-                .collect();
-            Err(SkillError::asked(format!(
-                "`old_string` occurs {times} times (lines {})",
-                lines.join(", ")
-            ))
-            .hint("include a neighbouring line so that it occurs once, or set replace_all"))
-        }
-    }
+    let occurrences = if all {
+        Occurrences::All
+    } else {
+        Occurrences::TheOnlyOne
+    };
+    let replaced = fuzzy::replace(text, old, new, occurrences);
+    replaced
+        .map(|replaced| replaced.text)
+        .map_err(|error| match error {
+            ReplaceError::EmptyOld => SkillError::asked("this action needs `old_string`"),
+            ReplaceError::OldEqualsNew => {
+                SkillError::asked("`old_string` and `new_string` are the same")
+            }
+            ReplaceError::NotFound => not_there(text, old),
+            ReplaceError::Ambiguous { lines } => several(&lines),
+            ReplaceError::EscapeDrift => SkillError::asked(
+                "`old_string` and `new_string` have a backslash before quotes, and the skill has none",
+            )
+            .hint("leave the backslashes out"),
+        })
+}
+
+fn several(lines: &[usize]) -> SkillError {
+    let times = lines.len();
+    let lines: Vec<String> = lines.iter().take(10).map(ToString::to_string).collect();
+    SkillError::asked(format!(
+        "`old_string` occurs {times} times (lines {})",
+        lines.join(", ")
+    ))
+    .hint("include a neighbouring line so that it occurs once, or set replace_all")
 }
 
 fn not_there(text: &str, old: &str) -> SkillError {
-    let first = old.lines().map(str::trim).find(|line| !line.is_empty());
-    let first = first.unwrap_or_default();
-    let like = |line: &&str| {
-        let line = line.trim();
-        line.eq_ignore_ascii_case(first) || (first.len() > 8 && line.contains(first))
-    };
-    let near = text.lines().find(like);
-    let error = SkillError::asked("`old_string` does not occur to the letter");
-    match near {
-        Some(line) => error.hint(format!(
-            "its first line is like `{}`; quote it with its blanks and line ends",
-            shorten(line, 200)
+    let error = SkillError::asked("`old_string` does not occur");
+    match fuzzy::nearest_lines(text, old).first() {
+        Some(near) => error.hint(format!(
+            "line {} is like it: `{}`; quote what stands there",
+            near.number,
+            shorten(near.line, 200)
         )),
         None => error.hint("load the skill and quote what it says now"),
     }
@@ -364,11 +391,18 @@ mod tests {
         );
         let twice = replaced(text, "two", "2", false).unwrap_err().told();
         assert!(twice.contains("2 times (lines 2, 4)"), "{twice}");
-        let near = replaced(text, "Three is here", "x", false)
+        let near = replaced(text, "Three was here", "x", false)
             .unwrap_err()
             .told();
-        assert!(near.contains("`  three is here`"), "{near}");
+        assert!(near.contains("three is here`"), "{near}");
         assert!(replaced(text, "gone", "x", false).is_err());
         assert!(replaced(text, "one", "one", false).is_err());
+    }
+
+    #[test]
+    fn a_patch_need_not_be_quoted_to_the_letter() {
+        let text = "Steps:\n    run  the build\n    then \u{201c}ship\u{201d} it\n";
+        let after = replaced(text, "run the build\nthen \"ship\" it", "run all", false).unwrap();
+        assert_eq!(after, "Steps:\n    run all\n");
     }
 }

@@ -70,6 +70,8 @@ pub(super) fn text(summary: &Summary, canvas: Canvas) -> String {
             ),
         ),
         ("Longest conversations", longest(summary)),
+        ("Learning", learning(summary)),
+        ("Skills, by use", skills(summary, canvas)),
     ];
     let heading = format!("The last {} days", summary.days);
     let mut text = format!("{}\n{}", style.bold(heading), headline(summary));
@@ -173,6 +175,23 @@ fn heat_map(summary: &Summary, canvas: Canvas) -> String {
     lines.join("\n")
 }
 
+fn learning(summary: &Summary) -> String {
+    let mut table = Table::without_heading();
+    for (name, value) in summary.learned() {
+        table.row([format!("  {name}"), value]);
+    }
+    table.text()
+}
+
+fn skills(summary: &Summary, canvas: Canvas) -> String {
+    let skills = summary.skills.iter().map(|skill| Bar {
+        name: skill.name.clone(),
+        value: skill.uses,
+        label: skill.label(),
+    });
+    bars(skills, canvas)
+}
+
 fn longest(summary: &Summary) -> String {
     let mut table = Table::without_heading();
     for session in &summary.insights.longest {
@@ -218,7 +237,11 @@ mod tests {
             }],
             ..Insights::default()
         };
-        let summary = Summary { days: 1, insights };
+        let summary = Summary {
+            days: 1,
+            insights,
+            skills: Vec::new(),
+        };
         let charts = |columns| {
             let style = Style::PLAIN;
             text(&summary, Canvas { style, columns })

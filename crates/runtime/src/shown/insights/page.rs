@@ -53,6 +53,14 @@ pub fn html(summary: &Summary) -> String {
                 (title.to_owned(), (session.messages, label))
             }),
         ),
+        table("Learning", summary.learned()),
+        bars(
+            "Skills, by use",
+            summary
+                .skills
+                .iter()
+                .map(|skill| (skill.name.clone(), (skill.uses, skill.label()))),
+        ),
     ];
     page.extend(sections);
     page
@@ -93,6 +101,22 @@ fn bars(title: &str, rows: impl Iterator<Item = (impl AsRef<str>, (u64, String))
     }
     html.push_str("</table>\n");
     html
+}
+
+/// A section of names and values; nothing when there are none.
+fn table(title: &str, rows: Vec<(String, String)>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let row = |(name, value): (String, String)| {
+        format!(
+            "<tr><td>{}</td><td>{}</td></tr>\n",
+            escaped(&name),
+            escaped(&value)
+        )
+    };
+    let rows: String = rows.into_iter().map(row).collect();
+    format!("<h2>{title}</h2>\n<table>\n{rows}</table>\n")
 }
 
 fn week(summary: &Summary) -> String {

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use hermes_core::{
-    Archive, Author, ChangeFilter, ChangeId, DueReview, LearningLedger, LearningLog, LearningUse,
-    NewLearnedChange, NewLearningUse, Reviews, SessionId, Store, StoreError, Subject,
+    Archive, Author, COMPACTION_USE, ChangeFilter, ChangeId, Cost, Counted, DueReview, Entry,
+    LearningCost, LearningInsights, LearningLedger, LearningLog, LearningUse, Message, NOTES_MARK,
+    NewLearnedChange, NewLearningUse, NewSession, Prefix, Reviews, SessionId, Store, StoreError,
+    Subject, SummaryUse, Usage,
 };
 
 use super::Place;
-use super::talk::{START, after, told};
+use super::talk::{START, after, new_session, told};
 
 pub(super) async fn check<S: Store + Archive + LearningLog + Reviews + LearningLedger>(
     open: &impl AsyncFn(PathBuf) -> S,
@@ -21,6 +23,7 @@ pub(super) async fn check<S: Store + Archive + LearningLog + Reviews + LearningL
     a_review_is_due_until_it_is_finished(open).await;
     one_takes_a_review_and_whoever_dies_loses_it(open).await;
     a_budget_holds_over_crashes_and_for_many_at_once(open).await;
+    what_learning_took_is_counted_and_summaries_are_no_part_of_its_budget(open).await;
 }
 
 fn notes(file: &str) -> Subject {
@@ -261,4 +264,78 @@ async fn a_budget_holds_over_crashes_and_for_many_at_once<S: LearningLedger>(
     assert_eq!(here.reserve_use(wanted(DAY, 1, 50), budget).await, Ok(None));
     let tomorrow = wanted("2026-11-19", 100, 50);
     assert!(here.reserve_use(tomorrow, budget).await.unwrap().is_some());
+}
+
+async fn what_learning_took_is_counted_and_summaries_are_no_part_of_its_budget<
+    S: Store + Archive + LearningLog + LearningLedger,
+>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("one", "1"), ("two", "2")]).await;
+    let compacted = Entry::Compacted {
+        summary: Some(Message::user("so far")),
+        kept: 2,
+        shortened: Vec::new(),
+        prefix: None,
+        used: Some(SummaryUse {
+            usage: Usage {
+                input: 900,
+                output: 100,
+                ..Usage::default()
+            },
+            cost: Cost::Estimated(7),
+        }),
+    };
+    store
+        .append(&session, after(5), vec![compacted])
+        .await
+        .unwrap();
+    let with_notes = NewSession {
+        prefix: Prefix {
+            system: format!("You are.\n\n# Notes\n{NOTES_MARK}\n\nlikes tea"),
+            tools: Vec::new(),
+        },
+        ..new_session("s2")
+    };
+    store.create(with_notes, Vec::new()).await.unwrap();
+    let day = after(5).date_text();
+    let wanted = NewLearningUse {
+        day: day.clone(),
+        purpose: "review".into(),
+        session: Some(session),
+        at_most: LearningUse {
+            tokens: 500,
+            micro_usd: 50,
+        },
+    };
+    let budget = wanted.at_most;
+    assert!(
+        store.reserve_use(wanted, budget).await.unwrap().is_some(),
+        "the summary left all of the budget"
+    );
+    assert_eq!(store.used_on(&day).await, Ok(budget));
+    let change = made(&store, learned(notes("memory"), Author::Review, 6)).await;
+    let undone = NewLearnedChange {
+        undoes: Some(change),
+        ..learned(notes("memory"), Author::Person, 7)
+    };
+    made(&store, undone).await;
+    let cost = |purpose: &str, tokens, micro_usd| LearningCost {
+        purpose: purpose.into(),
+        requests: 1,
+        tokens,
+        micro_usd,
+    };
+    let expected = LearningInsights {
+        costs: vec![cost(COMPACTION_USE, 1_000, 7), cost("review", 500, 50)],
+        changes: vec![Counted {
+            name: "notes".into(),
+            count: 1,
+        }],
+        undone: 1,
+        conversations_with_notes: 1,
+    };
+    assert_eq!(store.insights(START).await.unwrap().learning, expected);
 }

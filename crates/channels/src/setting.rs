@@ -1,0 +1,43 @@
+//! How platforms list what they can be told.
+
+use hermes_core::PlatformSetting;
+
+/// A setting that setup asks for.
+pub(crate) const fn asked(
+    key: &'static str,
+    variable: &'static str,
+    question: &'static str,
+) -> PlatformSetting {
+    PlatformSetting {
+        key,
+        variable,
+        is_secret: false,
+        is_needed: false,
+        question,
+    }
+}
+
+/// A setting that nobody is asked for.
+pub(crate) const fn known(key: &'static str, variable: &'static str) -> PlatformSetting {
+    asked(key, variable, "")
+}
+
+/// One that the platform cannot do without.
+pub(crate) const fn needed(
+    key: &'static str,
+    variable: &'static str,
+    question: &'static str,
+) -> PlatformSetting {
+    PlatformSetting {
+        is_needed: true,
+        ..asked(key, variable, question)
+    }
+}
+
+/// One that nobody sees.
+pub(crate) const fn secret(setting: PlatformSetting) -> PlatformSetting {
+    PlatformSetting {
+        is_secret: true,
+        ..setting
+    }
+}

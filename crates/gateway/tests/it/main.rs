@@ -1,0 +1,9 @@
+//! What an always-on process does, at its boundary.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod complaints;
+mod crashes;
+mod jobs;
+mod simulation;
+mod support;

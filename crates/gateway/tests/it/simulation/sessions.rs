@@ -1,0 +1,262 @@
+//! The conversations of one simulated process: real sessions with a simulated model.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hermes_agent::{
+    AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports,
+    Safety, Session, SessionStart, WeakSession,
+};
+use hermes_core::{
+    Archive as _, Audience, BoxFuture, Clock, Consent, Effect, Events, FollowFrom, Import,
+    ModeSwitch, Model, Need, Op, OpenError, OpenSession, Prefix, Random, RunningSession,
+    SessionFacts, SessionHandle, SessionId, SessionOptions, Sessions, StoreError, Tool,
+};
+use hermes_testkit::simulation::{SimModel, SimStore};
+use hermes_testkit::{Behaviour, TestTool};
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
+
+/// How long a question for consent waits.
+const CONSENT: Duration = Duration::from_secs(120);
+
+pub(super) struct SimSessions {
+    pub(super) store: Arc<SimStore>,
+    pub(super) model: Arc<SimModel>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) random: Arc<Random>,
+    pub(super) folder: PathBuf,
+    tasks: TaskTracker,
+    open: Mutex<HashMap<SessionId, Open>>,
+}
+
+struct Open {
+    session: Session,
+    options: SessionOptions,
+    task: JoinHandle<()>,
+}
+
+impl SimSessions {
+    pub(super) fn new(
+        store: Arc<SimStore>,
+        model: Arc<SimModel>,
+        clock: Arc<dyn Clock>,
+        random: Arc<Random>,
+        folder: PathBuf,
+    ) -> Self {
+        Self {
+            store,
+            model,
+            clock,
+            random,
+            folder,
+            tasks: TaskTracker::new(),
+            open: Mutex::default(),
+        }
+    }
+
+    fn ports(&self) -> Ports {
+        Ports {
+            model: self.model.clone(),
+            store: self.store.clone(),
+            clock: Arc::clone(&self.clock),
+            random: Arc::clone(&self.random),
+            tools: tools(&self.random),
+            unlisted: Vec::new(),
+            tool_source: None,
+            checkpoints: None,
+            subagent_model: None,
+            compression_model: None,
+            safety: Safety::default(),
+            references: None,
+        }
+    }
+
+    fn settings(&self, options: &SessionOptions) -> AgentSettings {
+        AgentSettings {
+            cwd: self.folder.clone(),
+            results_folder: self.folder.join("results"),
+            consent: match options.audience {
+                Audience::Person => ConsentPolicy::Ask { timeout: CONSENT },
+                Audience::Nobody => ConsentPolicy::Refuse,
+            },
+            mode: ModeSwitch::default(),
+            is_attended: true,
+            limits: Limits::default(),
+            nested_context: false,
+            delegation: DelegationSettings::default(),
+            compaction: CompactionSettings::default(),
+        }
+    }
+
+    async fn begin(
+        &self,
+        options: SessionOptions,
+        start: SessionStart,
+    ) -> Result<RunningSession, OpenError> {
+        let opened = Session::open(self.ports(), self.settings(&options), start).await;
+        let Opened {
+            session,
+            task,
+            resumed,
+        } = opened.map_err(not_opened)?;
+        let events = session.follow(FollowFrom::Now).into_stream();
+        let handle = Arc::new(Handle(session.downgrade()));
+        let open = Open {
+            session: session.clone(),
+            options,
+            task: self.tasks.spawn(task),
+        };
+        self.open.lock().unwrap().insert(session.id().clone(), open);
+        Ok(RunningSession {
+            handle,
+            events,
+            resumed,
+            facts: SessionFacts {
+                model: self.model.name(),
+                context_window: None,
+                hidden_keys: None,
+            },
+            warnings: Vec::new(),
+        })
+    }
+}
+
+/// How long the server takes when it is slow: longer than people wait, shorter than calls may take.
+const SERVER_MS_MAX: u64 = 90_000;
+
+/// One that runs by itself, one that somebody has to agree to, and one of a server that comes and goes.
+fn tools(random: &Random) -> Vec<Arc<dyn Tool>> {
+    let need = Need {
+        reason: "does something".into(),
+        ..Need::default()
+    };
+    let act = TestTool::new("act").does(Behaviour::After(Duration::from_millis(300)));
+    let ask = TestTool::new("ask")
+        .effect(Effect::Effect)
+        .consent(Consent::Needed(need));
+    let serve = TestTool::new("serve").effect(Effect::Effect);
+    let serve = serve.does(match random.below(4) {
+        0 => Behaviour::Fail("the server is away; it is connected again by itself".into()),
+        1 => Behaviour::After(Duration::from_millis(random.below(SERVER_MS_MAX))),
+        _ => Behaviour::Echo,
+    });
+    vec![Arc::new(act), Arc::new(ask), Arc::new(serve)]
+}
+
+fn not_opened(error: StoreError) -> OpenError {
+    OpenError {
+        message: error.to_string(),
+        place: None,
+        hint: Some(error.hint()),
+        is_asked: false,
+    }
+}
+
+struct Handle(WeakSession);
+
+impl SessionHandle for Handle {
+    fn id(&self) -> &SessionId {
+        self.0.id()
+    }
+
+    fn send(&self, op: Op) -> BoxFuture<'_, bool> {
+        Box::pin(self.0.send(op))
+    }
+
+    fn follow(&self, from: FollowFrom) -> Events {
+        self.0.follow(from).into_stream()
+    }
+}
+
+impl Sessions for SimSessions {
+    fn open(&self, options: SessionOptions) -> BoxFuture<'_, Result<RunningSession, OpenError>> {
+        let start = SessionStart::New {
+            source: options.source.clone(),
+            title: None,
+            prefix: Prefix {
+                system: "You are simulated.".into(),
+                tools: tools(&self.random)
+                    .iter()
+                    .map(|tool| tool.spec().clone())
+                    .collect(),
+            },
+        };
+        Box::pin(self.begin(options, start))
+    }
+
+    fn resume(
+        &self,
+        session: SessionId,
+        options: SessionOptions,
+    ) -> BoxFuture<'_, Result<RunningSession, OpenError>> {
+        Box::pin(self.begin(options, SessionStart::Resume(session)))
+    }
+
+    fn branch(
+        &self,
+        of: SessionId,
+        options: SessionOptions,
+    ) -> BoxFuture<'_, Result<RunningSession, OpenError>> {
+        let source = options.source.clone();
+        let title = None;
+        Box::pin(self.begin(options, SessionStart::Branch { of, source, title }))
+    }
+
+    fn import(
+        &self,
+        import: Import,
+        options: SessionOptions,
+    ) -> BoxFuture<'_, Result<RunningSession, OpenError>> {
+        let source = options.source.clone();
+        let start = SessionStart::Imported {
+            import,
+            source,
+            title: None,
+        };
+        Box::pin(self.begin(options, start))
+    }
+
+    fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<SessionId, OpenError>> {
+        Box::pin(async move { self.store.find(name).await.map_err(not_opened) })
+    }
+
+    fn get(&self, session: &SessionId) -> Option<Arc<dyn SessionHandle>> {
+        let open = self.open.lock().unwrap();
+        let handle = Handle(open.get(session)?.session.downgrade());
+        Some(Arc::new(handle))
+    }
+
+    fn list_open(&self) -> Vec<OpenSession> {
+        let open = self.open.lock().unwrap();
+        let told = open.iter().map(|(id, open)| OpenSession {
+            id: id.clone(),
+            options: open.options.clone(),
+            model: self.model.name(),
+            idle: open.session.idle(),
+        });
+        told.collect()
+    }
+
+    fn close<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, Result<(), OpenError>> {
+        Box::pin(async move {
+            let removed = self.open.lock().unwrap().remove(session);
+            if let Some(Open { session, task, .. }) = removed {
+                drop(session);
+                task.await.map_err(|error| OpenError {
+                    message: error.to_string(),
+                    place: None,
+                    hint: None,
+                    is_asked: false,
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    fn close_idle(&self, _: Duration) -> BoxFuture<'_, usize> {
+        Box::pin(async { 0 })
+    }
+}

@@ -1,0 +1,96 @@
+//! What is sent to chats apart from their conversations, and what becomes of what cannot be sent.
+
+use std::time::{Duration, Instant};
+
+use hermes_testkit::server::{Answer, Script};
+use hermes_testkit::telegram::CallFault;
+use hermes_testkit::telegram::people::ALICE;
+
+use super::platform::Bot;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn wait(what: &str, is_right: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_right() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn target() -> String {
+    format!("telegram:{ALICE}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_apart_is_known_when_somebody_asks_about_it() {
+    let script = Script::new([
+        Answer::text("hello"),
+        Answer::text("because"),
+        Answer::text("yes"),
+    ]);
+    let mut bot = Bot::new(script, &ALICE.to_string()).await;
+    bot.say("hi");
+    bot.expect_answers(&["hello"]);
+    let sent = bot.setting.run(&["send", &target(), "the disk is full"]);
+    assert!(sent.is_success(), "{sent:?}");
+    bot.expect_answers(&["hello", "the disk is full"]);
+    assert_eq!(bot.requests().len(), 1, "no turn begins with it");
+    // It is durable.
+    bot.kill();
+    bot.start();
+    bot.say("why?");
+    bot.expect_answers(&["hello", "the disk is full", "because"]);
+    bot.say("really?");
+    bot.expect_answers(&["hello", "the disk is full", "because", "yes"]);
+    let requests = bot.requests();
+    let messages = |i: usize| requests[i].json["messages"].as_array().unwrap().clone();
+    assert_eq!(messages(0)[..2], messages(2)[..2], "the prefix stays");
+    let asked = messages(1).last().unwrap().to_string();
+    assert!(asked.contains("why?") && asked.contains("the disk is full"));
+    // Once, and not with every message from then on.
+    let all = requests[2].json.to_string();
+    assert_eq!(all.matches("the disk is full").count(), 1, "{all}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_died_with_a_chat_is_sent_when_its_person_is_back() {
+    let bot = Bot::new(Script::always(Answer::text("hello")), &ALICE.to_string()).await;
+    bot.say("hi");
+    bot.expect_answers(&["hello"]);
+    bot.telegram.block(ALICE);
+    let failed = bot.setting.run(&["send", &target(), "one"]);
+    assert!(failed.stderr.contains("blocked"), "{failed:?}");
+    let calls = bot.telegram.calls_of("sendMessage").len();
+    // Nobody asks a chat again that said no.
+    let failed = bot.setting.run(&["send", &target(), "two"]);
+    assert!(failed.stderr.contains("blocked"), "{failed:?}");
+    assert_eq!(bot.telegram.calls_of("sendMessage").len(), calls);
+    bot.telegram.unblock(ALICE);
+    bot.say("I am back");
+    bot.expect_answers(&["hello", "one", "two", "hello"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_refused_is_told_of_and_takes_no_other_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut answer = "Here you are.".to_owned();
+    for name in ["a.txt", "b.txt"] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, name).unwrap();
+        answer.push_str(&format!("\nMEDIA:{}", path.display()));
+    }
+    let bot = Bot::new(Script::always(Answer::text(&answer)), &ALICE.to_string()).await;
+    let refusal = CallFault::Refuse(400, "Bad Request: FILE_FORBIDDEN".to_owned());
+    bot.telegram.fail("sendDocument", refusal);
+    bot.say("send me both");
+    wait("the second file", || bot.telegram.ours(ALICE).len() == 3);
+    let ours = bot.telegram.ours(ALICE);
+    let told = ours[1]["text"].as_str().unwrap_or_default();
+    assert!(told.contains("could not send a.txt"), "{told}");
+    assert_eq!(ours[2]["document"]["file_name"], "b.txt", "{ours:?}");
+    wait("the status tells of it", || {
+        let status = bot.setting.run(&["gateway", "status"]).stdout;
+        status.contains("1 could not be delivered")
+    });
+}

@@ -1,0 +1,116 @@
+//! Jobs over the HTTP API.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::served;
+
+fn job(client: &Client, id: &str) -> Value {
+    client.get(&format!("/api/jobs/{id}")).json()["job"].clone()
+}
+
+#[tokio::test]
+async fn jobs_are_made_changed_held_and_removed_over_http() {
+    let (_setting, gateway) = served("x").await;
+    let client = &gateway.client;
+    let wish = json!({"name": "report", "schedule": "every weekday at 9", "prompt": "write the report", "deliver": "local"});
+    let made = client.post("/api/jobs", &wish);
+    assert_eq!(made.status, 201, "{made:?}");
+    let made = made.json()["job"].clone();
+    let id = made["id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (&made["state"], &made["enabled"]),
+        (&json!("scheduled"), &json!(true))
+    );
+    assert!(made["next_run_at"].is_string(), "{made}");
+
+    let path = format!("/api/jobs/{id}");
+    let changed = client.send(
+        "PATCH",
+        &path,
+        &[],
+        Some(&json!({"prompt": "write a short report", "enabled": false})),
+    );
+    assert_eq!(changed.status, 200, "{changed:?}");
+    let changed = job(client, &id);
+    assert_eq!(changed["prompt"], "write a short report");
+    assert_eq!(
+        (&changed["state"], &changed["next_run_at"]),
+        (&json!("paused"), &Value::Null)
+    );
+
+    let listed = |query: &str| {
+        let listed = client.get(&format!("/api/jobs{query}")).json();
+        listed["jobs"].as_array().unwrap().len()
+    };
+    assert_eq!((listed(""), listed("?include_disabled=true")), (0, 1));
+    assert_eq!(
+        client.post(&format!("{path}/resume"), &json!({})).json()["job"]["state"],
+        "scheduled"
+    );
+    assert_eq!(
+        client.post(&format!("{path}/pause"), &json!({})).json()["job"]["state"],
+        "paused"
+    );
+    assert_eq!(client.send("DELETE", &path, &[], None).json()["ok"], true);
+    assert_eq!(client.send("DELETE", &path, &[], None).status, 404);
+}
+
+#[tokio::test]
+async fn a_job_that_is_wanted_now_runs_and_its_result_is_told() {
+    let (_setting, gateway) = served("all is well").await;
+    let client = &gateway.client;
+    let wish = json!({"schedule": "every day at 9", "prompt": "look after it"});
+    let made = client.post("/api/jobs", &wish).json();
+    let id = made["job"]["id"].as_str().unwrap();
+    assert_eq!(made["job"]["last_status"], Value::Null);
+    let fired = client.post("/api/cron/fire", &json!({"job_id": id}));
+    assert_eq!(fired.status, 202, "{fired:?}");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while job(client, id)["last_status"] != "ok" {
+        assert!(Instant::now() < deadline, "{}", job(client, id));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let metrics = client.get("/metrics").body;
+    assert!(
+        metrics.contains(r#"hermes_surface_turns_total{surface="cron",end="finished"} 1"#),
+        "{metrics}"
+    );
+    let runs = client.get(&format!("/api/jobs/{id}/runs")).json();
+    assert_eq!(runs["runs"][0]["output"], "all is well", "{runs}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_job_is_said_over_http() {
+    let (_setting, gateway) = served("x").await;
+    let client = &gateway.client;
+    for (body, phrase) in [
+        (json!({"prompt": "p"}), "schedule"),
+        (
+            json!({"schedule": "now and then", "prompt": "p"}),
+            "not understood",
+        ),
+        (json!({"schedule": "every 2h"}), "prompt"),
+        (
+            json!({"schedule": "every 2h", "prompt": "p", "script": "../x.py"}),
+            "script",
+        ),
+        (json!("x"), "object"),
+    ] {
+        let refused = client.post("/api/jobs", &body);
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(refused.body.contains(phrase), "{refused:?}");
+    }
+    for (method, path) in [
+        ("GET", "/api/jobs/nope"),
+        ("POST", "/api/jobs/nope/run"),
+        ("GET", "/api/jobs/..%2f..%2fetc"),
+    ] {
+        assert_eq!(client.send(method, path, &[], None).status, 404, "{path}");
+    }
+    assert_eq!(client.post("/api/cron/fire", &json!({})).status, 400);
+    let stranger = client.send("GET", "/api/jobs", &[("authorization", "Bearer no")], None);
+    assert_eq!(stranger.status, 401);
+}

@@ -1,0 +1,245 @@
+//! Several people on one gateway, and one person with several accounts.
+
+use std::time::{Duration, Instant};
+
+use hermes_testkit::server::{Answer, Script};
+use hermes_testkit::telegram::people::{ALICE, GROUP};
+use serde_json::json;
+
+use super::Gateway;
+use super::platform::Bot;
+use crate::setting::Setting;
+
+const BOB: i64 = 1002;
+
+fn last(bot: &Bot, chat: i64, words: &str) -> String {
+    let texts = bot.expect(chat, words, |texts| {
+        texts.last().is_some_and(|text| text.contains(words))
+    });
+    texts.last().cloned().unwrap_or_default()
+}
+
+/// The code in `/link CODE`.
+fn code(text: &str) -> String {
+    let code = text.split("/link ").nth(1).unwrap();
+    code.chars()
+        .take_while(char::is_ascii_alphanumeric)
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_has_more_turns_than_the_limit_also_after_a_restart() {
+    let more = "gateway:\n  limits: {turns_per_hour: 2}\n";
+    let allowed = format!("{ALICE},{BOB}");
+    let mut bot = Bot::with(Script::always(Answer::text("yes")), &allowed, more).await;
+    bot.say("one");
+    bot.expect_answers(&["yes"]);
+    bot.say("two");
+    bot.expect_answers(&["yes", "yes"]);
+    bot.say("three");
+    last(&bot, ALICE, "2 times within an hour");
+    bot.kill();
+    bot.start();
+    bot.say("four");
+    bot.expect(ALICE, "told again", |texts| texts.len() == 4);
+    // Somebody else is served, and commands are no turns.
+    bot.telegram.say_as(BOB, "Bob", "and me?");
+    last(&bot, BOB, "yes");
+    bot.say("/version");
+    bot.expect(ALICE, "a version", |texts| texts.len() == 5);
+    assert_eq!(bot.requests().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn linked_accounts_are_one_person_with_one_conversation() {
+    let more = "gateway:\n  continuity: shared\n";
+    let allowed = format!("{ALICE},{BOB}");
+    let script = Script::new([
+        Answer::text("noted"),
+        Answer::text("you said: blue"),
+        Answer::text("and again"),
+    ]);
+    let bot = Bot::with(script, &allowed, more).await;
+    bot.say("/link");
+    let code = code(&last(&bot, ALICE, "/link "));
+    bot.telegram.say_as(BOB, "Alice at work", "/link WRONGONE");
+    last(&bot, BOB, "wrong");
+    bot.telegram
+        .say_as(BOB, "Alice at work", &format!("/link {code}"));
+    let told = last(&bot, BOB, "one person now");
+    assert!(told.contains("telegram:1001, telegram:1002"), "{told}");
+    bot.say("my colour is blue");
+    last(&bot, ALICE, "noted");
+    bot.telegram.say_as(BOB, "Alice at work", "which colour?");
+    last(&bot, BOB, "you said: blue");
+    let asked = bot.requests()[1].json.to_string();
+    assert!(asked.contains("my colour is blue"), "{asked}");
+    // A code is used up.
+    bot.telegram
+        .say_as(BOB, "Alice at work", &format!("/link {code}"));
+    last(&bot, BOB, "wrong");
+    let listed = bot.setting.run(&["pairing", "list"]).stdout;
+    assert!(!listed.contains("link"), "{listed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_owner_lets_somebody_in_from_their_own_chat() {
+    let more = "telegram:\n  unauthorized_dm_behavior: pair\n";
+    let script = Script::always(Answer::text("welcome"));
+    let bot = Bot::with(script, &ALICE.to_string(), more).await;
+    bot.telegram.say_as(BOB, "Bob", "may I?");
+    let shown = last(&bot, BOB, "pairing approve telegram ");
+    let code = shown.split("approve telegram ").nth(1).unwrap();
+    let code: String = code.chars().take(8).collect();
+    bot.say("/pairing");
+    last(&bot, ALICE, "telegram 1002 Bob: asks");
+    bot.say("/pairing approve WRONGONE");
+    last(&bot, ALICE, "4 more tries");
+    bot.say(&format!("/pairing approve {}", code.to_lowercase()));
+    last(&bot, ALICE, "1002 Bob on telegram may talk to me now");
+    bot.telegram.say_as(BOB, "Bob", "hello");
+    last(&bot, BOB, "welcome");
+    // Who was let in lets nobody in.
+    bot.telegram.say_as(BOB, "Bob", "/pairing list");
+    last(&bot, BOB, "is for the owner");
+    bot.say("/pairing revoke 1002");
+    last(&bot, ALICE, "has to ask again");
+    bot.telegram.say_as(BOB, "Bob", "still there?");
+    bot.say("/pairing");
+    last(&bot, ALICE, "Nobody was let in");
+    assert_eq!(bot.requests().len(), 1);
+}
+
+/// Looks back after every message, at once.
+const LEARNS: &str =
+    "memory:\n  nudge_interval: 1\nlearning:\n  rest: 0\nuser_model:\n  turns: 1\n";
+
+/// Answers conversations, reviews and hearings; what was said is looked through in this order.
+fn learning(facts: &[(&str, &str)]) -> Script {
+    let note = |(fact, _): &(&str, &str)| {
+        let note = json!({"action": "add", "target": "user", "content": fact});
+        [
+            Answer::call("m1", "memory", note),
+            Answer::text("nothing to keep"),
+        ]
+    };
+    let derived = |(fact, quote): &(&str, &str)| {
+        let premise = json!({"text": fact, "kind": "attribute", "message": 1, "quote": quote, "confidence": 90});
+        Answer::text(json!({"premises": [premise], "conclusions": []}).to_string())
+    };
+    Script::always(Answer::text("I see"))
+        .when("moment to look back", facts.iter().flat_map(note))
+        .when("\"known\":", facts.iter().map(derived))
+}
+
+/// Waits until a command says something.
+fn wait_for(setting: &Setting, args: &[&str], words: &str) -> String {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let told = setting.run(args).stdout;
+        if told.contains(words) {
+            return told;
+        }
+        assert!(Instant::now() < deadline, "{args:?}: {told}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_people_say_in_their_chats_is_learned_for_them_alone() {
+    let script = learning(&[
+        ("Lives in Lyon", "I live in Lyon"),
+        ("Lives in Oslo", "I live in Oslo"),
+    ]);
+    let bot = Bot::with_platform(
+        script,
+        &format!("{ALICE},{BOB}"),
+        LEARNS,
+        &format!("    allow_admin_from: ['{ALICE}']\n"),
+    )
+    .await;
+    bot.say("I live in Lyon");
+    bot.expect(ALICE, "an answer", |texts| {
+        texts.first().is_some_and(|text| text == "I see")
+    });
+    wait_for(&bot.setting, &["memory"], "Lives in Lyon");
+    wait_for(&bot.setting, &["user"], "Lives in Lyon");
+    bot.telegram.say_as(BOB, "Bob", "I live in Oslo");
+    bot.expect(BOB, "an answer", |texts| {
+        texts.first().is_some_and(|text| text == "I see")
+    });
+    let person = format!("telegram:{BOB}");
+    wait_for(
+        &bot.setting,
+        &["memory", "--person", &person],
+        "Lives in Oslo",
+    );
+    let known = wait_for(
+        &bot.setting,
+        &["user", "--person", &person],
+        "Lives in Oslo",
+    );
+    assert!(!known.contains("Lyon"), "{known}");
+    let owners = bot.setting.run(&["memory"]).stdout;
+    assert!(!owners.contains("Oslo"), "{owners}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_several_talk_nobodys_words_are_learned() {
+    let said = "I live in Lyon with seven hungry cats";
+    let script = learning(&[(said, said)]);
+    let more = format!("{LEARNS}group_sessions_per_user: false\n");
+    let bot = Bot::with_platform(
+        script,
+        &ALICE.to_string(),
+        &more,
+        "    require_mention: false\n",
+    )
+    .await;
+    bot.telegram.say(GROUP, json!({"text": said}));
+    bot.expect(GROUP, "an answer", |texts| texts == ["I see"]);
+    // The review asked for a note, and was told why not.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let asked = bot.requests();
+        let refused = |text: &str| text.contains("not kept: this comes from");
+        if asked.iter().any(|one| refused(&one.json.to_string())) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{}", asked.len());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for person in [None, Some(format!("telegram:chat:{GROUP}"))] {
+        let mut args = vec!["memory"];
+        args.extend(
+            person
+                .iter()
+                .flat_map(|person| ["--person", person.as_str()]),
+        );
+        let notes = bot.setting.run(&args).stdout;
+        assert!(!notes.contains("Lyon"), "{notes}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_over_the_api_is_learned_also_under_a_key() {
+    let script = learning(&[
+        ("Lives in Lyon", "I live in Lyon"),
+        ("Lives in Oslo", "I live in Oslo"),
+    ]);
+    let setting = Setting::with(script, LEARNS).await;
+    let gateway = Gateway::start(&setting.hermes);
+    for (key, person, words) in [
+        ("k1", None, "I live in Lyon"),
+        ("k2", Some("anna"), "I live in Oslo"),
+    ] {
+        let body = json!({"messages": [{"role": "user", "content": words}]});
+        let mut headers = vec![("Idempotency-Key", key)];
+        headers.extend(person.map(|person| ("X-Hermes-Session-Key", person)));
+        let answer = gateway.client.chat_with(&headers, &body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let mut args = vec!["memory"];
+        args.extend(person.iter().flat_map(|person| ["--person", person]));
+        wait_for(&setting, &args, words.trim_start_matches("I live "));
+    }
+}
