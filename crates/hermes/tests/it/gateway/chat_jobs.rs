@@ -4,11 +4,11 @@ use hermes_testkit::server::{Answer, Script};
 use hermes_testkit::telegram::people::ALICE;
 use serde_json::json;
 
-use super::platform::Bot;
+use super::platform::{Bot, ends_with};
 
 /// The last words in the chat of Alice hold these.
 fn expect_last(bot: &Bot, words: &str) -> String {
-    let is_right = |texts: &[String]| texts.last().is_some_and(|text| text.contains(words));
+    let is_right = |texts: &[String]| ends_with(texts, words);
     let texts = bot.expect(ALICE, words, is_right);
     texts.last().cloned().unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use hermes_testkit::server::{Answer, Script};
 use hermes_testkit::telegram::people::ALICE;
 use serde_json::{Value, json};
 
-use super::platform::Bot;
+use super::platform::{Bot, ends_with};
 
 const BOB: i64 = 1002;
 const SECRET: &str = "keeps bees in the attic";
@@ -34,9 +34,7 @@ async fn served(script: Script, more: &str) -> Bot {
 
 fn ask(bot: &Bot, words: &str, answer: &str) -> Vec<String> {
     bot.telegram.say_as(BOB, "Bob", words);
-    bot.expect(BOB, answer, |texts| {
-        texts.last().is_some_and(|text| text.contains(answer))
-    })
+    bot.expect(BOB, answer, |texts| ends_with(texts, answer))
 }
 
 fn read(path: &str) -> Answer {

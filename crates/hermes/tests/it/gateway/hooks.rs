@@ -8,7 +8,7 @@ use hermes_testkit::server::{Answer, Script};
 use hermes_testkit::telegram::people::ALICE;
 use serde_json::Value;
 
-use super::platform::Bot;
+use super::platform::{Bot, ends_with};
 
 fn hook(home: &Path, name: &str, yaml: &str) {
     let folder = home.join("hooks").join(name);
@@ -69,11 +69,7 @@ async fn hooks_hear_what_happens_and_decide_about_commands() {
     bot.start();
     bot.say("hello");
     bot.expect_answers(&["an answer"]);
-    let last = |bot: &Bot, words: &str| {
-        bot.expect(ALICE, words, |texts| {
-            texts.last().is_some_and(|text| text.contains(words))
-        })
-    };
+    let last = |bot: &Bot, words: &str| bot.expect(ALICE, words, |texts| ends_with(texts, words));
     bot.say("/model other");
     last(&bot, "the model stays");
     bot.say("/usage");

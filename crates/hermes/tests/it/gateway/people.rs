@@ -7,15 +7,13 @@ use hermes_testkit::telegram::people::{ALICE, GROUP};
 use serde_json::json;
 
 use super::Gateway;
-use super::platform::Bot;
+use super::platform::{Bot, ends_with};
 use crate::setting::Setting;
 
 const BOB: i64 = 1002;
 
 fn last(bot: &Bot, chat: i64, words: &str) -> String {
-    let texts = bot.expect(chat, words, |texts| {
-        texts.last().is_some_and(|text| text.contains(words))
-    });
+    let texts = bot.expect(chat, words, |texts| ends_with(texts, words));
     texts.last().cloned().unwrap_or_default()
 }
 

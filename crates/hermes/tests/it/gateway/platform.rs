@@ -12,6 +12,12 @@ use crate::setting::Setting;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Whether a chat ends with a message that holds these words, and is no preview of one: while that stands there, its turn runs.
+pub(super) fn ends_with(texts: &[String], words: &str) -> bool {
+    let is_whole = |text: &String| text.contains(words) && !text.ends_with('▉');
+    texts.last().is_some_and(is_whole)
+}
+
 pub(super) struct Bot {
     pub(super) setting: Setting,
     pub(super) telegram: TelegramServer,

@@ -7,7 +7,7 @@ use hermes_testkit::telegram::people::{ALICE, GROUP};
 use hermes_testkit::telegram::{BOT_NAME, CallFault};
 use serde_json::{Value, json};
 
-use super::platform::Bot;
+use super::platform::{Bot, ends_with};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const BOB: i64 = 1002;
@@ -30,9 +30,7 @@ fn expect_requests(bot: &Bot, count: usize) {
 }
 
 fn expect_last(bot: &Bot, words: &str) -> String {
-    let texts = bot.expect(ALICE, words, |texts| {
-        texts.last().is_some_and(|text| text.contains(words))
-    });
+    let texts = bot.expect(ALICE, words, |texts| ends_with(texts, words));
     texts.last().cloned().unwrap_or_default()
 }
 
