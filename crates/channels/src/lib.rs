@@ -4,6 +4,7 @@
 
 mod discord;
 mod email;
+mod http;
 mod setting;
 mod telegram;
 

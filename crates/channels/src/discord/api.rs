@@ -1,28 +1,24 @@
 //! Discord's API over HTTP: calls, uploads, files, and the beginning of the socket. Knows deadlines, limits and doubt, and
 //! nothing of what the calls mean.
 
-use std::error::Error as _;
-use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hermes_core::{ChannelError, Secret, Trouble};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use reqwest::multipart::Form;
-use reqwest::{Client, Method, Proxy, RequestBuilder, Response, Url};
+use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::Value;
 
 use super::limits::{Limits, Route, Told};
 use super::refusal::{Failure, classify, throttled};
 use super::settings::Server;
+use crate::http::{self, innermost};
 
-const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Discord answers in well under a second; a bad line takes longer.
 const CALL_MAX: Duration = Duration::from_secs(20);
 /// Ten megabytes over a slow line.
 const UPLOAD_MAX: Duration = Duration::from_secs(300);
-/// Servers close connections that rest; one that they just closed would leave a send in doubt.
-const IDLE_CONNECTION_MAX: Duration = Duration::from_secs(20);
 /// A hundred messages with what they show are a few megabytes.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// An empty bucket that fills within this time is waited for here: edits come in bursts of five.
@@ -317,58 +313,8 @@ fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     Some(value.to_owned())
 }
 
-/// What lies at the bottom of an error.
-pub(super) fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: Option<&dyn std::error::Error> = error.source();
-    let mut said = if error.is_timeout() {
-        "timed out".to_owned()
-    } else {
-        "the connection failed".to_owned()
-    };
-    while let Some(inner) = cause {
-        said = inner.to_string();
-        cause = inner.source();
-    }
-    said
-}
-
 fn client(server: &Server) -> Result<Client, ChannelError> {
-    let unusable = |what: &str, error: reqwest::Error| {
-        let words = format!("{what}: {}", innermost(&error));
-        ChannelError::new(Trouble::NotAuthorised, words)
-    };
-    // A socket cannot begin on HTTP/2.
-    let mut builder = hermes_os::http::client()
-        .connect_timeout(CONNECT_MAX)
-        .pool_idle_timeout(IDLE_CONNECTION_MAX)
-        .http1_only();
-    if let Some(proxy) = &server.proxy {
-        let proxy = Proxy::all(proxy.expose()).map_err(|error| {
-            unusable("the proxy for Discord is not an address", error)
-                .with_hint("write it as `http://HOST:PORT` or `socks5://HOST:PORT`")
-        })?;
-        builder = builder.proxy(proxy);
-    } else if is_near(&server.base) {
-        builder = builder.no_proxy();
-    }
-    let is_plain_socket = server
-        .gateway
-        .as_ref()
-        .is_none_or(|gateway| gateway.starts_with("ws://"));
-    if server.base.starts_with("http://") && is_plain_socket {
-        builder = hermes_os::http::without_tls(builder);
-    }
-    builder
-        .build()
-        .map_err(|error| unusable("no HTTP client can be made", error))
-}
-
-/// Whether a server is on this machine, where no proxy leads.
-fn is_near(address: &str) -> bool {
-    let host = Url::parse(address)
-        .ok()
-        .and_then(|url| url.host_str().map(ToOwned::to_owned));
-    let host = host.unwrap_or_default();
-    let is_loopback = |ip: IpAddr| ip.is_loopback();
-    host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(is_loopback)
+    let mut addresses = vec![server.base.as_str()];
+    addresses.extend(server.gateway.as_deref());
+    http::build(http::client("Discord", server.proxy.as_ref(), &addresses)?)
 }

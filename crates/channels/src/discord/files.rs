@@ -1,7 +1,6 @@
 //! Files, out and in.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_core::{ChannelError, FileBytes, Trouble};
@@ -9,11 +8,10 @@ use reqwest::multipart::{Form, Part};
 use serde_json::Value;
 
 use super::Discord;
+use crate::http::{limited, unreadable};
 
 /// What bots may send to any server.
 pub(super) const UPLOAD_BYTES_MAX: u64 = 10 * 1024 * 1024;
-/// A download that brings nothing for this long is dead.
-const CHUNK_MAX: Duration = Duration::from_secs(30);
 
 /// A file that is sent.
 pub(super) struct Upload {
@@ -58,11 +56,6 @@ impl Upload {
     }
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> ChannelError {
-    let words = format!("`{}` cannot be read: {error}", path.display());
-    ChannelError::new(Trouble::Refused, words)
-}
-
 impl Discord {
     /// Finds where a file is now, since addresses of files expire, and begins to fetch it. `CHANNEL/MESSAGE/FILE`.
     pub(super) async fn fetch(&self, file: &str) -> Result<FileBytes, ChannelError> {
@@ -99,31 +92,6 @@ impl Discord {
                 "the file from Discord broke off",
             )),
         });
-        Ok(limited(chunks.boxed(), max))
+        Ok(limited(chunks.boxed(), max, "Discord"))
     }
-}
-
-/// Ends a stream with an error when it is longer than it may be, or stalls.
-fn limited(chunks: FileBytes, bytes_max: u64) -> FileBytes {
-    let limited =
-        futures_util::stream::try_unfold((chunks, bytes_max), |(mut chunks, left)| async move {
-            let next = tokio::time::timeout(CHUNK_MAX, chunks.next()).await;
-            let Ok(next) = next else {
-                return Err(ChannelError::new(
-                    Trouble::Passing,
-                    "the file does not go on coming",
-                ));
-            };
-            let Some(chunk) = next.transpose()? else {
-                return Ok(None);
-            };
-            match left.checked_sub(chunk.len() as u64) {
-                Some(left) => Ok(Some((chunk, (chunks, left)))),
-                None => Err(ChannelError::new(
-                    Trouble::TooLong,
-                    "the file is longer than Discord said",
-                )),
-            }
-        });
-    limited.boxed()
 }

@@ -1,6 +1,6 @@
 //! What Discord can be told.
 
-use crate::setting::{asked, known, needed, secret};
+use crate::setting::{asked, known, needed, proxy, secret};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hermes_core::{
@@ -216,7 +216,7 @@ fn server(settings: &PlatformSettings) -> Result<Server, PlatformSettingError> {
     Ok(Server {
         base,
         gateway: gateway.transpose()?,
-        proxy: proxy(settings)?,
+        proxy: proxy(settings, "Discord")?,
     })
 }
 
@@ -247,21 +247,6 @@ fn gateway(given: &str) -> Result<String, PlatformSettingError> {
         message: format!("`{given}` is not the address of a socket"),
         hint: "it looks like `wss://gateway.discord.gg` or `ws://127.0.0.1:8080`".to_owned(),
     })
-}
-
-fn proxy(settings: &PlatformSettings) -> Result<Option<Secret>, PlatformSettingError> {
-    let proxy = settings.text("proxy");
-    if proxy
-        .as_deref()
-        .is_some_and(|proxy| reqwest::Proxy::all(proxy).is_err())
-    {
-        return Err(PlatformSettingError {
-            key: "proxy",
-            message: "the proxy for Discord is not an address".to_owned(),
-            hint: "write it as `http://HOST:PORT` or `socks5://HOST:PORT`".to_owned(),
-        });
-    }
-    Ok(proxy.map(Secret::new))
 }
 
 #[cfg(test)]

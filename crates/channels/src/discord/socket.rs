@@ -11,7 +11,8 @@ use reqwest::header::{CONNECTION, UPGRADE};
 use serde_json::{Value, json};
 use tokio_websockets::{ClientBuilder, CloseCode, Limits, Message, WebSocketStream};
 
-use super::api::{Api, innermost};
+use super::api::Api;
+use crate::http::innermost;
 
 /// What Discord tells of a large server is a few megabytes.
 const FRAME_BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -1,6 +1,5 @@
 //! The Bot API over HTTP: calls, uploads, files. Knows deadlines and doubt, and nothing of what the calls mean.
 
-use std::error::Error as _;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,19 +8,17 @@ use hermes_core::{ChannelError, Secret, Trouble};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::multipart::Form;
-use reqwest::{Client, Proxy, Response, Url};
+use reqwest::{Client, Response};
 use serde_json::Value;
 
 use super::refusal::{Answer, Cause, Failure, classify, in_doubt};
 use super::settings::Server;
+use crate::http::{self, innermost};
 
-const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Telegram answers in well under a second; a bad line takes longer.
 const CALL_MAX: Duration = Duration::from_secs(20);
 /// Fifty megabytes over a slow line.
 const UPLOAD_MAX: Duration = Duration::from_secs(300);
-/// Telegram's servers close connections that rest for a minute; one that they just closed would leave a send in doubt.
-const IDLE_CONNECTION_MAX: Duration = Duration::from_secs(20);
 /// A hundred updates are a megabyte or two.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -205,62 +202,14 @@ impl Failure {
     }
 }
 
-/// What lies at the bottom of an error: its address, which has the token in it, is left out on the way.
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: Option<&dyn std::error::Error> = error.source();
-    let mut said = if error.is_timeout() {
-        "timed out".to_owned()
-    } else {
-        "the connection failed".to_owned()
-    };
-    while let Some(inner) = cause {
-        said = inner.to_string();
-        cause = inner.source();
-    }
-    said
-}
-
 fn client(server: &Server) -> Result<Client, ChannelError> {
-    let unusable = |what: &str, error: reqwest::Error| {
-        ChannelError::new(
-            Trouble::NotAuthorised,
-            format!("{what}: {}", innermost(&error)),
-        )
-    };
-    let mut builder = hermes_os::http::client()
-        .connect_timeout(CONNECT_MAX)
-        .pool_idle_timeout(IDLE_CONNECTION_MAX)
-        .http1_only();
-    if let Some(proxy) = &server.proxy {
-        let proxy = Proxy::all(proxy.expose()).map_err(|error| {
-            unusable("the proxy for Telegram is not an address", error)
-                .with_hint("write it as `http://HOST:PORT` or `socks5://HOST:PORT`")
-        })?;
-        builder = builder.proxy(proxy);
-    } else if is_near(&server.base) {
-        builder = builder.no_proxy();
-    }
-    if let Some(host) = host(&server.base).filter(|_| !server.fallbacks.is_empty()) {
+    let addresses = [server.base.as_str(), server.file_base.as_str()];
+    let mut builder = http::client("Telegram", server.proxy.as_ref(), &addresses)?;
+    if let Some(host) = http::host(&server.base).filter(|_| !server.fallbacks.is_empty()) {
         let fallbacks = server.fallbacks.clone();
         builder = builder.dns_resolver(Arc::new(Resolver { host, fallbacks }));
     }
-    if server.base.starts_with("http://") && server.file_base.starts_with("http://") {
-        builder = hermes_os::http::without_tls(builder);
-    }
-    builder
-        .build()
-        .map_err(|error| unusable("no HTTP client can be made", error))
-}
-
-fn host(address: &str) -> Option<String> {
-    Some(Url::parse(address).ok()?.host_str()?.to_owned())
-}
-
-/// Whether a server is on this machine, where no proxy leads.
-fn is_near(address: &str) -> bool {
-    let host = host(address).unwrap_or_default();
-    let is_loopback = |ip: IpAddr| ip.is_loopback();
-    host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(is_loopback)
+    http::build(builder)
 }
 
 /// Resolves names as the system does, and knows further addresses of one host: tried when the others lead nowhere.

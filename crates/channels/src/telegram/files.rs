@@ -1,7 +1,6 @@
 //! Files, out and in.
 
 use std::path::Path;
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_core::{AttachmentKind, Body, ChannelError, FileBytes, Outgoing, Trouble};
@@ -12,11 +11,10 @@ use tokio::io::AsyncReadExt as _;
 use super::Telegram;
 use super::refusal::Failure;
 use super::send::{Way, put_caption};
+use crate::http::{limited, unreadable};
 
 /// Larger photos are taken as documents only.
 const PHOTO_BYTES_MAX: u64 = 10_000_000;
-/// A download that brings nothing for this long is dead.
-const CHUNK_MAX: Duration = Duration::from_secs(30);
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// How a file is sent: the method, and what its field is called.
@@ -147,7 +145,7 @@ impl Telegram {
                 "the file from Telegram broke off",
             )),
         });
-        Ok(limited(chunks.boxed(), max))
+        Ok(limited(chunks.boxed(), max, "Telegram"))
     }
 
     fn too_big(&self) -> ChannelError {
@@ -158,13 +156,6 @@ impl Telegram {
         )
         .with_hint("a Bot API server of your own gives 2 GB: see docs/platforms/telegram.md")
     }
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> ChannelError {
-    ChannelError::new(
-        Trouble::Refused,
-        format!("`{}` cannot be read: {error}", path.display()),
-    )
 }
 
 async fn form(
@@ -206,32 +197,7 @@ async fn read_here(path: &Path, bytes_max: u64) -> Result<FileBytes, ChannelErro
             )),
         }
     });
-    Ok(limited(chunks.boxed(), bytes_max))
-}
-
-/// Ends a stream with an error when it is longer than it may be, or stalls.
-fn limited(chunks: FileBytes, bytes_max: u64) -> FileBytes {
-    let limited =
-        futures_util::stream::try_unfold((chunks, bytes_max), |(mut chunks, left)| async move {
-            let next = tokio::time::timeout(CHUNK_MAX, chunks.next()).await;
-            let Ok(next) = next else {
-                return Err(ChannelError::new(
-                    Trouble::Passing,
-                    "the file does not go on coming",
-                ));
-            };
-            let Some(chunk) = next.transpose()? else {
-                return Ok(None);
-            };
-            match left.checked_sub(chunk.len() as u64) {
-                Some(left) => Ok(Some((chunk, (chunks, left)))),
-                None => Err(ChannelError::new(
-                    Trouble::TooLong,
-                    "the file is longer than Telegram said",
-                )),
-            }
-        });
-    limited.boxed()
+    Ok(limited(chunks.boxed(), bytes_max, "Telegram"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::setting::{asked, known, needed, secret};
+use crate::setting::{asked, known, needed, proxy, secret};
 use hermes_core::{
     Chat, ChatKind, PlatformSetting, PlatformSettingError, PlatformSettings, Secret,
 };
@@ -207,24 +207,9 @@ fn server(settings: &PlatformSettings) -> Result<Server, PlatformSettingError> {
         base: format!("{root}/bot"),
         file_base,
         is_local: settings.switch("local_mode", false),
-        proxy: proxy(settings)?,
+        proxy: proxy(settings, "Telegram")?,
         fallbacks,
     })
-}
-
-fn proxy(settings: &PlatformSettings) -> Result<Option<Secret>, PlatformSettingError> {
-    let proxy = settings.text("proxy");
-    if proxy
-        .as_deref()
-        .is_some_and(|proxy| reqwest::Proxy::all(proxy).is_err())
-    {
-        return Err(PlatformSettingError {
-            key: "proxy",
-            message: "the proxy for Telegram is not an address".to_owned(),
-            hint: "write it as `http://HOST:PORT` or `socks5://HOST:PORT`".to_owned(),
-        });
-    }
-    Ok(proxy.map(Secret::new))
 }
 
 /// An address without its end, which some write and some do not.
