@@ -60,25 +60,26 @@ impl Queue {
         }
     }
 
-    /// Puts words that came too late for a result before the others. Returns whether there were any.
+    /// Lets the first words that came too late for a result begin the next turn. Those behind them are for that turn's results,
+    /// in front of whatever is said to it. Returns whether there were any.
     pub(crate) fn take_late(&mut self, steering: &Steering) -> bool {
-        let late = steering.take();
-        let is_any = !late.is_empty();
-        for one in late.into_iter().rev() {
-            let origin = late_origin(&one.message.origin);
-            self.next.push_front(QueuedMessage {
-                message: one.message.with_origin(origin),
-                ..one
-            });
-        }
-        is_any
+        let Some(first) = steering.take_first() else {
+            return false;
+        };
+        let origin = late_origin(&first.message.origin);
+        self.next.push_front(QueuedMessage {
+            message: first.message.with_origin(origin),
+            ..first
+        });
+        true
     }
 
-    /// Everything that waits.
+    /// Everything that waits, in the order it is heard.
     pub(crate) fn waiting(&self, steering: &Steering) -> Vec<QueuedMessage> {
-        let mut waiting = steering.waiting();
-        waiting.extend(self.next.iter().cloned());
-        waiting
+        let is_late = |one: &&QueuedMessage| one.waits_for == WaitsFor::ToolResult;
+        let late = self.next.iter().filter(is_late).cloned();
+        let next = self.next.iter().filter(|one| !is_late(one)).cloned();
+        late.chain(steering.waiting()).chain(next).collect()
     }
 
     /// Has words wait, unless there are too many. [`Queue::tend`] does it.

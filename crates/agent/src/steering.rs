@@ -25,6 +25,11 @@ impl Steering {
         std::mem::take(&mut *self.lock())
     }
 
+    pub(crate) fn take_first(&self) -> Option<QueuedMessage> {
+        let mut waiting = self.lock();
+        (!waiting.is_empty()).then(|| waiting.remove(0))
+    }
+
     /// Adds waiting words to a result about to be recorded. Returns which: they are to leave the store in the same commit.
     pub(crate) fn attach(&self, result: &mut ToolResult) -> Vec<QueuedId> {
         let mut attached = Vec::new();

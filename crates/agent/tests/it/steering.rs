@@ -58,6 +58,36 @@ async fn steering_that_comes_too_late_becomes_the_next_turn() {
 }
 
 #[tokio::test]
+async fn words_that_come_too_late_stay_in_front_of_what_is_said_to_the_turn_they_begin() {
+    let slow = TestTool::new("slow").does(Behaviour::After(Duration::from_millis(100)));
+    let world = World::new([
+        Step::text("a b c d").every(Duration::from_millis(20)),
+        Step::call("c1", "slow", &json!({})),
+        Step::text("done"),
+    ])
+    .tool(slow);
+    let mut running = start(&world).await;
+    running.session.say("go").await;
+    running
+        .until(|event| matches!(event, Event::Text { .. }))
+        .await;
+    for words in ["first", "second"] {
+        running.send(Op::Steer(UserMessage::text(words))).await;
+    }
+    running
+        .until(|event| matches!(event, Event::CallStarted { .. }))
+        .await;
+    running.send(Op::Steer(UserMessage::text("third"))).await;
+    running.until(|event| *event == Event::Idle).await;
+    let seen = world.model.requests().pop().unwrap().messages;
+    let said: Vec<String> = seen.iter().map(|message| message.text()).collect();
+    assert_eq!(said[2], "first");
+    let result = &seen.last().unwrap().tool_result().unwrap().text;
+    let (second, third) = (result.find("second"), result.find("third"));
+    assert!(second.is_some() && second < third, "{result}");
+}
+
+#[tokio::test]
 async fn what_is_said_during_a_turn_waits_for_its_end() {
     let world = World::new([
         Step::text("a b").every(Duration::from_millis(20)),

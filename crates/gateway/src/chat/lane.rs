@@ -323,6 +323,12 @@ impl Lane {
                 .is_some_and(|session| !session.is_idle)
     }
 
+    /// The session has not said yet with which turn it goes on.
+    fn is_resuming(&self) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|session| session.is_resuming)
+    }
+
     async fn next(&mut self, rest_over: Instant) -> Woken {
         let wake_at = self.wake_at(rest_over);
         let events = async {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use hermes_core::{
     Address, Answers, Body, Channel, ChannelError, InboxId, Lease, MessageId, NewOutboxEntry,
-    OutboxChange, OutboxId, OutboxStep, Outgoing, SessionId, StoreError, Trouble, TurnId, split,
+    OutboxChange, OutboxEntry, OutboxId, OutboxStep, Outgoing, SessionId, Stage, StoreError,
+    Trouble, TurnId, split,
 };
 use tokio::time::{Instant, timeout};
 
@@ -261,11 +262,30 @@ impl ReplyWriter {
         ports: &ChatPorts,
         answers: Vec<InboxId>,
     ) -> Result<(), StoreError> {
-        self.text = match self.shown() {
-            Some(shown) => format!("{}{}", shown.trim_end(), words::STOPPED),
-            None => String::new(),
+        let left = self.find_open_segment(ports).await?;
+        self.text = match (self.shown(), left) {
+            (Some(shown), _) => format!("{}{}", shown.trim_end(), words::STOPPED),
+            // Shown by the process before this one: what it said is not known.
+            (None, Some(entry)) if entry.parts.iter().any(|part| part.id.is_some()) => {
+                words::STOPPED.to_owned()
+            }
+            (None, _) => String::new(),
         };
         self.write(ports, answers, Ring::Silently).await
+    }
+
+    /// Goes on to the reply that is still being written, where replies of this turn went before a crash.
+    async fn find_open_segment(
+        &mut self,
+        ports: &ChatPorts,
+    ) -> Result<Option<OutboxEntry>, StoreError> {
+        loop {
+            let known = ports.outbox.outgoing_by_key(&self.segment_key()).await?;
+            match known {
+                Some(entry) if entry.stage != Stage::Writing => self.segment += 1,
+                known => return Ok(known),
+            }
+        }
     }
 
     /// Whether the next message of this answer is announced: the first is, and one that comes long after it.
@@ -289,7 +309,7 @@ impl ReplyWriter {
         let known = ports.outbox.outgoing_by_key(&key).await?;
         let answers = place.answers(answers);
         match known {
-            Some(entry) if entry.stage == hermes_core::Stage::Writing => {
+            Some(entry) if entry.stage == Stage::Writing => {
                 step(ports, entry.id, OutboxChange::Write { bodies }, answers).await?;
             }
             Some(_) => close(ports, answers).await?,

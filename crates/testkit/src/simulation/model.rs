@@ -46,7 +46,7 @@ impl SimModel {
             true => Duration::from_millis(400 + self.random.below(4_000)),
             false => Duration::from_millis(self.random.below(120)),
         };
-        if let Some(job) = said.split("job-").nth(1) {
+        if let Some(job) = said.split("do job-").nth(1) {
             let name: String = job.chars().take_while(char::is_ascii_digit).collect();
             return self.words(&format!("{} {WHOLE}", job_words(&name)), pause);
         }

@@ -86,6 +86,11 @@ impl Lane {
             return Ok(true);
         }
         self.forget_gone(&entries);
+        let is_left = |entry: &InboxEntry| entry.taken.is_some();
+        if self.is_resuming() && (!self.left.is_empty() || entries.iter().any(is_left)) {
+            // Which turn goes on is heard at once, and comes before what is said to it.
+            return Ok(true);
+        }
         let waiting = entries.into_iter().filter(|entry| entry.taken.is_none());
         let entries = self.without_replaced(waiting.collect()).await?;
         let entries = self.without_stale(entries).await?;
@@ -251,11 +256,7 @@ impl Lane {
             }
         }
         // A turn that goes on says so; what it answers is settled then.
-        if self
-            .session
-            .as_ref()
-            .is_some_and(|session| session.is_resuming)
-        {
+        if self.is_resuming() {
             return Ok(());
         }
         let closing = Some(words::CUT_SHORT.to_owned());

@@ -134,8 +134,7 @@ impl Lane {
                 tracing::warn!(lane = self.key, words, "a conversation cannot go on");
             }
         }
-        let session = self.session.as_ref();
-        if session.is_some_and(|session| session.is_resuming) {
+        if self.is_resuming() {
             // It says which turn it goes on with; the others are over.
             return Ok(());
         }

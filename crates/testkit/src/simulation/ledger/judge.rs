@@ -252,9 +252,9 @@ impl Book {
     /// Answers of a conversation came in its order.
     fn judge_order(&self, platform: &SimPlatform, verdict: &mut Verdict) {
         let mut newest: HashMap<&str, InboxId> = HashMap::new();
-        let lanes: HashMap<u64, (&InboxId, &str)> = self
-            .kept
-            .iter()
+        // An edit takes the place of what it edits.
+        let written = self.kept.iter().filter(|(_, kept)| !kept.is_edit);
+        let lanes: HashMap<u64, (&InboxId, &str)> = written
             .flat_map(|(id, kept)| {
                 let lane = kept.lane.as_str();
                 kept.tokens.iter().map(move |token| (*token, (id, lane)))
