@@ -212,8 +212,7 @@ async fn what_one_process_left_due_another_does_when_it_rests() {
     let session = process.runtime.open(options("oneshot")).await.unwrap();
     let id = session.handle.id().clone();
     say(&session, "I live in Lyon").await;
-    process.runtime.stop().await;
-    let process = process.restarted(EAGER);
+    let process = process.restarted(EAGER).await;
     let _other = process.runtime.open(options("cli")).await.unwrap();
     let waited = async {
         while process.requests_with("look back").is_empty() {
@@ -348,7 +347,7 @@ async fn a_compaction_keeps_the_bytes_of_the_prompt_unless_notes_or_skills_have_
     assert_ne!(with_note, first);
     assert!(with_note.contains("Sails the Halcyon"), "{with_note}");
 
-    let process = process.restarted(NOT_LEARNING);
+    let process = process.restarted(NOT_LEARNING).await;
     let session = process.runtime.resume(id, options("cli")).await.unwrap();
     assert_eq!(talk(&process, &session).await, with_note, "over a restart");
     compact(&session).await;

@@ -32,9 +32,14 @@ impl Process {
         Self::in_home(server, folder, more)
     }
 
-    /// Another process in the same home.
-    pub(crate) fn restarted(self, more: &str) -> Self {
-        let Self { server, folder, .. } = self;
+    /// Another process in the same home, once this one has ended.
+    pub(crate) async fn restarted(self, more: &str) -> Self {
+        let Self {
+            runtime,
+            server,
+            folder,
+        } = self;
+        runtime.stop().await;
         Self::in_home(server, folder, more)
     }
 

@@ -175,7 +175,9 @@ async fn what_one_conversation_left_unheard_a_later_one_takes_in() {
     }
     process.runtime.stop().await;
     tokio::time::sleep(Duration::from_millis(1_100)).await;
-    let process = process.restarted(&EAGER.replace("turns: 1", "turns: 0, rest: 1"));
+    let process = process
+        .restarted(&EAGER.replace("turns: 1", "turns: 0, rest: 1"))
+        .await;
     let _other = process.runtime.open(of_person(None)).await.unwrap();
     let heard = async {
         while process
@@ -239,7 +241,7 @@ async fn a_compaction_takes_up_what_became_known_and_keeps_it() {
     crate::learning::compact(&session).await;
     assert!(knows(&talk(&process, &session).await));
 
-    let process = process.restarted(EAGER);
+    let process = process.restarted(EAGER).await;
     let session = process.runtime.resume(id, anna()).await.unwrap();
     crate::learning::compact(&session).await;
     assert!(knows(&talk(&process, &session).await), "over a restart");
