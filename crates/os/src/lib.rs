@@ -4,7 +4,8 @@
 //! locks between processes ([`lock`]), what is renewed under such a lock ([`renewal`]), groups of processes ([`group`]), the
 //! set-up of HTTP clients ([`http`], [`mod@retry_after`]), calendar time ([`calendar`]), when
 //! something is due by it ([`schedule`]), who started this process
-//! ([`ancestry`]), who writes to it ([`pipeline`]) and who may look into it ([`seclusion`]).
+//! ([`ancestry`]), who writes to it ([`pipeline`]), who may look into it ([`seclusion`]) and what it has in memory
+//! ([`memory`]).
 //!
 //! Knows nothing of agents: no session, model, tool or setting is named here, and no other crate of ours is used. A thing
 //! that one crate alone needs stays there.
@@ -15,6 +16,7 @@ pub mod folder;
 pub mod group;
 pub mod http;
 pub mod lock;
+pub mod memory;
 pub mod paths;
 pub mod pipeline;
 pub mod renewal;

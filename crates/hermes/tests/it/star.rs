@@ -152,3 +152,33 @@ fn metadata() -> Value {
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().expect("a text")
 }
+
+/// The compiler denies it everywhere; this counts who says that it knows better (decision 0020).
+#[test]
+fn unsafe_code_is_in_one_file() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = Vec::new();
+    for entry in walk(&crates) {
+        let text = std::fs::read_to_string(&entry).expect("a source file");
+        let says = |word: &str| text.contains(&format!("{word}(unsafe_code"));
+        if says("expect") || says("allow") || says("warn") {
+            found.push(entry);
+        }
+    }
+    let names: Vec<_> = found.iter().filter_map(|path| path.file_name()).collect();
+    assert_eq!(names, ["give_back.rs"], "{found:?}");
+}
+
+fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(walk(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}

@@ -15,6 +15,7 @@ use hermes_gateway::notify::ServiceManager;
 use hermes_gateway::presence::{Holder, NotPresent, Presence};
 use hermes_gateway::webhooks::{self, ScriptParts, WebhookParts};
 use hermes_gateway::{Gateway, Shutdown};
+use hermes_os::memory::Keeper;
 use hermes_runtime::Runtime;
 use hermes_runtime::schedules::settings::CronSettings;
 use tokio::sync::Notify;
@@ -43,6 +44,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 const SHORT_PATIENCE: Duration = Duration::from_millis(200);
 /// For hooks that still run when all else has ended.
 const HOOKS_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked how much is in memory: often enough that a burst is forgotten soon.
+const MEMORY_LOOK: Duration = Duration::from_secs(3);
 /// A store that does not answer for this long does not count as alive.
 const WELL_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -87,6 +90,7 @@ pub(crate) async fn serve(base: Arc<Base>, args: GatewayRunArgs) -> Outcome<()> 
         drained = gateway.run(end_wanted, drain) => drained,
         () = answer(presence.as_ref(), &desk) => unreachable!("it answers for ever"),
         () = watch_over(manager.as_ref(), &desk) => unreachable!("it looks for ever"),
+        () = keep_small() => unreachable!("it looks for ever"),
         () = reload::whenever(&reload, &base, &desk, known, manager.as_ref()) => {
             unreachable!("it waits for ever")
         }
@@ -283,6 +287,19 @@ async fn watch_over(manager: Option<&ServiceManager>, desk: &Desk) {
             manager.alive();
         }
         tokio::time::sleep(interval).await;
+    }
+}
+
+/// Gives memory back that only a burst needed, or the start.
+async fn keep_small() {
+    let mut keeper = Keeper::default();
+    loop {
+        tokio::time::sleep(MEMORY_LOOK).await;
+        let looked = tokio::task::spawn_blocking(move || {
+            keeper.look();
+            keeper
+        });
+        keeper = looked.await.unwrap_or_default();
     }
 }
 
