@@ -72,10 +72,21 @@ pub struct Toolkit {
     index: Mutex<Arc<SkillIndex>>,
 }
 
-/// A tool as it is where every change of a file is shown first, and as it is elsewhere.
+/// A tool as it is where every change of a file is shown first, and as it is elsewhere: for most the same.
 struct Modal {
     every: Arc<dyn Tool>,
     sensitive: Arc<dyn Tool>,
+}
+
+impl Modal {
+    fn of((every, sensitive): (Arc<dyn Tool>, Arc<dyn Tool>)) -> Self {
+        let every = if sensitive.reviews_changes() {
+            every
+        } else {
+            Arc::clone(&sensitive)
+        };
+        Self { every, sensitive }
+    }
 }
 
 impl Toolkit {
@@ -96,7 +107,7 @@ impl Toolkit {
             hermes_tools::built_in(&ports)
         };
         let every = with(EditReview::Every).into_iter();
-        let modal = |(every, sensitive)| Modal { every, sensitive };
+        let sensitive = with(EditReview::Sensitive);
         Ok(Self {
             commands,
             for_skills: skills::tools(base, Some(Arc::clone(&log)), Author::Agent)?,
@@ -107,7 +118,7 @@ impl Toolkit {
             fence: terminals::fence_word(base, &ports.fence)?,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
             checkpoints: OnceLock::new(),
-            tools: every.zip(with(EditReview::Sensitive)).map(modal).collect(),
+            tools: every.zip(sensitive).map(Modal::of).collect(),
             ports,
         })
     }

@@ -1,6 +1,6 @@
 //! `clarify`: a question to the user, through whatever surface they are at.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use hermes_core::schedule::CRON_SOURCE;
@@ -46,10 +46,12 @@ static EXPOSURE: Exposure = Exposure {
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(Clarify {
-        spec: spec(),
         timeout: ports.limits.clarify_timeout,
     })
 }
+
+/// One for all conversations.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     ToolSpec {
@@ -74,7 +76,6 @@ fn spec() -> ToolSpec {
 }
 
 struct Clarify {
-    spec: ToolSpec,
     timeout: Duration,
 }
 
@@ -86,7 +87,7 @@ struct Arguments {
 
 impl Tool for Clarify {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {

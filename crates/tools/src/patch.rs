@@ -4,7 +4,7 @@
 //! out every new content before `commit` writes any.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use hermes_core::{
     Action, Agreement, BoxFuture, Brief, CancellationToken, Effect, Exposure, Parallel, Plan,
@@ -54,12 +54,14 @@ static EXPOSURE: Exposure = Exposure {
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     let systems = FileSystems::new(ports);
     Arc::new(Patch {
-        spec: spec(),
         edits: Edits::of(NAME, ports, &systems),
         systems,
         ledger: ports.files.clone(),
     })
 }
+
+/// One for all conversations.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     ToolSpec {
@@ -89,7 +91,6 @@ fn spec() -> ToolSpec {
 }
 
 struct Patch {
-    spec: ToolSpec,
     systems: FileSystems,
     edits: Edits,
     ledger: FileLedger,
@@ -159,7 +160,7 @@ impl Request {
 
 impl Tool for Patch {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {

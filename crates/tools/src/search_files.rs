@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use hermes_core::{
@@ -69,11 +69,13 @@ static EXPOSURE: Exposure = Exposure {
 
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     Arc::new(SearchFiles {
-        spec: spec(),
         chars_max: ports.limits.read_chars_max,
         systems: FileSystems::new(ports),
     })
 }
+
+/// One for all conversations.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     ToolSpec {
@@ -102,7 +104,6 @@ fn spec() -> ToolSpec {
 }
 
 struct SearchFiles {
-    spec: ToolSpec,
     chars_max: usize,
     systems: FileSystems,
 }
@@ -152,7 +153,7 @@ impl Wanted {
 
 impl Tool for SearchFiles {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {

@@ -1,6 +1,6 @@
 //! `todo`: the model's own list of steps. The list lives in the conversation: each result holds all of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use hermes_core::text::shorten;
 use hermes_core::{
@@ -38,8 +38,11 @@ static EXPOSURE: Exposure = Exposure {
 };
 
 fn make(_ports: &ToolPorts) -> Arc<dyn Tool> {
-    Arc::new(Todo { spec: spec() })
+    Arc::new(Todo)
 }
+
+/// One for all conversations.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     ToolSpec {
@@ -76,9 +79,7 @@ fn spec() -> ToolSpec {
     }
 }
 
-struct Todo {
-    spec: ToolSpec,
-}
+struct Todo;
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -132,7 +133,7 @@ struct Summary {
 
 impl Tool for Todo {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {

@@ -4,7 +4,7 @@
 //! that, and the note before it, tell the model where words of others begin and end.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -51,7 +51,6 @@ static EXPOSURE: Exposure = Exposure {
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     let settings = &ports.web;
     Arc::new(WebExtract {
-        spec: spec(),
         fetcher: Fetcher::new(settings),
         blocklist: settings.blocklist.clone(),
         keys: settings.keys.clone(),
@@ -60,6 +59,9 @@ fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
         shelf: settings.shelf.clone(),
     })
 }
+
+/// One for all conversations.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     ToolSpec {
@@ -87,7 +89,6 @@ fn spec() -> ToolSpec {
 }
 
 struct WebExtract {
-    spec: ToolSpec,
     fetcher: Fetcher,
     blocklist: Blocklist,
     keys: HiddenKeys,
@@ -157,7 +158,7 @@ impl Extract {
 
 impl Tool for WebExtract {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {

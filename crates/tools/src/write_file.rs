@@ -1,7 +1,7 @@
 //! `write_file`: creates a file or replaces its whole content.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use hermes_core::{
     Action, BoxFuture, Brief, Effect, Exposure, Parallel, Plan, PlanContext, Preview,
@@ -48,12 +48,14 @@ static EXPOSURE: Exposure = Exposure {
 fn make(ports: &ToolPorts) -> Arc<dyn Tool> {
     let systems = FileSystems::new(ports);
     Arc::new(WriteFile {
-        spec: spec(),
         edits: Edits::of(NAME, ports, &systems),
         systems,
         ledger: ports.files.clone(),
     })
 }
+
+/// One for all conversations.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     ToolSpec {
@@ -74,7 +76,6 @@ fn spec() -> ToolSpec {
 }
 
 struct WriteFile {
-    spec: ToolSpec,
     systems: FileSystems,
     edits: Edits,
     ledger: FileLedger,
@@ -88,7 +89,7 @@ struct Arguments {
 
 impl Tool for WriteFile {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {

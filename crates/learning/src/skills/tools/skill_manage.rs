@@ -1,6 +1,6 @@
 //! `skill_manage`: writes, changes and archives skills. What is not the agent's own becomes a proposal.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use hermes_core::fuzzy::{self, Occurrences, ReplaceError};
 use hermes_core::text::shorten;
@@ -25,10 +25,12 @@ static EXPOSURE: Exposure = exposure(Subagents::None);
 
 pub(super) fn make(ports: &SkillPorts) -> Arc<dyn Tool> {
     Arc::new(SkillManage {
-        spec: spec(),
         ports: ports.clone(),
     })
 }
+
+/// One for all conversations.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     let text = |description: &str| json!({"type": "string", "description": description});
@@ -64,7 +66,6 @@ fn spec() -> ToolSpec {
 }
 
 struct SkillManage {
-    spec: ToolSpec,
     ports: SkillPorts,
 }
 
@@ -111,7 +112,7 @@ pub(in crate::skills) fn mends(arguments: &Value) -> bool {
 
 impl Tool for SkillManage {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {

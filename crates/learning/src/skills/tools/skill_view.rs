@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Component, Path};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use hermes_core::{
     Effect, Exposure, Parallel, Plan, PlanContext, SessionId, Subagents, Tool, ToolError,
@@ -21,10 +21,12 @@ static EXPOSURE: Exposure = exposure(Subagents::All);
 
 pub(super) fn make(ports: &SkillPorts) -> Arc<dyn Tool> {
     Arc::new(SkillView {
-        spec: spec(),
         ports: ports.clone(),
     })
 }
+
+/// One for all conversations.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     ToolSpec {
@@ -43,7 +45,6 @@ fn spec() -> ToolSpec {
 }
 
 struct SkillView {
-    spec: ToolSpec,
     ports: SkillPorts,
 }
 
@@ -56,7 +57,7 @@ struct Arguments {
 
 impl Tool for SkillView {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {

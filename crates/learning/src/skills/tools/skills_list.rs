@@ -1,6 +1,6 @@
 //! `skills_list`: what skills there are, or which fit some words.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use hermes_core::{
     Effect, Exposure, Parallel, Plan, PlanContext, Subagents, Tool, ToolOutput, ToolSpec,
@@ -19,10 +19,12 @@ static EXPOSURE: Exposure = exposure(Subagents::All);
 
 pub(super) fn make(ports: &SkillPorts) -> Arc<dyn Tool> {
     Arc::new(SkillsList {
-        spec: spec(),
         skills: ports.skills.clone(),
     })
 }
+
+/// One for all conversations.
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(spec);
 
 fn spec() -> ToolSpec {
     ToolSpec {
@@ -41,7 +43,6 @@ fn spec() -> ToolSpec {
 }
 
 struct SkillsList {
-    spec: ToolSpec,
     skills: Skills,
 }
 
@@ -55,7 +56,7 @@ struct Arguments {
 
 impl Tool for SkillsList {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        &SPEC
     }
 
     fn exposure(&self) -> &Exposure {
