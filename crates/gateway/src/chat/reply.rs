@@ -59,6 +59,7 @@ pub(super) struct ReplyWriter {
     key: String,
     /// How many replies of this turn with words in them went before.
     segment: usize,
+    notes_ahead: bool,
     text: String,
     preview: Option<Preview>,
     /// What is shown where no message is yet.
@@ -83,6 +84,7 @@ impl ReplyWriter {
             place,
             key: format!("{session}/{turn}"),
             segment: 0,
+            notes_ahead: false,
             text: String::new(),
             preview: None,
             draft: None,
@@ -93,9 +95,26 @@ impl ReplyWriter {
         }
     }
 
-    /// Notes that there will be a reply, for a turn that no entry of the inbox stands for: a crash does not lose its answer.
+    /// The answer of a turn that no entry of the inbox stands for: each of its replies is noted before there is anything to
+    /// say, so that a crash does not lose it.
+    pub(super) fn noting_ahead(mut self) -> Self {
+        self.notes_ahead = true;
+        self
+    }
+
     pub(super) async fn begin(&self, ports: &ChatPorts) -> Result<(), StoreError> {
-        let entry = self.entry(ports, Vec::new(), Ring::Aloud);
+        if !self.notes_ahead {
+            return Ok(());
+        }
+        self.note(ports, self.segment).await
+    }
+
+    /// Notes that there will be a reply.
+    async fn note(&self, ports: &ChatPorts, segment: usize) -> Result<(), StoreError> {
+        let entry = NewOutboxEntry {
+            key: self.key_of(segment),
+            ..self.entry(ports, Vec::new(), Ring::Aloud)
+        };
         ports
             .outbox
             .put_outgoing(entry, self.place.answers(Vec::new()))
@@ -234,6 +253,9 @@ impl ReplyWriter {
         if !self.has_text() {
             return Ok(());
         }
+        if self.notes_ahead {
+            self.note(ports, self.segment + 1).await?;
+        }
         self.write(ports, Vec::new(), Ring::Silently).await?;
         self.segment += 1;
         self.text.clear();
@@ -333,7 +355,11 @@ impl ReplyWriter {
     }
 
     fn segment_key(&self) -> String {
-        format!("{}/{}", self.key, self.segment)
+        self.key_of(self.segment)
+    }
+
+    fn key_of(&self, segment: usize) -> String {
+        format!("{}/{segment}", self.key)
     }
 
     fn entry(&self, ports: &ChatPorts, bodies: Vec<Body>, ring: Ring) -> NewOutboxEntry {

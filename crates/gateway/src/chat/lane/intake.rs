@@ -375,13 +375,15 @@ impl Lane {
         if let Some(words) = self.over_limit().await? {
             return self.speak(words, ids).await;
         }
-        if let Err(words) = self.ensure_session().await? {
-            return self.speak(format!("{}{words}", words::NOT_NOW), ids).await;
-        }
-        self.keep_chat().await?;
+        // Before its session is opened: those who wait for room cost little.
         if !self.has_room() {
             return Ok(());
         }
+        if let Err(words) = self.ensure_session().await? {
+            self.leave_queue();
+            return self.speak(format!("{}{words}", words::NOT_NOW), ids).await;
+        }
+        self.keep_chat().await?;
         self.prepare(batch, Telling::Say).await;
         Ok(())
     }

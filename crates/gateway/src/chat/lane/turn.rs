@@ -79,8 +79,12 @@ impl Lane {
         ) else {
             return Ok(());
         };
+        let mut reply = ReplyWriter::new(place, session.handle.id().as_str(), &turn);
+        if entries.is_empty() {
+            reply = reply.noting_ahead();
+        }
         self.turn = Some(RunningTurn {
-            reply: ReplyWriter::new(place, session.handle.id().as_str(), &turn),
+            reply,
             id: turn,
             entries,
             asked_by,
@@ -101,9 +105,7 @@ impl Lane {
         }
         self.tell_hooks("agent:start", &[("message", said.into())]);
         if let Some(turn) = &self.turn {
-            if turn.entries.is_empty() {
-                turn.reply.begin(&self.ports()).await?;
-            }
+            turn.reply.begin(&self.ports()).await?;
             self.mark(turn, Some(Reaction::Seen)).await;
         }
         Ok(())
@@ -280,6 +282,9 @@ impl Lane {
             .filter(|text| !text.trim().is_empty())
             .collect();
         let mut reply = ReplyWriter::new(place, session.as_str(), turn);
+        if answers.is_empty() {
+            reply = reply.noting_ahead();
+        }
         for (i, text) in texts.iter().enumerate() {
             reply.push(text);
             if i + 1 < texts.len() {
