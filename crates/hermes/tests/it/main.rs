@@ -23,6 +23,7 @@ mod execute_code;
 mod fence;
 mod files;
 mod forwarded;
+mod full_disk;
 mod gateway;
 mod golden;
 mod images;

@@ -1,7 +1,9 @@
 //! How it starts and ends.
 
+use std::path::Path;
 use std::time::Duration;
 
+use hermes_testkit::process::Hermes;
 use hermes_testkit::server::{Answer, Script};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -38,6 +40,48 @@ fn without_a_key_it_does_not_start_and_says_how_to_make_one() {
     }
     let output = run(&[("API_SERVER_KEY", KEY), ("API_SERVER_ENABLED", "false")]);
     assert!(output.stderr.contains("nothing to serve"), "{output:?}");
+}
+
+/// A disk that is mounted for reading alone, or that a card with errors has become.
+#[tokio::test]
+async fn a_home_that_cannot_be_written_is_said_and_can_be_looked_at() {
+    if !hermes_testkit::peers::is_there("bwrap") {
+        return;
+    }
+    let (setting, gateway) = served("hi").await;
+    let asked = json!({"messages": [{"role": "user", "content": "remember me"}]});
+    assert_eq!(gateway.client.chat(&asked).status, 200);
+    drop(gateway);
+    let home = setting.hermes.home();
+    let run = |args: &[&str]| {
+        let hermes = Path::new(env!("CARGO_BIN_EXE_hermes"));
+        Hermes::new("/usr/bin/bwrap")
+            .deadline(Duration::from_secs(30))
+            .env("HERMES_HOME", &home)
+            .env("API_SERVER_KEY", KEY)
+            .args(["--dev-bind", "/", "/", "--ro-bind"])
+            .args([home.as_path(), home.as_path(), hermes])
+            .args(args.iter().copied())
+            .run()
+    };
+    for refused in [&["gateway", "run"][..], &["-z", "hello"]] {
+        let output = run(refused);
+        assert_ne!(output.code, Some(0), "{refused:?}: {output:?}");
+        let (what, next) = ("Read-only file system", "writable");
+        let said = output.stderr.contains(what) && output.stderr.contains(next);
+        assert!(said, "{refused:?}: {output:?}");
+        assert!(!output.stderr.contains("panicked"), "{output:?}");
+    }
+    for (looking, code) in [
+        (&["gateway", "status"][..], 3),
+        (&["sessions", "list"], 0),
+        (&["cron", "list"], 0),
+    ] {
+        let output = run(looking);
+        assert_eq!(output.code, Some(code), "{looking:?}: {output:?}");
+    }
+    let found = run(&["sessions", "search", "remember"]);
+    assert!(found.stdout.contains("remember"), "{found:?}");
 }
 
 #[tokio::test]
