@@ -21,6 +21,7 @@ mod lanes;
 pub mod manner;
 mod media;
 mod mirror;
+mod observed;
 mod outbound;
 pub mod owner;
 pub mod pairing;
@@ -249,6 +250,7 @@ impl ChatGateway {
             channel: Arc::clone(&parts.channel),
             supervisor: Arc::clone(&parts.supervisor),
             access: Arc::clone(&parts.access),
+            observed: Arc::clone(&parts.observed),
             ports: Arc::clone(&self.lanes.ports),
             lanes: Arc::clone(&self.lanes),
             cursor: Mutex::new(self.cursor(&parts).await),
@@ -438,6 +440,7 @@ fn parts(ports: &ChatPorts, one: ChatChannel) -> Arc<ChannelParts> {
         access: Arc::new(access),
         manner,
         directory: Directory::default(),
+        observed: Arc::default(),
         supervisor: Arc::new(supervisor),
         home: Mutex::new(home),
         retired: CancellationToken::new(),

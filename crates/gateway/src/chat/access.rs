@@ -33,6 +33,8 @@ pub struct PlatformAccess {
     pub mention_patterns: Vec<Regex>,
     /// Who names us is answered also in chats that are not among [`Self::allowed_chats`].
     pub guest_mode: bool,
+    /// What is said in groups and not to us is heard all the same, as context.
+    pub observes_groups: bool,
     /// What another bot is named in is not for us.
     pub exclusive_mentions: bool,
     pub strangers: Strangers,
@@ -146,7 +148,7 @@ impl PlatformAccess {
         if self.guest_mode && mentions.us {
             return true;
         }
-        if !self.allowed_chats.is_empty() && !names_chat(&self.allowed_chats, chat) {
+        if !self.is_listened_in(chat) {
             return false;
         }
         let is_free = names_chat(&self.free_chats, chat) || names_topic(&self.free_topics, chat);
@@ -154,6 +156,15 @@ impl PlatformAccess {
             return true;
         }
         mentions.us || mentions.in_our_thread || replies_to_us || self.is_called(text)
+    }
+
+    /// Whether what is said in a chat and not to us is heard as context.
+    pub fn observes(&self, chat: &Chat) -> bool {
+        self.observes_groups && chat.kind != ChatKind::Dm && self.is_listened_in(chat)
+    }
+
+    fn is_listened_in(&self, chat: &Chat) -> bool {
+        self.allowed_chats.is_empty() || names_chat(&self.allowed_chats, chat)
     }
 
     fn is_called(&self, text: &str) -> bool {
@@ -209,6 +220,7 @@ impl PlatformAccess {
             free_topics: lists(&["free_response_topics"]),
             mention_patterns: patterns(settings),
             guest_mode: settings.switch("guest_mode", false),
+            observes_groups: settings.switch("observe_unmentioned_group_messages", false),
             exclusive_mentions: settings.switch("exclusive_bot_mentions", true),
             strangers: match usual.ignores_strangers {
                 true => Strangers::Ignore,

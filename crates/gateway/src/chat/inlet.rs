@@ -10,6 +10,7 @@ use hermes_core::{
 
 use super::access::{Access, PlatformAccess};
 use super::lanes::Lanes;
+use super::observed::Observed;
 use super::pairing::Invitation;
 use super::ports::ChatPorts;
 use super::supervisor::Supervisor;
@@ -20,6 +21,7 @@ pub(super) struct ChannelInlet {
     pub(super) channel: Arc<dyn Channel>,
     pub(super) supervisor: Arc<Supervisor>,
     pub(super) access: Arc<PlatformAccess>,
+    pub(super) observed: Arc<Observed>,
     pub(super) ports: Arc<ChatPorts>,
     pub(super) lanes: Arc<Lanes>,
     /// As it was last accepted.
@@ -99,6 +101,12 @@ impl ChannelInlet {
         let incoming = &update.incoming;
         let (chat, sender) = (incoming.chat(), incoming.sender());
         if !self.is_for_us(incoming) {
+            if let Incoming::Message(message) | Incoming::Edited(message) = incoming
+                && self.access.observes(&message.chat)
+            {
+                let place = Address::of(self.channel.facts().platform, &message.chat);
+                self.observed.hear(place, message);
+            }
             return Ok(None);
         }
         if !self.may_ask(incoming).await? {

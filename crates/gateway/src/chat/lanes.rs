@@ -18,6 +18,7 @@ use super::delivery::Delivery;
 use super::directory::Directory;
 use super::lane::Lane;
 use super::manner::Manner;
+use super::observed::Observed;
 use super::ports::ChatPorts;
 use super::supervisor::Supervisor;
 use crate::hooks::Hooks;
@@ -31,6 +32,7 @@ pub(super) struct ChannelParts {
     pub(super) access: Arc<PlatformAccess>,
     pub(super) manner: Manner,
     pub(super) directory: Directory,
+    pub(super) observed: Arc<Observed>,
     pub(super) supervisor: Arc<Supervisor>,
     /// The settings want it no more, or otherwise.
     pub(super) retired: CancellationToken,

@@ -427,11 +427,16 @@ impl Lane {
         }
     }
 
-    /// What others said where somebody named us stands behind their words, where a platform tells.
+    /// What others said where somebody named us stands behind their words, as far as it was heard or a platform tells.
     async fn add_earlier(&self, first: &IncomingMessage, message: &mut UserMessage) {
-        let Some(parts) = &self.parts else {
+        let (Some(parts), Some(chat)) = (&self.parts, &self.chat) else {
             return;
         };
+        let observed = parts.observed.take(&chat.address);
+        if !observed.is_empty() {
+            message.parts.push(said_before(&observed));
+            return;
+        }
         let earlier = match timeout(EARLIER_MAX, parts.channel.earlier(first)).await {
             Ok(Ok(earlier)) => earlier,
             Ok(Err(error)) => {

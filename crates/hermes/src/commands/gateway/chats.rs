@@ -62,6 +62,7 @@ const SHARED: &[&str] = &[
     "typing_indicator",
     "free_response_topics",
     "guest_mode",
+    "observe_unmentioned_group_messages",
 ];
 
 /// A platform that is set up.

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use hermes_testkit::server::{Answer, Script};
-use hermes_testkit::telegram::CallFault;
-use hermes_testkit::telegram::people::ALICE;
+use hermes_testkit::telegram::people::{ALICE, GROUP};
+use hermes_testkit::telegram::{BOT_NAME, CallFault};
+use serde_json::json;
 
 use super::platform::Bot;
 
@@ -93,4 +94,32 @@ async fn a_file_that_is_refused_is_told_of_and_takes_no_other_with_it() {
         let status = bot.setting.run(&["gateway", "status"]).stdout;
         status.contains("1 could not be delivered")
     });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_group_said_among_itself_comes_with_a_question_where_that_is_wanted() {
+    for (is_wanted, settings) in [
+        (false, "    require_mention: true\n"),
+        (
+            true,
+            "    require_mention: true\n    observe_unmentioned_group_messages: true\n",
+        ),
+    ] {
+        let script = Script::always(Answer::text("at nine"));
+        let bot = Bot::with_platform(script, &ALICE.to_string(), "", settings).await;
+        let say = |text: &str| bot.telegram.say(GROUP, json!({"text": text}));
+        say("the boat leaves at nine");
+        say(&format!("@{BOT_NAME} when does it leave?"));
+        bot.expect(GROUP, "an answer", |texts| texts == ["at nine"]);
+        say(&format!("@{BOT_NAME} and again?"));
+        bot.expect(GROUP, "another", |texts| texts.len() == 2);
+        let requests = bot.requests();
+        assert_eq!(requests.len(), 2, "no turn begins with what is not for us");
+        let all = requests[1].json.to_string();
+        let times = all.matches("the boat leaves at nine").count();
+        assert_eq!(times, usize::from(is_wanted), "{all}");
+        let asked = all.find("when does it leave?");
+        let heard = all.find("the boat leaves at nine");
+        assert!(heard.is_none() || asked < heard, "{all}");
+    }
 }
