@@ -87,18 +87,18 @@ text_id! {
 }
 
 impl SessionId {
-    /// Makes an id people can read: `YYYYMMDD_HHMMSS_<6 hex>`.
+    /// Makes an id people can read: `YYYYMMDD_HHMMSS_<8 hex>`.
     pub fn generate(now: Timestamp, random: &Random) -> Self {
         let (date, time) = now.civil();
         Self(format!(
-            "{:04}{:02}{:02}_{:02}{:02}{:02}_{:06x}",
+            "{:04}{:02}{:02}_{:02}{:02}{:02}_{:08x}",
             date.year,
             date.month,
             date.day,
             time.hour,
             time.minute,
             time.second,
-            random.next_u64() & 0xff_ffff
+            random.next_u64() & 0xffff_ffff
         ))
     }
 }
@@ -144,6 +144,15 @@ mod tests {
             &Random::seeded(7),
         );
         assert!(id.as_str().starts_with("20251115_220005_"), "{id}");
-        assert_eq!(id.as_str().len(), "YYYYMMDD_HHMMSS_".len() + 6);
+        assert_eq!(id.as_str().len(), "YYYYMMDD_HHMMSS_".len() + 8);
+    }
+
+    #[test]
+    fn sessions_that_begin_in_one_second_are_many() {
+        let (now, random) = (Timestamp::from_millis(0), Random::seeded(7));
+        let ids: std::collections::HashSet<_> = (0..5_000)
+            .map(|_| SessionId::generate(now, &random))
+            .collect();
+        assert_eq!(ids.len(), 5_000);
     }
 }

@@ -63,8 +63,9 @@ pub(crate) fn session(name: &str) -> SessionId {
 /// A name for a conversation that begins with these words. Two that begin alike are two.
 pub(crate) fn new_session(system: &str, first: &str, random: &Random) -> SessionId {
     let words = hex(sha256(&[system, "\n", first]).as_ref(), 8);
-    let own = random.next_u64() & 0xff_ffff;
-    SessionId::from(format!("api-{words}-{own:06x}"))
+    // Programs say the same first words for years.
+    let own = random.next_u64() & 0xffff_ffff_ffff;
+    SessionId::from(format!("api-{words}-{own:012x}"))
 }
 
 /// A name such as `resp_` and so many hexadecimal digits.
@@ -133,6 +134,15 @@ mod tests {
         assert_ne!(odd, session("user@example.org:43"));
         assert!(odd.as_str().starts_with("api-"), "{odd}");
         assert_eq!(session(&"y".repeat(200)).as_str().len(), 36);
+    }
+
+    #[test]
+    fn conversations_that_begin_alike_are_many() {
+        let random = Random::seeded(1);
+        let names: std::collections::HashSet<_> = (0..50_000)
+            .map(|_| new_session("", "ping", &random))
+            .collect();
+        assert_eq!(names.len(), 50_000);
     }
 
     #[test]
