@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -89,7 +90,8 @@ pub struct NewSession {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prefix {
     pub system: String,
-    pub tools: Vec<ToolSpec>,
+    /// Most conversations of a process are told of the same tools.
+    pub tools: Arc<[ToolSpec]>,
 }
 
 /// One line of the step log.

@@ -481,7 +481,7 @@ enum Answer {
 struct Asking {
     model: Arc<dyn Model>,
     system: String,
-    tools: Vec<ToolSpec>,
+    tools: Arc<[ToolSpec]>,
     messages: Vec<Message>,
 }
 

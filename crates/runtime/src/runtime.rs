@@ -3,7 +3,7 @@
 //! Start at [`Runtime::start`], then [`Runtime::set_up`] and [`Runtime::begin`], which every way to a session goes through.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use hermes_core::deliver::Deliver;
@@ -38,6 +38,29 @@ const SETUPS_MAX: usize = 64;
 /// Tells how the gateway of a home is.
 pub type TellGateway = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
 
+/// A toolkit, for whoever wants the same.
+enum KeptToolkit {
+    OfOwner(Arc<Toolkit>),
+    /// There may be any number of guests: what nobody works with goes.
+    OfGuest(Weak<Toolkit>),
+}
+
+impl KeptToolkit {
+    fn of(toolkit: &Arc<Toolkit>) -> Self {
+        match toolkit.ports.private {
+            Some(_) => Self::OfGuest(Arc::downgrade(toolkit)),
+            None => Self::OfOwner(Arc::clone(toolkit)),
+        }
+    }
+
+    fn get(&self) -> Option<Arc<Toolkit>> {
+        match self {
+            Self::OfOwner(toolkit) => Some(Arc::clone(toolkit)),
+            Self::OfGuest(toolkit) => toolkit.upgrade(),
+        }
+    }
+}
+
 /// What is there once for all conversations of a process.
 pub struct Runtime {
     base: Arc<Base>,
@@ -47,7 +70,7 @@ pub struct Runtime {
     models: Arc<Models>,
     servers: Arc<Servers>,
     /// By what the settings say about tools. There are as many as projects with settings of their own.
-    toolkits: Mutex<HashMap<String, Arc<Toolkit>>>,
+    toolkits: Mutex<HashMap<String, KeptToolkit>>,
     /// What conversations work with that were opened a moment ago, by their options.
     setups: Mutex<HashMap<SessionOptions, (Instant, SharedSetup)>>,
     /// The Honcho that the settings name, so that all conversations know how it is.
@@ -196,17 +219,21 @@ impl Runtime {
     /// The tools that these settings want, shared with everybody whose settings want the same.
     pub(crate) fn toolkit(&self, base: &Base) -> Result<Arc<Toolkit>> {
         let key = Toolkit::key(base);
-        if let Some(toolkit) = lock(&self.toolkits).get(&key) {
-            return Ok(Arc::clone(toolkit));
+        if let Some(toolkit) = lock(&self.toolkits).get(&key).and_then(KeptToolkit::get) {
+            return Ok(toolkit);
         }
         let toolkit = Arc::new(Toolkit::new(
             base,
             Arc::clone(&self.store) as Arc<dyn LearningLog>,
         )?);
         let mut toolkits = lock(&self.toolkits);
-        // There may be any number of guests: what nobody works with is made anew.
-        toolkits.retain(|_, one| one.ports.private.is_none() || Arc::strong_count(one) > 1);
-        Ok(Arc::clone(toolkits.entry(key).or_insert(toolkit)))
+        toolkits.retain(|_, one| one.get().is_some());
+        // Somebody may have been quicker.
+        if let Some(toolkit) = toolkits.get(&key).and_then(KeptToolkit::get) {
+            return Ok(toolkit);
+        }
+        toolkits.insert(key, KeptToolkit::of(&toolkit));
+        Ok(toolkit)
     }
 
     /// Honcho as the settings want it; `None` where its own settings switch it off.
@@ -254,7 +281,10 @@ impl Runtime {
     /// Closes every conversation and ends what runs beside them. Returns what the user should know of it.
     pub async fn stop(&self) -> Vec<String> {
         self.sessions.close_all().await;
-        let toolkits: Vec<_> = lock(&self.toolkits).values().cloned().collect();
+        let toolkits: Vec<_> = lock(&self.toolkits)
+            .values()
+            .filter_map(KeptToolkit::get)
+            .collect();
         let mut notices = Vec::new();
         for toolkit in toolkits {
             notices.extend(toolkit.stop().await);

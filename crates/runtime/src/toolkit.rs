@@ -70,6 +70,23 @@ pub struct Toolkit {
     skill_sources: Sources,
     /// What prompts were last told of skills: most sessions are told the same.
     index: Mutex<Arc<SkillIndex>>,
+    /// And what models were last told of tools.
+    told: Mutex<Told>,
+}
+
+/// Tools, and what models are told of them.
+struct Told {
+    tools: Vec<Arc<dyn Tool>>,
+    specs: Arc<[ToolSpec]>,
+}
+
+impl Told {
+    /// A tool's specification stays where it is for as long as the tool lives, and these live.
+    fn is_of(&self, tools: &[Arc<dyn Tool>]) -> bool {
+        let mut pairs = self.tools.iter().zip(tools);
+        self.tools.len() == tools.len()
+            && pairs.all(|(one, other)| std::ptr::eq(one.spec(), other.spec()))
+    }
 }
 
 /// A tool as it is where every change of a file is shown first, and as it is elsewhere: for most the same.
@@ -114,6 +131,10 @@ impl Toolkit {
             for_reviews_of_skills: skills::tools(base, Some(log), Author::Review)?,
             skill_sources: skills::sources(base)?,
             index: Mutex::default(),
+            told: Mutex::new(Told {
+                tools: Vec::new(),
+                specs: Arc::new([]),
+            }),
             references: Arc::new(SessionReferences::new(base, &ports)),
             fence: terminals::fence_word(base, &ports.fence)?,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
@@ -159,6 +180,18 @@ impl Toolkit {
     /// What a prompt says of the skills there are now. Reads files.
     pub(crate) fn skill_index(&self) -> Arc<SkillIndex> {
         self.shared_index(Arc::new(skills::index_of(&self.skill_sources)))
+    }
+
+    /// What models are told of these tools, held once for all who are told the same.
+    pub(crate) fn specs_of(&self, tools: &[Arc<dyn Tool>]) -> Arc<[ToolSpec]> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !told.is_of(tools) {
+            *told = Told {
+                tools: tools.to_vec(),
+                specs: hermes_agent::prompt::specs_of(tools),
+            };
+        }
+        Arc::clone(&told.specs)
     }
 
     /// The same skills, held once for all who are told of them.

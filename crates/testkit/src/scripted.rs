@@ -197,7 +197,7 @@ impl Model for ScriptedModel {
         lock(&self.requests).push(SeenRequest {
             prefix: Prefix {
                 system: request.system.to_owned(),
-                tools: request.tools.to_vec(),
+                tools: request.tools.into(),
             },
             messages: request.messages.to_vec(),
             output_tokens_max: request.output_tokens_max,

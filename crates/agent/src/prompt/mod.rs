@@ -120,11 +120,7 @@ pub fn prefix(
     today: Timestamp,
 ) -> Prefix {
     match inputs.wording {
-        Wording::Full => {
-            let tools: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
-            let system = assemble(inputs, &tools, model, today);
-            Prefix { system, tools }
-        }
+        Wording::Full => prefix_with(inputs, specs_of(tools), model, today),
         Wording::Brief => Prefix {
             system: brief::assemble(inputs, tools, today),
             tools: tools
@@ -133,6 +129,22 @@ pub fn prefix(
                 .collect(),
         },
     }
+}
+
+/// What models are told of tools.
+pub fn specs_of(tools: &[Arc<dyn Tool>]) -> Arc<[ToolSpec]> {
+    tools.iter().map(|tool| tool.spec().clone()).collect()
+}
+
+/// [`prefix`] in full, where the specifications of the tools are there already.
+pub fn prefix_with(
+    inputs: &PromptInputs,
+    tools: Arc<[ToolSpec]>,
+    model: &ModelName,
+    today: Timestamp,
+) -> Prefix {
+    let system = assemble(inputs, &tools, model, today);
+    Prefix { system, tools }
 }
 
 /// Puts the prompt together. What changes least comes first, so that providers can cache across sessions.

@@ -35,6 +35,6 @@ pub(crate) fn for_subagent(cwd: &Path, tools: &[Arc<dyn Tool>], wording: Wording
     fragments.push(folder);
     Prefix {
         system: fragments.join("\n\n"),
-        tools: specs,
+        tools: specs.into(),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hermes_agent::prompt::PromptInputs;
+use hermes_agent::prompt::{self, PromptInputs, Wording};
 use hermes_agent::{EventLog, SessionTools, ToolSource};
 use hermes_core::{BoxFuture, Clock, Event, Model, Notice, Tool, UserBlock, UserModel};
 use hermes_learning::notes::Notes;
@@ -225,8 +225,15 @@ impl ToolSource for McpToolSource {
         let (model, clock) = (self.model.as_ref(), self.clock.as_ref());
         let mut inputs = with_notes(&self.inputs, self.notes.as_ref());
         inputs.remembered.extend(self.user_block.get().cloned());
+        let prefix = match inputs.wording {
+            Wording::Full => {
+                let specs = self.toolkit.specs_of(&tools.listed);
+                prompt::prefix_with(&inputs, specs, &model.name(), clock.now())
+            }
+            Wording::Brief => prefix(&inputs, &tools.listed, model, clock),
+        };
         SessionTools {
-            prefix: prefix(&inputs, &tools.listed, model, clock),
+            prefix,
             tools: tools.listed,
             unlisted: tools.unlisted,
             late: offer.of_servers().to_vec(),

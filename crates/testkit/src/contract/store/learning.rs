@@ -295,7 +295,7 @@ async fn what_learning_took_is_counted_and_summaries_are_no_part_of_its_budget<
     let with_notes = NewSession {
         prefix: Prefix {
             system: format!("You are.\n\n# Notes\n{NOTES_MARK}\n\nlikes tea"),
-            tools: Vec::new(),
+            tools: [].into(),
         },
         ..new_session("s2")
     };

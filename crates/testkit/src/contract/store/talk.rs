@@ -31,11 +31,12 @@ pub(super) fn new_session(id: &str) -> NewSession {
         parent: None,
         prefix: Prefix {
             system: "You are precise. 你好 \u{1f980}".into(),
-            tools: vec![ToolSpec {
+            tools: [ToolSpec {
                 name: "zeta".into(),
                 description: "d".into(),
                 parameters: json!({"type": "object", "properties": {"z": {}, "a": {}}}),
-            }],
+            }]
+            .into(),
         },
     }
 }
