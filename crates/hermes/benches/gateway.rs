@@ -33,6 +33,7 @@ const MANY_AT_ONCE: &str = "max_concurrent_sessions: 1000\n";
 const SERVERS: usize = 5;
 const STREAMS: i64 = 100;
 const FIRST_REQUESTS: usize = 40;
+const AFTER_A_BURST: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(300);
 
 #[tokio::main]
@@ -221,7 +222,8 @@ async fn many_chats(count: i64) {
     let what = format!("{count} chats that write at once");
     let figure = json!({"what": what, "value": per_second, "unit": "answers/s", "budget": null});
     println!("{figure}");
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    // The last lanes end, and what they had is given back.
+    tokio::time::sleep(AFTER_A_BURST).await;
     let what = format!("gateway at rest that answered {count} chats");
     tell(&what, gateway.resident_mb(), "MB", MANY_CHATS_MB_MAX);
     drop(gateway);

@@ -8,6 +8,10 @@ mod give_back;
 
 /// Growth that is worth giving something back for: less comes and goes all the time.
 const GROWTH_BYTES_MIN: u64 = 4 << 20;
+/// A process that is larger than it once was tries again after so many looks; after twice as many where that did not help,
+/// up to the most.
+const LOOKS_BETWEEN: u32 = 5;
+const LOOKS_BETWEEN_MAX: u32 = 100;
 
 /// What the process has in memory, where the system tells.
 pub fn resident_bytes() -> Option<u64> {
@@ -24,14 +28,24 @@ pub fn resident_bytes() -> Option<u64> {
 /// Keeps a process small that is there for long. It is asked every few seconds ([`Keeper::look`]).
 #[derive(Debug, Default)]
 pub struct Keeper {
-    /// What was in memory at the look behind the last time: what is used all the time is back by then.
-    needed: Option<u64>,
-    has_given: bool,
+    last: Option<Given>,
+    /// The least that was ever in memory after something was given back.
+    least: Option<u64>,
+    looks_between: u32,
+}
+
+/// The last time that something was given back.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    before: u64,
+    /// What was in memory at the look behind it: what is used all the time is back by then.
+    after: Option<u64>,
+    looks_since: u32,
 }
 
 impl Keeper {
-    /// Gives back what is not needed, if the process has grown by a quarter since that was done last. Takes some
-    /// milliseconds then.
+    /// Gives back what is not needed, if the process has grown by a quarter since that was done last, or is still larger than
+    /// it once was: a burst is over some time after it was noticed. Takes some milliseconds then.
     pub fn look(&mut self) {
         if self.is_due(resident_bytes()) {
             give_back();
@@ -42,16 +56,38 @@ impl Keeper {
         let Some(now) = now else {
             return false;
         };
-        if std::mem::take(&mut self.has_given) {
-            self.needed = Some(now);
-        }
-        let due = match self.needed {
-            Some(needed) => now > needed + (needed / 4).max(GROWTH_BYTES_MIN),
+        let is_due = match &mut self.last {
             None => true,
+            Some(last) => {
+                last.looks_since += 1;
+                let after = *last.after.get_or_insert_with(|| {
+                    let has_helped = has_grown(last.before, now);
+                    self.looks_between = if has_helped {
+                        LOOKS_BETWEEN
+                    } else {
+                        (self.looks_between * 2).min(LOOKS_BETWEEN_MAX)
+                    };
+                    now
+                });
+                let least = *self.least.insert(self.least.unwrap_or(after).min(after));
+                let has_waited = last.looks_since >= self.looks_between;
+                has_grown(now, after) || (has_waited && has_grown(now, least))
+            }
         };
-        self.has_given = due;
-        due
+        if is_due {
+            self.looks_between = self.looks_between.max(LOOKS_BETWEEN);
+            self.last = Some(Given {
+                before: now,
+                after: None,
+                looks_since: 0,
+            });
+        }
+        is_due
     }
+}
+
+fn has_grown(now: u64, before: u64) -> bool {
+    now > before + (before / 4).max(GROWTH_BYTES_MIN)
 }
 
 /// Gives the system back what is free in the heap, and the pages of the program that can be read again from its file. Nothing
@@ -71,15 +107,38 @@ mod tests {
     fn what_is_needed_all_the_time_is_given_back_once() {
         let mut keeper = Keeper::default();
         assert!(keeper.is_due(Some(28 * MB)), "after the start");
-        for _ in 0..10 {
+        for _ in 0..1_000 {
             assert!(!keeper.is_due(Some(10 * MB)), "it is back, and needed");
         }
         assert!(!keeper.is_due(Some(13 * MB)));
-        assert!(keeper.is_due(Some(100 * MB)), "a burst");
-        assert!(!keeper.is_due(Some(60 * MB)), "it still goes on");
-        assert!(!keeper.is_due(Some(74 * MB)));
-        assert!(keeper.is_due(Some(76 * MB)));
         assert!(!keeper.is_due(None), "nobody tells");
+    }
+
+    #[test]
+    fn a_burst_is_forgotten_also_when_it_ends_after_it_was_noticed() {
+        let mut keeper = Keeper::default();
+        assert!(keeper.is_due(Some(28 * MB)));
+        assert!(!keeper.is_due(Some(10 * MB)));
+        assert!(keeper.is_due(Some(100 * MB)), "it begins");
+        let looks = (1..).find(|_| keeper.is_due(Some(90 * MB)));
+        let looks = looks.unwrap_or_default();
+        assert!(
+            looks <= 2 * LOOKS_BETWEEN,
+            "{looks}: nothing of it was free yet"
+        );
+        for _ in 0..LOOKS_BETWEEN_MAX {
+            assert!(!keeper.is_due(Some(11 * MB)), "it is over");
+        }
+    }
+
+    #[test]
+    fn who_needs_more_for_good_is_left_in_peace_more_and_more() {
+        let mut keeper = Keeper::default();
+        keeper.is_due(Some(28 * MB));
+        keeper.is_due(Some(10 * MB));
+        let tries = (0..10 * LOOKS_BETWEEN_MAX).filter(|_| keeper.is_due(Some(60 * MB)));
+        let tries = tries.count();
+        assert!((8..20).contains(&tries), "{tries}");
     }
 
     /// Runs its code and reads its constants afterwards as before: all of it is read again from the file.
