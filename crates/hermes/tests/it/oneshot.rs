@@ -117,7 +117,7 @@ async fn the_usage_file_is_written_also_when_the_run_fails() {
     assert!(
         report["session_id"]
             .as_str()
-            .is_some_and(|id| id.len() == 22),
+            .is_some_and(|id| id.len() == 24),
         "{report}"
     );
     assert_ne!(
