@@ -2,7 +2,7 @@
 //!
 //! Start at [`Runtime::start`], then [`Runtime::set_up`] and [`Runtime::begin`], which every way to a session goes through.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -35,29 +35,53 @@ type SharedSetup = Arc<OnceCell<Arc<Setup>>>;
 /// Options that differ within that time. Each takes some ten kilobytes.
 const SETUPS_MAX: usize = 64;
 
+/// Guests whose tools outlive their conversations: each takes some hundred kilobytes.
+const RECENT_GUESTS_MAX: usize = 16;
+
 /// Tells how the gateway of a home is.
 pub type TellGateway = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
 
-/// A toolkit, for whoever wants the same.
-enum KeptToolkit {
-    OfOwner(Arc<Toolkit>),
-    /// There may be any number of guests: what nobody works with goes.
-    OfGuest(Weak<Toolkit>),
+/// Toolkits, for whoever wants the same, by what the settings say about tools. Of the owner's there are as many as projects
+/// with settings of their own; of guests there may be any number, so that only the last ones outlive their conversations.
+#[derive(Default)]
+struct Toolkits {
+    of_owner: HashMap<String, Arc<Toolkit>>,
+    of_guests: HashMap<String, Weak<Toolkit>>,
+    recent: VecDeque<Arc<Toolkit>>,
 }
 
-impl KeptToolkit {
-    fn of(toolkit: &Arc<Toolkit>) -> Self {
-        match toolkit.ports.private {
-            Some(_) => Self::OfGuest(Arc::downgrade(toolkit)),
-            None => Self::OfOwner(Arc::clone(toolkit)),
+impl Toolkits {
+    fn get(&mut self, key: &str) -> Option<Arc<Toolkit>> {
+        if let Some(toolkit) = self.of_owner.get(key) {
+            return Some(Arc::clone(toolkit));
+        }
+        let toolkit = self.of_guests.get(key)?.upgrade()?;
+        self.remember(&toolkit);
+        Some(toolkit)
+    }
+
+    fn add(&mut self, key: String, toolkit: &Arc<Toolkit>) {
+        if toolkit.ports.private.is_none() {
+            self.of_owner.insert(key, Arc::clone(toolkit));
+            return;
+        }
+        self.remember(toolkit);
+        self.of_guests.retain(|_, one| one.strong_count() > 0);
+        self.of_guests.insert(key, Arc::downgrade(toolkit));
+    }
+
+    /// What a guest runs in the background is still there when they come back.
+    fn remember(&mut self, toolkit: &Arc<Toolkit>) {
+        self.recent.retain(|one| !Arc::ptr_eq(one, toolkit));
+        self.recent.push_back(Arc::clone(toolkit));
+        if self.recent.len() > RECENT_GUESTS_MAX {
+            self.recent.pop_front();
         }
     }
 
-    fn get(&self) -> Option<Arc<Toolkit>> {
-        match self {
-            Self::OfOwner(toolkit) => Some(Arc::clone(toolkit)),
-            Self::OfGuest(toolkit) => toolkit.upgrade(),
-        }
+    fn all(&self) -> Vec<Arc<Toolkit>> {
+        let of_guests = self.of_guests.values().filter_map(Weak::upgrade);
+        self.of_owner.values().cloned().chain(of_guests).collect()
     }
 }
 
@@ -69,8 +93,7 @@ pub struct Runtime {
     random: Arc<Random>,
     models: Arc<Models>,
     servers: Arc<Servers>,
-    /// By what the settings say about tools. There are as many as projects with settings of their own.
-    toolkits: Mutex<HashMap<String, KeptToolkit>>,
+    toolkits: Mutex<Toolkits>,
     /// What conversations work with that were opened a moment ago, by their options.
     setups: Mutex<HashMap<SessionOptions, (Instant, SharedSetup)>>,
     /// The Honcho that the settings name, so that all conversations know how it is.
@@ -219,7 +242,7 @@ impl Runtime {
     /// The tools that these settings want, shared with everybody whose settings want the same.
     pub(crate) fn toolkit(&self, base: &Base) -> Result<Arc<Toolkit>> {
         let key = Toolkit::key(base);
-        if let Some(toolkit) = lock(&self.toolkits).get(&key).and_then(KeptToolkit::get) {
+        if let Some(toolkit) = lock(&self.toolkits).get(&key) {
             return Ok(toolkit);
         }
         let toolkit = Arc::new(Toolkit::new(
@@ -227,12 +250,11 @@ impl Runtime {
             Arc::clone(&self.store) as Arc<dyn LearningLog>,
         )?);
         let mut toolkits = lock(&self.toolkits);
-        toolkits.retain(|_, one| one.get().is_some());
         // Somebody may have been quicker.
-        if let Some(toolkit) = toolkits.get(&key).and_then(KeptToolkit::get) {
+        if let Some(toolkit) = toolkits.get(&key) {
             return Ok(toolkit);
         }
-        toolkits.insert(key, KeptToolkit::of(&toolkit));
+        toolkits.add(key, &toolkit);
         Ok(toolkit)
     }
 
@@ -280,11 +302,9 @@ impl Runtime {
 
     /// Closes every conversation and ends what runs beside them. Returns what the user should know of it.
     pub async fn stop(&self) -> Vec<String> {
+        // Before sessions let go of them.
+        let toolkits = lock(&self.toolkits).all();
         self.sessions.close_all().await;
-        let toolkits: Vec<_> = lock(&self.toolkits)
-            .values()
-            .filter_map(KeptToolkit::get)
-            .collect();
         let mut notices = Vec::new();
         for toolkit in toolkits {
             notices.extend(toolkit.stop().await);
