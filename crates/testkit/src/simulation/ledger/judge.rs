@@ -14,9 +14,11 @@ const MAY_BE_DOUBLE: &str = "(This may be a duplicate:";
 const STOPPED: &str = "_(stopped)_";
 const STRANGER: &str = "I do not know you yet";
 /// What the gateway says when a turn comes to no good end.
-const TROUBLES: [&str; 5] = [
+const TROUBLES: [&str; 6] = [
     "[No answer",
     STOPPED,
+    // What `/stop` says: words for the turn that it stopped are forgotten with it.
+    "Stopped.",
     "error: ",
     "given up: ",
     "A new conversation.",
