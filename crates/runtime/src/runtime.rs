@@ -35,7 +35,7 @@ type SharedSetup = Arc<OnceCell<Arc<Setup>>>;
 /// Options that differ within that time. Each takes some ten kilobytes.
 const SETUPS_MAX: usize = 64;
 
-/// Guests whose tools outlive their conversations: each takes some hundred kilobytes.
+/// Guests whose tools outlive their conversations: enough for a household, and little memory.
 const RECENT_GUESTS_MAX: usize = 16;
 
 /// Tells how the gateway of a home is.
