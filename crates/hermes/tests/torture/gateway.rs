@@ -22,7 +22,7 @@ const MAY_BE_DOUBLE: &str = "(This may be a duplicate";
 /// How it is told that something waits for its turn.
 const WAITS: &str = "I am still at work; this comes next.";
 /// What is said of a turn that was killed too often.
-const GIVEN_UP: [&str; 1] = ["given up:"];
+const GIVEN_UP: [&str; 2] = ["given up:", "[Given up:"];
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
