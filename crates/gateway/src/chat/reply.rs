@@ -22,6 +22,8 @@ const CURSOR: &str = " ▉";
 const FAILURES_MAX: u32 = 3;
 /// A preview takes no longer: while it is on its way the lane hears nothing.
 const PREVIEW_MAX: Duration = Duration::from_secs(20);
+/// Texts that begin with the same so many characters are the same text: the rest of a long one is in other messages.
+const ALIKE_CHARS: usize = 200;
 /// One answer rings once; what comes so much later rings again, for who has put the phone away.
 const RING_AGAIN: Duration = Duration::from_secs(60);
 
@@ -296,6 +298,22 @@ impl ReplyWriter {
         self.write(ports, answers, Ring::Silently).await
     }
 
+    /// Goes on to where a text of the log is, or belongs: a model that was asked again after a crash may have said something else
+    /// than what had gone out already.
+    pub(super) async fn find_place_of(
+        &mut self,
+        ports: &ChatPorts,
+        text: &str,
+    ) -> Result<(), StoreError> {
+        while let Some(known) = ports.outbox.outgoing_by_key(&self.segment_key()).await? {
+            if known.stage == Stage::Writing || begins_like(&known, text) {
+                break;
+            }
+            self.segment += 1;
+        }
+        Ok(())
+    }
+
     /// Goes on to the reply that is still being written, where replies of this turn went before a crash.
     async fn find_open_segment(
         &mut self,
@@ -393,6 +411,19 @@ impl ReplyWriter {
             is_silent: ring == Ring::Silently,
         }
     }
+}
+
+/// Whether what went out is the beginning of a text. What is no text, or was replaced, is taken for it.
+fn begins_like(known: &OutboxEntry, text: &str) -> bool {
+    let said = known.parts.first().filter(|part| !part.is_replaced);
+    let Some(Body::Text { markdown, .. }) = said.and_then(|part| part.body.as_ref()) else {
+        return true;
+    };
+    let text = files::without_marks(text);
+    let mut said = markdown.trim().chars().zip(text.trim().chars());
+    said.by_ref()
+        .take(ALIKE_CHARS)
+        .all(|(said, written)| said == written)
 }
 
 fn too_slow() -> ChannelError {

@@ -286,12 +286,16 @@ impl Lane {
             reply = reply.noting_ahead();
         }
         for (i, text) in texts.iter().enumerate() {
+            reply.find_place_of(&ports, text).await?;
             reply.push(text);
             if i + 1 < texts.len() {
                 reply.close_segment(&ports).await?;
             }
         }
         let closing = closing.filter(|_| texts.is_empty());
+        if let Some(closing) = &closing {
+            reply.find_place_of(&ports, closing).await?;
+        }
         reply.finish(&ports, answers, closing).await
     }
 
