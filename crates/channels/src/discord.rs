@@ -52,6 +52,7 @@ pub(crate) const PLATFORM: Platform = Platform {
              link it makes, and let the bot into your server.",
     ignores_strangers: false,
     requires_mention: true,
+    shows_calls: true,
     open,
 };
 

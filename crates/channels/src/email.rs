@@ -45,6 +45,7 @@ pub(crate) const PLATFORM: Platform = Platform {
     // A code in answer to a forged sender would be mail to somebody who never wrote.
     ignores_strangers: true,
     requires_mention: true,
+    shows_calls: false,
     open,
 };
 

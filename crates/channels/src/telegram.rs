@@ -43,6 +43,7 @@ pub(crate) const PLATFORM: Platform = Platform {
              To use the bot in groups without mentioning it, also write /setprivacy there, and choose Disable.",
     ignores_strangers: false,
     requires_mention: false,
+    shows_calls: false,
     open,
 };
 

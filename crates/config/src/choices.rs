@@ -3,11 +3,15 @@
 use serde_json::Value;
 
 /// Each with the words it takes, in the order they are told.
-const CHOICES: [(&str, &[&str]); 8] = [
+const CHOICES: [(&str, &[&str]); 9] = [
     ("approvals.edits", &["auto", "ask"]),
     ("approvals.headless", &["deny", "allow"]),
     ("approvals.mode", &["manual", "smart", "off"]),
     ("code_execution.mode", &["project", "strict"]),
+    (
+        "display.tool_progress",
+        &["", "off", "new", "all", "verbose", "log"],
+    ),
     ("display.busy_input_mode", &["interrupt", "queue", "steer"]),
     ("display.edit_mode", &["emacs", "vi"]),
     (

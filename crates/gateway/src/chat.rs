@@ -30,6 +30,7 @@ mod reply;
 mod reset;
 pub mod supervisor;
 mod words;
+pub mod work;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

@@ -258,6 +258,7 @@ impl Conversation {
             Verb::SetHome
             | Verb::Link
             | Verb::Pairing
+            | Verb::Background
             | Verb::Restart
             | Verb::Approve
             | Verb::Deny => Done::text(IN_CHATS),

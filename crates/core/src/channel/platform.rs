@@ -25,6 +25,8 @@ pub struct Platform {
     pub ignores_strangers: bool,
     /// In groups it answers only what names it, unless settings say otherwise.
     pub requires_mention: bool,
+    /// People see there which tools are called, unless settings say otherwise.
+    pub shows_calls: bool,
     pub open: OpenChannel,
 }
 

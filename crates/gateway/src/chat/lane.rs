@@ -13,6 +13,7 @@ mod notices;
 mod opening;
 mod preparing;
 mod turn;
+mod working;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +36,7 @@ use super::ports::ChatPorts;
 use super::reply::{ReplyPlace, ReplyWriter};
 use commands::{Awaited, Reading};
 use preparing::{Fetched, Preparing};
+use working::Progress;
 
 /// How long a lane with nothing to do stays, and its session with it.
 const REST: Duration = Duration::from_secs(300);
@@ -117,6 +119,7 @@ struct RunningTurn {
     next_typing: Instant,
     /// When something of it was heard last.
     heard: Instant,
+    progress: Progress,
     /// What it cost so far.
     micro_usd: u64,
     is_stopping: bool,
@@ -396,6 +399,9 @@ impl Lane {
             if let Some(due) = turn.preview_due(&self.lanes.ports) {
                 at = at.min(due);
             }
+            if let Some(due) = self.sign_of_life_due(turn) {
+                at = at.min(due);
+            }
         }
         at
     }
@@ -619,23 +625,35 @@ impl Lane {
         match event {
             Event::TurnStarted { turn, origin, .. } => self.turn_started(turn, &origin).await,
             Event::TurnResumed { turn, .. } => self.turn_resumed(turn).await,
-            Event::Text { text } => {
-                if let Some(turn) = &mut self.turn {
-                    turn.reply.push(&text);
-                }
-                Ok(())
-            }
+            Event::Text { text } => match &mut self.turn {
+                Some(turn) => turn.say(&self.lanes.ports, &text).await,
+                None => Ok(()),
+            },
             Event::TextDiscarded => {
                 if let Some(turn) = &mut self.turn {
                     turn.reply.discard();
                 }
                 Ok(())
             }
-            Event::CallStarted { tool, .. } => {
-                self.tell_hooks("agent:step", &[("tool", tool.into())]);
-                self.segment_over().await
+            Event::CallStarted {
+                call,
+                tool,
+                arguments,
+            } => {
+                self.tell_hooks("agent:step", &[("tool", tool.clone().into())]);
+                self.call_started(call, tool, &arguments).await
             }
-            Event::ReplyFinished { cost, .. } | Event::CallSpent { cost, .. } => {
+            Event::CallFinished {
+                call, status, text, ..
+            } => self.call_finished(&call, status, &text).await,
+            Event::ReplyFinished { cost, .. } => {
+                if let Some(turn) = &mut self.turn {
+                    turn.micro_usd += cost.micro_usd().unwrap_or_default();
+                    turn.progress.step_done();
+                }
+                Ok(())
+            }
+            Event::CallSpent { cost, .. } => {
                 if let Some(turn) = &mut self.turn {
                     turn.micro_usd += cost.micro_usd().unwrap_or_default();
                 }

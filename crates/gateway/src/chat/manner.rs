@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use hermes_core::{Chat, PlatformSettings, SessionOptions};
 use serde_json::{Map, Value};
 
+use super::work::ShowsCalls;
+
 /// Of what a chat's settings add to the prompt: it is part of every request.
 const PROMPT_CHARS_MAX: usize = 8_000;
 
@@ -13,6 +15,8 @@ const PROMPT_CHARS_MAX: usize = 8_000;
 pub struct Manner {
     pub reply_to: ReplyTo,
     pub shows_typing: bool,
+    /// What people see of the calls of a turn.
+    pub shows_calls: ShowsCalls,
     /// By the id of a chat, of a thread, or of the chat a thread belongs to.
     chats: BTreeMap<String, ChatManner>,
 }
@@ -42,14 +46,16 @@ impl Default for Manner {
         Self {
             reply_to: ReplyTo::default(),
             shows_typing: true,
+            shows_calls: ShowsCalls::default(),
             chats: BTreeMap::new(),
         }
     }
 }
 
 impl Manner {
-    /// Reads what a platform's settings say, under the names that all platforms share.
-    pub fn read(settings: &PlatformSettings) -> Self {
+    /// Reads what a platform's settings say, under the names that all platforms share, and whether calls are shown there where
+    /// nothing is said.
+    pub fn read(settings: &PlatformSettings, shows_calls: bool) -> Self {
         Self {
             reply_to: match settings.text("reply_to_mode").as_deref() {
                 Some("off" | "false") => ReplyTo::Never,
@@ -58,6 +64,7 @@ impl Manner {
                 _ => ReplyTo::InGroups,
             },
             shows_typing: settings.switch("typing_indicator", true),
+            shows_calls: calls(settings, shows_calls),
             chats: chats(settings),
         }
     }
@@ -80,6 +87,18 @@ impl Manner {
             }
         }
     }
+}
+
+fn calls(settings: &PlatformSettings, usual: bool) -> ShowsCalls {
+    let said = settings.text("tool_progress");
+    let said = said.unwrap_or_else(|| usual.to_string());
+    ShowsCalls::named(&said).unwrap_or_else(|| {
+        tracing::warn!(
+            said,
+            "`tool_progress` must be off, new, all or verbose: calls are not shown"
+        );
+        ShowsCalls::Nothing
+    })
 }
 
 fn chats(settings: &PlatformSettings) -> BTreeMap<String, ChatManner> {
@@ -154,7 +173,7 @@ mod tests {
             ..Chat::direct("-1")
         };
         let mut options = SessionOptions::default();
-        Manner::read(&settings).apply(&chat, &mut options);
+        Manner::read(&settings, false).apply(&chat, &mut options);
         assert_eq!(options.notes, ["Be brief.", "Topic."]);
         assert_eq!(options.skills, ["notes", "mail"]);
         assert_eq!(options.model.as_deref(), Some("small"));
@@ -167,6 +186,6 @@ mod tests {
             .with("channel_prompts", "x")
             .with("channel_overrides", json!([1]))
             .with("channel_skill_bindings", json!({"id": 1}));
-        assert_eq!(Manner::read(&odd), Manner::default());
+        assert_eq!(Manner::read(&odd, false), Manner::default());
     }
 }

@@ -124,6 +124,8 @@ pub struct ChatSettings {
     pub shows_drafts: bool,
     /// What waited longer is not answered but told of.
     pub stale_after: Duration,
+    /// People who saw nothing new of a turn for so long are told that it goes on.
+    pub sign_of_life: Option<Duration>,
     /// A turn of which nothing is heard for longer is given up.
     pub silence_max: Option<Duration>,
     /// Turns that run at a time.

@@ -14,6 +14,7 @@ use super::delivery::Delivery;
 use super::files::{self, FilePolicy, Marked};
 use super::ports::ChatPorts;
 use super::words;
+use super::work::Work;
 use crate::silence::{MARKERS, is_silence};
 
 /// What a preview ends with.
@@ -63,6 +64,8 @@ pub(super) struct ReplyWriter {
     segment: usize,
     notes_ahead: bool,
     text: String,
+    /// What was done since the last words. While there is some, it stands in `text`, and words begin a message of their own.
+    work: Work,
     preview: Option<Preview>,
     /// What is shown where no message is yet.
     draft: Option<String>,
@@ -88,6 +91,7 @@ impl ReplyWriter {
             segment: 0,
             notes_ahead: false,
             text: String::new(),
+            work: Work::default(),
             preview: None,
             draft: None,
             has_no_drafts: false,
@@ -124,12 +128,37 @@ impl ReplyWriter {
         Ok(())
     }
 
-    pub(super) fn push(&mut self, text: &str) {
+    /// Adds words of the answer, below what was done before them.
+    pub(super) async fn push(&mut self, ports: &ChatPorts, text: &str) -> Result<(), StoreError> {
+        if self.shows_work() {
+            self.close_segment(ports).await?;
+        }
         self.text.push_str(text);
+        Ok(())
     }
 
     pub(super) fn discard(&mut self) {
-        self.text.clear();
+        if !self.shows_work() {
+            self.text.clear();
+        }
+    }
+
+    /// Changes what is shown of the work that is being done, below the words before it.
+    pub(super) async fn work(
+        &mut self,
+        ports: &ChatPorts,
+        change: impl FnOnce(&mut Work),
+    ) -> Result<(), StoreError> {
+        if !self.shows_work() {
+            self.close_segment(ports).await?;
+        }
+        change(&mut self.work);
+        self.text = self.work.markdown();
+        Ok(())
+    }
+
+    pub(super) fn shows_work(&self) -> bool {
+        !self.work.is_empty()
     }
 
     pub(super) fn has_text(&self) -> bool {
@@ -140,8 +169,8 @@ impl ReplyWriter {
     pub(super) fn preview_due(&self, ports: &ChatPorts) -> Option<Instant> {
         let can_edit = self.place.channel.facts().edit_interval.is_some() || self.drafts(ports);
         let is_new = self.shown() != Some(&self.text);
-        let is_wanted =
-            ports.settings.now().shows_previews && can_edit && self.failures < FAILURES_MAX;
+        let is_shown = ports.settings.now().shows_previews || self.shows_work();
+        let is_wanted = is_shown && can_edit && self.failures < FAILURES_MAX;
         (is_wanted && is_new && self.has_text() && !may_be_silence(&self.text))
             .then_some(self.next_preview)
     }
@@ -157,7 +186,7 @@ impl ReplyWriter {
         if self.preview.is_none() {
             return self.show_first(ports).await;
         }
-        let outgoing = self.outgoing(CURSOR, Ring::Silently);
+        let outgoing = self.outgoing(self.cursor(), Ring::Silently);
         let Some(preview) = &mut self.preview else {
             return Ok(());
         };
@@ -177,7 +206,7 @@ impl ReplyWriter {
     }
 
     fn drafts(&self, ports: &ChatPorts) -> bool {
-        let is_open = self.preview.is_none() && !self.has_no_drafts;
+        let is_open = self.preview.is_none() && !self.has_no_drafts && !self.shows_work();
         is_open
             && ports.settings.now().shows_drafts
             && self.place.channel.has_drafts(&self.place.to)
@@ -207,7 +236,7 @@ impl ReplyWriter {
             .put_outgoing(entry, self.place.answers(Vec::new()))
             .await?;
         self.step(ports, id, OutboxChange::Send { part: 0 }).await?;
-        let outgoing = self.outgoing(CURSOR, ring);
+        let outgoing = self.outgoing(self.cursor(), ring);
         let sent = timeout(PREVIEW_MAX, self.place.channel.send(&outgoing)).await;
         match sent.unwrap_or_else(|_| Err(too_slow())) {
             Ok(message) => {
@@ -261,6 +290,7 @@ impl ReplyWriter {
         self.write(ports, Vec::new(), Ring::Silently).await?;
         self.segment += 1;
         self.text.clear();
+        self.work = Work::default();
         self.preview = None;
         self.draft = None;
         Ok(())
@@ -273,6 +303,9 @@ impl ReplyWriter {
         answers: Vec<InboxId>,
         closing: Option<String>,
     ) -> Result<(), StoreError> {
+        if self.shows_work() {
+            self.close_segment(ports).await?;
+        }
         if let Some(closing) = closing {
             let gap = if self.has_text() { "\n\n" } else { "" };
             self.text = format!("{}{gap}{closing}", self.text.trim_end());
@@ -328,9 +361,15 @@ impl ReplyWriter {
         }
     }
 
+    /// What is shown behind words that are being written.
+    fn cursor(&self) -> &'static str {
+        if self.shows_work() { "" } else { CURSOR }
+    }
+
     /// Whether the next message of this answer is announced: the first is, and one that comes long after it.
     fn ring(&self) -> Ring {
         match self.rang {
+            _ if self.shows_work() => Ring::Silently,
             Some(at) if at.elapsed() < RING_AGAIN => Ring::Silently,
             _ => Ring::Aloud,
         }
@@ -344,7 +383,11 @@ impl ReplyWriter {
     ) -> Result<(), StoreError> {
         let place = &self.place;
         let channel = place.channel.as_ref();
-        let bodies = bodies(channel, &self.text, &ports.files, place.guest.as_deref()).await;
+        let bodies = if self.shows_work() {
+            text_bodies(channel, &self.text)
+        } else {
+            bodies(channel, &self.text, &ports.files, place.guest.as_deref()).await
+        };
         let key = self.segment_key();
         let known = ports.outbox.outgoing_by_key(&key).await?;
         let answers = place.answers(answers);
@@ -396,7 +439,12 @@ impl ReplyWriter {
     fn outgoing(&self, cursor: &str, ring: Ring) -> Outgoing {
         let channel = &self.place.channel;
         let max = channel.facts().length_max;
-        let text = format!("{}{cursor}", files::without_marks(&self.text).trim_end());
+        let text = if self.shows_work() {
+            self.text.clone()
+        } else {
+            files::without_marks(&self.text)
+        };
+        let text = format!("{}{cursor}", text.trim_end());
         // Longer replies are shown from their beginning; the end comes with the whole.
         let mut pieces = split::split(&text, max, |text| channel.length(text));
         Outgoing {

@@ -13,6 +13,8 @@ pub(super) const WAITS: &str =
 pub(super) const COMPACTING: &str = "Our conversation has become long: I am making it shorter before I go on. That may take a minute.";
 pub(super) const GIVEN_UP: &str =
     "Nothing has happened for so long that I gave this up. Please ask again if it still matters.";
+/// Of a change that is asked about.
+const DIFF_BYTES_MAX: usize = 1_500;
 pub(super) const STOPPED: &str = "\n\n_(stopped)_";
 
 pub(super) fn body(text: impl Into<String>) -> Body {
@@ -42,10 +44,10 @@ pub(super) fn approval(request: &ApprovalRequest, has_buttons: bool) -> String {
         None => String::new(),
     };
     let diff = match &request.diff {
-        Some(diff) => format!("\n\n```diff\n{}\n```", hermes_core::text::head(diff, 1_500)),
+        Some(diff) => format!("\n\n{}", shown_change(diff)),
         None => String::new(),
     };
-    let what = hermes_core::text::escaped(&request.what);
+    let what = inside_fence(&hermes_core::text::escaped(&request.what));
     format!(
         "**May I run this?**\n\n```\n{what}\n```{place}{diff}\n\nWhy I ask: {}\n\n\
          Answer with {by_button}{}. From another chat: `/approve {}`",
@@ -53,6 +55,23 @@ pub(super) fn approval(request: &ApprovalRequest, has_buttons: bool) -> String {
         offered(request),
         request.code.shown()
     )
+}
+
+/// As much of a change as a chat has room for, and how much it does not show.
+fn shown_change(diff: &str) -> String {
+    let shown = hermes_core::text::head(diff, DIFF_BYTES_MAX);
+    let hidden = diff[shown.len()..].lines().count();
+    let more = match hidden {
+        0 => String::new(),
+        1 => "\n**1 more line of this change is not shown here.**".to_owned(),
+        hidden => format!("\n**{hidden} more lines of this change are not shown here.**"),
+    };
+    format!("```diff\n{}\n```{more}", inside_fence(shown))
+}
+
+/// Text that does not end the fence it stands in, in any platform's markdown: what comes behind the fence is our word.
+fn inside_fence(text: &str) -> String {
+    text.replace("```", "`\u{200b}`\u{200b}`")
 }
 
 /// The answers that a question takes, as commands.
@@ -124,4 +143,19 @@ pub(super) fn spoken_verdict(text: &str) -> Option<Verdict> {
         "deny" | "no" | "reject" | "cancel" | "n" | "👎" => Verdict::Deny,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_ends_no_fence_and_says_what_of_it_is_not_shown() {
+        let diff = format!(" ```sh\n+ls\n ```\n{}", "+more of it\n".repeat(500));
+        let shown = shown_change(&diff);
+        let fences = shown.matches("```").count();
+        assert_eq!(fences, 2, "{shown}");
+        assert!(shown.ends_with("more lines of this change are not shown here.**"));
+        assert!(!shown_change("+one\n").contains("not shown"));
+    }
 }

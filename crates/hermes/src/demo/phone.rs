@@ -33,6 +33,7 @@ pub(crate) const PLATFORM: Platform = Platform {
     how_to: "",
     ignores_strangers: true,
     requires_mention: true,
+    shows_calls: false,
     open: open_channel,
 };
 

@@ -1,12 +1,17 @@
 //! `/cron`: jobs that run by themselves.
 
 use hermes_core::command::Surface;
-use hermes_core::{JobDesk as _, JobDraft, JobReading, Misfire};
+use hermes_core::{Address, JobDesk as _, JobDraft, JobReading, Misfire, text};
 
 use super::{Conversation, Here};
 use crate::error::{Error, Result};
+use crate::layout::one_line;
 use crate::schedules::{self, Desk, shown};
 
+/// When something runs that is to begin now.
+const AT_ONCE: &str = "in 1 second";
+/// Of what is done in the background, as its name.
+const NAME_CHARS_MAX: usize = 40;
 /// Runs that `/cron history` shows.
 const HISTORY: usize = 20;
 
@@ -71,6 +76,28 @@ impl Conversation {
             ..JobDraft::default()
         };
         Ok(shown::shown(&desk.add(draft).await?))
+    }
+}
+
+impl Conversation {
+    /// `/background WORDS`: a job that runs at once, in a conversation of its own, and tells its result to a chat.
+    pub async fn background(&self, words: &str, chat: &Address) -> Result<String> {
+        if words.is_empty() {
+            return Err(Error::asked("/background needs what is to be done")
+                .with_hint("/background compare the three offers in offers.pdf"));
+        }
+        let draft = JobDraft {
+            name: Some(text::shorten(&one_line(words), NAME_CHARS_MAX)),
+            schedule: Some(AT_ONCE.to_owned()),
+            prompt: Some(words.to_owned()),
+            origin: Some(chat.to_string()),
+            ..JobDraft::default()
+        };
+        let job = self.runtime.desk().add(draft).await?.job.id;
+        Ok(format!(
+            "I do that beside our conversation, and tell you here when it is done. It cannot ask you for consent. \
+             `/cron show {job}` shows how it goes."
+        ))
     }
 }
 

@@ -8,6 +8,7 @@ use hermes_core::{
 };
 use tokio::time::{Instant, timeout};
 
+use super::working::Progress;
 use super::{Lane, RunningTurn};
 use crate::chat::lanes::LeftTurn;
 use crate::chat::manner::ReplyTo;
@@ -91,6 +92,7 @@ impl Lane {
             message,
             next_typing: Instant::now(),
             heard: Instant::now(),
+            progress: Progress::new(),
             micro_usd: 0,
             is_stopping: false,
             is_incomplete: false,
@@ -195,6 +197,7 @@ impl Lane {
     pub(super) async fn show(&mut self) -> Result<(), StoreError> {
         self.show_compaction().await?;
         self.give_up_silent().await?;
+        self.show_sign_of_life().await?;
         let ports = self.ports();
         let (Some(parts), Some(chat), Some(turn)) = (&self.parts, &self.chat, &mut self.turn)
         else {
@@ -212,6 +215,7 @@ impl Lane {
         }
         if turn.preview_due(&ports).is_some_and(|due| due <= now) {
             turn.reply.show(&ports).await?;
+            turn.progress.seen();
         }
         Ok(())
     }
@@ -287,7 +291,7 @@ impl Lane {
         }
         for (i, text) in texts.iter().enumerate() {
             reply.find_place_of(&ports, text).await?;
-            reply.push(text);
+            reply.push(&ports, text).await?;
             if i + 1 < texts.len() {
                 reply.close_segment(&ports).await?;
             }

@@ -17,6 +17,7 @@ use hermes_gateway::chat::files::FilePolicy;
 use hermes_gateway::chat::key::KeyRules;
 use hermes_gateway::chat::manner::Manner;
 use hermes_gateway::chat::pairing::Pairing;
+use hermes_gateway::chat::work::ShowsCalls;
 use hermes_gateway::chat::{
     ChatChannel, ChatCommands, ChatGateway, ChatPorts, ChatSettings, CommandAnswer, CommandLine,
     Limits, ResetPolicy, ResetRule, Then, WhenBusy,
@@ -325,7 +326,7 @@ impl World {
         let channels = self.platforms.iter().map(|platform| ChatChannel {
             channel: Arc::new(SimChannel::new(platform.clone(), fate.clone())),
             access: access(),
-            manner: Manner::default(),
+            manner: manner(platform.name()),
             home: None::<Address>,
         });
         let mut gateway = Gateway::default();
@@ -421,6 +422,17 @@ fn access() -> PlatformAccess {
     }
 }
 
+/// Platforms differ in what people see of the calls of a turn.
+fn manner(platform: &str) -> Manner {
+    let mut manner = Manner::default();
+    manner.shows_calls = match platform {
+        "alpha" => ShowsCalls::All,
+        "beta" => ShowsCalls::New,
+        _ => ShowsCalls::Nothing,
+    };
+    manner
+}
+
 fn settings(random: &Random, folder: &Path) -> ChatSettings {
     ChatSettings {
         keys: KeyRules::default(),
@@ -433,6 +445,7 @@ fn settings(random: &Random, folder: &Path) -> ChatSettings {
         shows_previews: random.below(3) > 0,
         preview_interval: Duration::from_millis(800),
         stale_after: STALE_AFTER,
+        sign_of_life: Some(Duration::from_secs(180)),
         silence_max: Some(HOUR),
         turns_max: [1, 2, 64][usize::try_from(random.below(3)).unwrap()],
         media: folder.to_owned(),

@@ -16,6 +16,7 @@ use super::{chat_pairing, chats};
 /// Charts in chats are as wide as a phone.
 const COLUMNS: usize = 40;
 const NEW: &str = "A new conversation begins with your next message.";
+const NOWHERE: &str = "It is not known where the result would go.";
 const RESTARTING: &str = "I end what runs and start again. I say so here when I am back.";
 
 pub(super) struct HomeCommands(pub(super) Arc<Desk>);
@@ -97,6 +98,12 @@ impl HomeCommands {
                 return Ok(told(
                     chat_pairing::run(pairings, runtime.clock(), arguments, here).await?,
                 ));
+            }
+            Verb::Background => {
+                let Some(place) = said.place else {
+                    return Ok(told(NOWHERE.to_owned()));
+                };
+                return Ok(told(conversation.background(arguments, place).await?));
             }
             Verb::Restart => {
                 self.0.ask_restart(said.place);

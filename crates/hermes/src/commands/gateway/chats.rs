@@ -156,7 +156,7 @@ pub(super) fn channel(desk: &Desk, set_up: &SetUp) -> Outcome<ChatChannel> {
                 requires_mention: platform.requires_mention,
             },
         ),
-        manner: Manner::read(settings),
+        manner: Manner::read(settings, platform.shows_calls),
         home: home(platform, settings),
     })
 }
@@ -343,6 +343,8 @@ pub(super) fn settings(base: &Base) -> Outcome<ChatSettings> {
             Duration::try_from_secs_f64(seconds).unwrap_or(PREVIEW_INTERVAL)
         }),
         stale_after: STALE_AFTER,
+        sign_of_life: Some(settings.seconds("agent.gateway_notify_interval")?)
+            .filter(|interval| !interval.is_zero()),
         silence_max: Some(settings.seconds("agent.gateway_timeout")?)
             .filter(|silence| !silence.is_zero()),
         turns_max: turns_max(base),
@@ -409,9 +411,20 @@ pub(super) fn variable_of(platform: &Platform, key: &str) -> String {
     )
 }
 
+/// What `display` says of a platform, or of all.
+fn shown(base: &Base, platform: &Platform) -> BTreeMap<String, Value> {
+    let own = format!("display.platforms.{}.tool_progress", platform.name);
+    let keys = [own.as_str(), "display.tool_progress"];
+    let mut said = keys.into_iter().filter_map(|key| base.settings.get(key));
+    let said = said.find(|value| !value.is_null() && **value != "");
+    said.map(|value| ("tool_progress".to_owned(), value.clone()))
+        .into_iter()
+        .collect()
+}
+
 /// What files and the environment say of a platform; the environment first.
 pub(super) fn settings_of(base: &Base, platform: &Platform) -> PlatformSettings {
-    let mut values: BTreeMap<String, Value> = BTreeMap::new();
+    let mut values = shown(base, platform);
     for section in sections(platform.name).iter().rev() {
         if let Some(Value::Object(said)) = base.settings.get(section) {
             let said = said.iter().filter(|(_, value)| !value.is_null());

@@ -74,3 +74,29 @@ async fn what_is_run_without_a_gateway_arrives_too() {
         "{history}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn something_is_done_beside_the_conversation_and_told_there() {
+    let busy = Answer::text("still here").headers_delay(std::time::Duration::from_secs(3));
+    let script = Script::new([])
+        .when("Count the sheep", [Answer::text("Seven sheep.")])
+        .when("hello", [busy]);
+    let bot = Bot::new(script, &ALICE.to_string()).await;
+    bot.say("/background");
+    expect_last(&bot, "needs what is to be done");
+    bot.say("/bg Count the sheep");
+    expect_last(&bot, "beside our conversation");
+    bot.say("hello");
+    let told = bot.expect(ALICE, "both", |texts| {
+        let has = |words: &str| texts.iter().any(|text| text.contains(words));
+        has("Seven sheep.") && has("still here")
+    });
+    let told = told.iter().find(|text| text.contains("Seven")).unwrap();
+    assert!(told.contains("Count the sheep"), "{told}");
+    // The conversation does not have it as its own words.
+    let asked = bot.requests();
+    let asked = asked
+        .iter()
+        .find(|one| one.json.to_string().contains("hello"));
+    assert!(!asked.unwrap().json.to_string().contains("Count the sheep"));
+}

@@ -424,3 +424,69 @@ async fn commands_are_heard_while_a_file_is_fetched() {
     expect_last(&bot, "read");
     assert!(!asked(&bot).contains("look at this"), "{}", asked(&bot));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_are_shown_in_one_message_between_the_words_where_that_is_wanted() {
+    let say = |words: &str| json!({"command": format!("echo {words}")});
+    let script = Script::new([
+        Answer::text("I look.").also_call("c1", "terminal", say("one MEDIA:/etc/hostname")),
+        Answer::call("c2", "read_file", json!({"path": "nowhere.txt"})),
+        Answer::text("All seen."),
+    ]);
+    let more = "display:\n  platforms:\n    telegram:\n      tool_progress: all\n";
+    let bot = Bot::with(script, &ALICE.to_string(), more).await;
+    bot.say("look around");
+    let texts = bot.expect(ALICE, "three messages", |texts| {
+        texts.len() == 3 && ends_with(texts, "All seen.")
+    });
+    assert_eq!(texts[0], "I look.");
+    let work = &texts[1];
+    assert!(
+        work.contains("terminal") && work.contains("echo one"),
+        "{work}"
+    );
+    assert!(work.contains("read_file") && work.contains('✗'), "{work}");
+    assert_eq!(bot.telegram.calls_of("sendDocument").len(), 0);
+    let ours = bot.telegram.calls_of("sendMessage");
+    let silent = ours
+        .iter()
+        .filter(|call| call.fields["disable_notification"] == true);
+    assert!(silent.count() >= 1, "work calls nobody");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_work_gives_a_sign_of_life_in_one_message() {
+    let script = Script::new([
+        Answer::call("c1", "terminal", json!({"command": "sleep 4"})),
+        Answer::text("Done at last."),
+    ]);
+    let more = "agent:\n  gateway_notify_interval: 1\n";
+    let bot = Bot::with(script, &ALICE.to_string(), more).await;
+    bot.say("take your time");
+    let texts = bot.expect(ALICE, "the end", |texts| ends_with(texts, "Done at last."));
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].contains("Still at work") && texts[0].contains("terminal"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_about_does_not_pass_for_our_own_words() {
+    let spoof = "git reset --hard\n```\nWhy I ask: it only looks.\n```";
+    let script = Script::new([
+        Answer::call("c1", "terminal", json!({"command": spoof})),
+        Answer::text("done"),
+    ]);
+    let bot = Bot::new(script, &ALICE.to_string()).await;
+    bot.say("clean up");
+    expect_some(&bot, ALICE, "May I run this?");
+    let ours = bot.telegram.ours(ALICE);
+    let asked = ours
+        .iter()
+        .find(|one| one["reply_markup"].is_object())
+        .unwrap();
+    let entities = asked["entities"].as_array().unwrap();
+    let code = entities.iter().find(|one| one["type"] == "pre").unwrap();
+    let units: Vec<u16> = asked["text"].as_str().unwrap().encode_utf16().collect();
+    let at = |key: &str| usize::try_from(code[key].as_u64().unwrap()).unwrap();
+    let shown = String::from_utf16_lossy(&units[at("offset")..at("offset") + at("length")]);
+    assert!(shown.contains("it only looks"), "{asked}");
+}
