@@ -22,6 +22,15 @@ pub trait Deliver: Send + Sync {
         text: String,
     ) -> BoxFuture<'a, Result<DeliveryId, DeliverError>>;
 
+    /// Takes words that somebody else wrote: they reach the chat as they are. Nothing in them hands over a file of ours, or
+    /// means that there is nothing to say.
+    fn deliver_verbatim<'a>(
+        &'a self,
+        key: &'a str,
+        target: &'a str,
+        text: String,
+    ) -> BoxFuture<'a, Result<DeliveryId, DeliverError>>;
+
     /// Takes the result of a job; whether the conversation in a chat knows of it then is a setting.
     fn deliver_result<'a>(
         &'a self,

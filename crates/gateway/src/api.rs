@@ -106,16 +106,22 @@ impl Api {
         }
     }
 
-    /// Lets one more turn run, unless too many do or nothing new is taken.
+    /// Lets one more turn run, unless too many do.
     fn admit(&self) -> ApiResult<OwnedSemaphorePermit> {
-        if self.shutdown.is_draining() {
-            return Err(ApiError::draining());
-        }
         let permit = Arc::clone(&self.permits).try_acquire_owned();
         permit.map_err(|_| {
             let max = self.settings.runs_max;
             ApiError::busy(format!("{max} turns run already, which is as many as may"))
         })
+    }
+
+    /// Lets a turn run for whose conversation others had to wait: it comes before those that come now.
+    async fn admit_next(&self) -> ApiResult<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        match permit {
+            Ok(permit) if !self.shutdown.is_draining() => Ok(permit),
+            _ => Err(ApiError::draining()),
+        }
     }
 
     fn active_runs(&self) -> usize {

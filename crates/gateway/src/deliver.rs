@@ -48,6 +48,15 @@ impl Deliver for ToLog {
         })
     }
 
+    fn deliver_verbatim<'a>(
+        &'a self,
+        key: &'a str,
+        target: &'a str,
+        text: String,
+    ) -> BoxFuture<'a, Result<DeliveryId, DeliverError>> {
+        self.deliver(key, target, text)
+    }
+
     fn status<'a>(&'a self, _id: &'a DeliveryId) -> BoxFuture<'a, Result<Arrival, DeliverError>> {
         let message = "log".to_owned();
         Box::pin(std::future::ready(Ok(Arrival::Arrived { message })))

@@ -1,5 +1,6 @@
 //! A listener for routers: connections are capped, and a client that does not say what it wants is let go.
 
+mod arriving;
 mod seats;
 
 use std::convert::Infallible;
@@ -20,6 +21,7 @@ use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
 use crate::shutdown::Shutdown;
+use arriving::Arriving;
 use seats::{Seat, Seats};
 
 /// More than the clients of one household or team have open; beyond it those that ask nothing have to go. Each may take two
@@ -155,14 +157,17 @@ async fn accept(listener: &TcpListener, seats: &Arc<Seats>) -> io::Result<(TcpSt
 async fn serve(stream: TcpStream, router: Router, ending: Shutdown, seat: &Arc<Seat>) {
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        let request = request.map(|body| Arriving::new(body, seat));
+        let asked = Arc::clone(&request.body().asked);
         let answer = hyper::service::Service::call(&router, request.map(Body::new));
-        let asking = seat.ask();
         async move {
             let answer = answer.await.map_err(|never: Infallible| never)?;
+            // Some answers need no more of the request than what is here.
+            asked.note();
             // Until the last piece of it has gone out.
             Ok::<_, Infallible>(answer.map(|body| {
                 body.map_frame(move |frame| {
-                    let _asking = &asking;
+                    let _asked = &asked;
                     frame
                 })
             }))

@@ -3,6 +3,7 @@
 //! An event is checked (signature, event, filters, rate, whether it came before), put into words, and then begins a
 //! conversation of its own (`turn`), or goes straight to a chat. Start at [`run`] and `receive`.
 
+mod claims;
 mod event;
 mod filter;
 mod rate;
@@ -26,19 +27,18 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use hermes_core::text::shorten;
 use hermes_core::{
-    Archive, Claimed, Clock, Record, RecordKey, Records, Secret, SessionId, SessionOptions,
-    Sessions, StoreError,
+    Archive, Clock, Random, RecordKey, Records, Secret, SessionId, SessionOptions, Sessions,
 };
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::api::body;
 use crate::api::error::ApiError;
 use crate::api::extract::Id;
-use crate::api::ids::{hex, sha256};
-use crate::deliver::Deliver;
+use crate::deliver::{Arrival, Deliver, DeliveryId};
 use crate::http_server::HttpServer;
 use crate::shutdown::Shutdown;
 use rate::Rates;
@@ -53,15 +53,15 @@ pub use subscriptions::{Routes, read_file, write_file};
 
 /// As the known program has it: GitHub's largest event has 25 MB, and says nothing more.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
-/// How long a delivery is known.
-const SEEN_KEPT: Duration = Duration::from_secs(60 * 60);
-/// What has neither an id nor a time is known by its body, which may well be the same again later.
-const BODY_SEEN_KEPT: Duration = Duration::from_secs(5 * 60);
 /// Turns that events may have begun at a time; senders try again later.
 const TURNS_MAX: usize = 10;
 
 /// Scripts of routes that run at a time; senders try again later.
 const SCRIPTS_MAX: usize = 4;
+
+/// How long the platform's word is waited for: senders wait too, GitHub for ten seconds.
+const ARRIVAL_PATIENCE: Duration = Duration::from_secs(5);
+const ARRIVAL_LOOK: Duration = Duration::from_millis(50);
 
 /// What webhooks work with.
 #[derive(Clone)]
@@ -71,6 +71,7 @@ pub struct WebhookParts {
     pub records: Arc<dyn Records>,
     pub deliver: Arc<dyn Deliver>,
     pub clock: Arc<dyn Clock>,
+    pub random: Arc<Random>,
     pub scripts: ScriptParts,
 }
 
@@ -93,7 +94,7 @@ pub(crate) struct Webhooks {
     permits: Arc<Semaphore>,
     script_permits: Semaphore,
     /// What is being looked at this very moment: the same event twice at a time is one.
-    taking: Mutex<HashSet<SessionId>>,
+    taking: Mutex<HashSet<RecordKey>>,
     /// Whether other machines can send.
     is_open: bool,
 }
@@ -142,30 +143,39 @@ fn is_loopback(address: IpAddr) -> bool {
 /// An event that is being looked at.
 struct Taking<'a> {
     webhooks: &'a Webhooks,
-    session: SessionId,
+    keys: Vec<RecordKey>,
 }
 
 impl<'a> Taking<'a> {
-    fn begin(webhooks: &'a Webhooks, session: &SessionId) -> Option<Self> {
-        let is_first = webhooks.lock_taking().insert(session.clone());
-        is_first.then(|| Self {
+    fn begin(webhooks: &'a Webhooks, keys: &[RecordKey]) -> Option<Self> {
+        let mut taking = webhooks.lock_taking();
+        if keys.iter().any(|key| taking.contains(key)) {
+            return None;
+        }
+        taking.extend(keys.iter().cloned());
+        Some(Self {
             webhooks,
-            session: session.clone(),
+            keys: keys.to_vec(),
         })
     }
 }
 
 impl Drop for Taking<'_> {
     fn drop(&mut self) {
-        self.webhooks.lock_taking().remove(&self.session);
+        let mut taking = self.webhooks.lock_taking();
+        for key in &self.keys {
+            taking.remove(key);
+        }
     }
 }
 
 /// What becomes of an event.
 enum Taken {
-    /// The agent is at it.
+    /// The agent is at it; or it is on its way to its chat.
     Accepted,
     Delivered,
+    /// Its chat refused it, and why. It stays in the outbox, and goes out once somebody is heard from there.
+    Refused(String),
     /// It does not count, and why.
     Ignored(String),
     Duplicate,
@@ -196,12 +206,12 @@ async fn receive(
     })?;
     let event = event::read(&headers, &body).map_err(ApiError::invalid)?;
     let kind = event::name(&headers, &event);
-    let ids = event::delivery_ids(&headers, &body, signed);
+    let ids = event::delivery_ids(&headers, &body, &signed);
     let taken = match unwanted(&route, &kind, &event) {
         Some(why) => Taken::Ignored(why),
         None => webhooks.take(&route, &kind, &event, &ids).await?,
     };
-    Ok(told(&taken, &name, &kind, &ids))
+    told(&taken, &name, &kind, &ids)
 }
 
 /// Why an event does not count, if it does not.
@@ -213,8 +223,9 @@ fn unwanted(route: &Route, kind: &str, event: &Value) -> Option<String> {
     Some(format!("`{}` is not as the route wants it", unmet.field()))
 }
 
-fn told(taken: &Taken, route: &str, kind: &str, ids: &[String]) -> Response {
+fn told(taken: &Taken, route: &str, kind: &str, ids: &[String]) -> Result<Response, ApiError> {
     let (status, word) = match taken {
+        Taken::Refused(why) => return Err(not_delivered(route, why)),
         Taken::Accepted => (StatusCode::ACCEPTED, "accepted"),
         Taken::Delivered => (StatusCode::OK, "delivered"),
         Taken::Ignored(_) => (StatusCode::OK, "ignored"),
@@ -225,11 +236,11 @@ fn told(taken: &Taken, route: &str, kind: &str, ids: &[String]) -> Response {
     if let Taken::Ignored(why) = taken {
         body["reason"] = why.clone().into();
     }
-    (status, Json(body)).into_response()
+    Ok((status, Json(body)).into_response())
 }
 
 impl Webhooks {
-    fn lock_taking(&self) -> MutexGuard<'_, HashSet<SessionId>> {
+    fn lock_taking(&self) -> MutexGuard<'_, HashSet<RecordKey>> {
         self.taking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -271,18 +282,20 @@ impl Webhooks {
         event: &Value,
         ids: &[String],
     ) -> Result<Taken, ApiError> {
-        let session = session(&route.name, &ids[0]);
-        let Some(_taking) = Taking::begin(self, &session) else {
+        let keys = claims::keys(&route.name, ids);
+        let Some(_taking) = Taking::begin(self, &keys) else {
             return Err(ApiError::busy("this event is being taken").retry_after(1));
         };
-        if self.is_seen(route, ids, &session).await? {
+        let Some(session) = claims::claim(self, route, &keys).await? else {
             return Ok(Taken::Duplicate);
-        }
+        };
         let taken = self.act(route, kind, event, &session).await;
         match &taken {
-            Ok(_) => self.note(route, ids).await?,
+            // When it comes again, what was handed over for it is what counts.
+            Ok(Taken::Refused(_)) => {}
+            Ok(_) => claims::note_taken(self, &keys, &session).await?,
             // The sender is told, and may send it again.
-            Err(_) => self.forget(route, ids).await?,
+            Err(_) => claims::give_up(self, &keys).await?,
         }
         taken
     }
@@ -360,92 +373,47 @@ impl Webhooks {
         session: &SessionId,
         text: String,
     ) -> Result<Taken, ApiError> {
+        if text.trim().is_empty() {
+            return Ok(Taken::Ignored("there is nothing to deliver".to_owned()));
+        }
+        // The sender of the event wrote it, whatever the prompt of the route says around that.
         let deliver = &self.parts.deliver;
-        match deliver
-            .deliver(session.as_str(), &route.deliver, text)
-            .await
-        {
-            Ok(_) => Ok(Taken::Delivered),
+        let handed = deliver.deliver_verbatim(session.as_str(), &route.deliver, text);
+        match handed.await {
+            Ok(id) => match self.arrival(&id).await {
+                Arrival::Arrived { .. } => Ok(Taken::Delivered),
+                Arrival::OnItsWay | Arrival::Unknown { .. } => Ok(Taken::Accepted),
+                Arrival::Failed { error } => Ok(Taken::Refused(error)),
+            },
             Err(error) => {
-                tracing::error!(route = route.name, "an event was not delivered: {error}");
                 let message = format!("{error}; {}", error.hint);
-                Err(ApiError::incomplete(message).code("not_delivered"))
+                Err(not_delivered(&route.name, &message))
             }
         }
     }
 
-    /// Whether an event came before; from now on it did. One that was seen and never taken, because the process died
-    /// meanwhile, counts as new.
-    async fn is_seen(
-        &self,
-        route: &Route,
-        ids: &[String],
-        session: &SessionId,
-    ) -> Result<bool, ApiError> {
-        for id in ids {
-            let claimed = self
-                .parts
-                .records
-                .claim_record(key(route, id), self.record(id, None));
-            if let Claimed::Held(held) = claimed.await?
-                && (held.value.is_some() || self.has_begun(session).await?)
-            {
-                return Ok(true);
+    /// Waits a little for the platform's word. What has not arrived by then waits in the outbox, and goes on.
+    async fn arrival(&self, id: &DeliveryId) -> Arrival {
+        let looking = async {
+            loop {
+                match self.parts.deliver.status(id).await {
+                    Ok(Arrival::OnItsWay) => sleep(ARRIVAL_LOOK).await,
+                    Ok(arrival) => return arrival,
+                    Err(error) => {
+                        tracing::warn!("whether an event was delivered is not known: {error}");
+                        return Arrival::OnItsWay;
+                    }
+                }
             }
-        }
-        Ok(false)
-    }
-
-    async fn has_begun(&self, session: &SessionId) -> Result<bool, StoreError> {
-        match self.parts.archive.record(session).await {
-            Ok(_) => Ok(true),
-            Err(StoreError::NotFound { .. }) => Ok(self.parts.sessions.get(session).is_some()),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn note(&self, route: &Route, ids: &[String]) -> Result<(), StoreError> {
-        for id in ids {
-            let record = self.record(id, Some("taken".to_owned()));
-            self.parts
-                .records
-                .put_record(key(route, id), record)
-                .await?;
-        }
-        Ok(())
-    }
-
-    async fn forget(&self, route: &Route, ids: &[String]) -> Result<(), StoreError> {
-        for id in ids {
-            self.parts.records.remove_record(key(route, id)).await?;
-        }
-        Ok(())
-    }
-
-    fn record(&self, id: &str, value: Option<String>) -> Record {
-        let created = self.parts.clock.now();
-        let kept = if id.starts_with("body-") {
-            BODY_SEEN_KEPT
-        } else {
-            SEEN_KEPT
         };
-        Record {
-            fingerprint: String::new(),
-            value,
-            created,
-            expires: created.plus(kept),
-        }
+        let looked = timeout(ARRIVAL_PATIENCE, looking).await;
+        looked.unwrap_or(Arrival::OnItsWay)
     }
 }
 
-fn key(route: &Route, id: &str) -> RecordKey {
-    RecordKey::new(format!("webhook.{}", route.name), id)
-}
-
-/// The conversation of a delivery.
-fn session(route: &str, delivery: &str) -> SessionId {
-    let delivery = hex(sha256(&[delivery]).as_ref(), 8);
-    SessionId::from(format!("webhook-{route}-{delivery}"))
+fn not_delivered(route: &str, error: &str) -> ApiError {
+    tracing::error!(route, "an event was not delivered: {error}");
+    ApiError::incomplete(error).code("not_delivered")
 }
 
 /// What the agent, or the chat, is told.

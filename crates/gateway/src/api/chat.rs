@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 use super::Api;
 use super::body::{self, BODY_BYTES_MAX};
 use super::error::{ApiError, ApiResult};
-use super::idempotency::{self, Rest, Seen};
+use super::idempotency::{self, Found};
 use super::ids::{self, SESSION_ID, SESSION_KEY};
 use super::outcome::Outcome;
 use super::pool::Which;
-use super::run::{self, Ask, AtEnd, Client, Say};
+use super::run::{self, Ask, AtEnd, Client};
 use super::settings::OnDisconnect;
 use super::{content, sse};
 use request::ChatRequest;
@@ -38,6 +38,10 @@ struct Answering {
     request: ChatRequest,
     /// The conversation, as the client named it.
     name: Option<String>,
+    /// The one that was found by what was said.
+    found: Option<SessionId>,
+    /// Of the answer.
+    id: String,
 }
 
 pub(super) async fn complete(
@@ -52,57 +56,46 @@ pub(super) async fn complete(
 async fn answer(api: &Arc<Api>, headers: &HeaderMap, bytes: &[u8]) -> ApiResult<Response> {
     let request = ChatRequest::read(bytes)?;
     content::check_texts(&request.message, api.settings.text_chars_max, "messages")?;
-    let person = ids::header(headers, &SESSION_KEY)?;
     let named = ids::header(headers, &SESSION_ID)?;
+    let person = ids::header(headers, &SESSION_KEY)?;
+    let id = idempotency::name_of_answer(api, headers, "chatcmpl-", 29, bytes)?;
     let which = which(api, &request, named.as_deref());
-    let session = which.id().clone();
     let answering = Answering {
+        found: match &which {
+            Which::Existing(session) => Some(session.clone()),
+            _ => None,
+        },
         name: named,
         api: Arc::clone(api),
+        id,
         request,
     };
-    let seen = idempotency::look_up(api, headers, ROUTE, bytes, &session).await?;
-    let (reservation, which, say) = match seen {
-        Seen::UnderWay(run) => {
-            answering.put_back(which);
-            let client = Client::join(api, &run);
-            return answering.joined(client).await;
+    match answering.find(headers, bytes, which, person).await {
+        Ok(Answered::New(client)) => answering.joined(client).await,
+        Ok(Answered::UnderWay(client)) => {
+            answering.put_back();
+            answering.joined(client).await
         }
-        Seen::Answered(outcome) => {
-            answering.put_back(which);
-            return Ok(answering.again(&outcome));
+        Ok(Answered::Before(outcome)) => {
+            answering.put_back();
+            Ok(answering.again(&outcome))
         }
-        Seen::Not(reservation) => (
-            reservation,
-            which,
-            Say::Message(answering.request.message.clone()),
-        ),
-        Seen::CutShort(reservation, before) => {
-            let message = &answering.request.message;
-            match idempotency::rest_of(api, &before, &reservation).await? {
-                Rest::Answered(outcome) => return Ok(answering.again(&outcome)),
-                Rest::OpenTurn => (Some(reservation), Which::UnderWay(before), Say::Resume),
-                Rest::Nothing => (Some(reservation), which, Say::Message(message.clone())),
-            }
+        // One that is gone is not to be found again.
+        Err(error) if error.is_not_found() => Err(error),
+        Err(error) => {
+            answering.put_back();
+            Err(error)
         }
-    };
-    let mut options = api.settings.options.clone();
-    options.notes = answering.request.system.iter().cloned().collect();
-    options.person = person;
-    let ask = Ask {
-        which,
-        options,
-        say,
-        on_disconnect: if reservation.is_some() {
-            // Who sends a key means to come back.
-            OnDisconnect::Detach
-        } else {
-            api.settings.on_disconnect
-        },
-        reservation,
-    };
-    let client = run::start(api, ask, answering.noting(&session)).await?;
-    answering.joined(client).await
+    }
+}
+
+/// What answers a request.
+enum Answered {
+    /// A turn that began for it.
+    New(Client),
+    /// One that was under way.
+    UnderWay(Client),
+    Before(Box<Outcome>),
 }
 
 /// The conversation that is meant: the one that is named, or the one in which just this was said.
@@ -123,13 +116,52 @@ fn which(api: &Api, request: &ChatRequest, named: Option<&str>) -> Which {
 }
 
 impl Answering {
+    /// Finds what the request was answered with, or begins the turn that answers it.
+    async fn find(
+        &self,
+        headers: &HeaderMap,
+        bytes: &[u8],
+        which: Which,
+        person: Option<String>,
+    ) -> ApiResult<Answered> {
+        let api = &self.api;
+        let message = self.request.message.clone();
+        let found = idempotency::find(api, headers, ROUTE, bytes, which, message).await?;
+        let (reservation, which, say) = match found {
+            Found::UnderWay(_, run) => return Ok(Answered::UnderWay(Client::join(api, &run))),
+            Found::Answered(_, outcome) => return Ok(Answered::Before(outcome)),
+            Found::New {
+                reservation,
+                which,
+                say,
+                ..
+            } => (reservation, which, *say),
+        };
+        let session = which.id().clone();
+        let mut options = api.settings.options.clone();
+        options.notes = self.request.system.iter().cloned().collect();
+        options.person = person;
+        let ask = Ask {
+            which,
+            options,
+            say,
+            on_disconnect: match reservation {
+                // Who sends a key means to come back.
+                Some(_) => OnDisconnect::Detach,
+                None => api.settings.on_disconnect,
+            },
+            reservation,
+        };
+        let client = run::start(api, ask, self.noting(&session)).await?;
+        Ok(Answered::New(client))
+    }
+
     /// Nothing is said in the conversation that was found: it stays to be found.
-    fn put_back(&self, which: Which) {
-        if let Which::Existing(session) = which {
+    fn put_back(&self) {
+        if let Some(session) = &self.found {
             let system = self.request.system.as_deref().unwrap_or_default();
-            self.api
-                .continuations
-                .note(system, &self.request.history, &session);
+            let said = &self.request.history;
+            self.api.continuations.note(system, said, session);
         }
     }
 
@@ -183,8 +215,8 @@ impl Answering {
     }
 
     fn chunks(&self, session: &SessionId) -> Chunks {
-        let id = ids::new("chatcmpl-", 29, &self.api.parts.random);
-        Chunks::new(id, self.created(), &self.request, self.name_of(session))
+        let (id, name) = (self.id.clone(), self.name_of(session));
+        Chunks::new(id, self.created(), &self.request, name)
     }
 
     fn created(&self) -> i64 {
@@ -209,7 +241,7 @@ impl Answering {
 
     fn completion(&self, outcome: &Outcome) -> Value {
         json!({
-            "id": ids::new("chatcmpl-", 29, &self.api.parts.random),
+            "id": self.id,
             "object": "chat.completion",
             "created": self.created(),
             "model": self.request.model,

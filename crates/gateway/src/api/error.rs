@@ -4,7 +4,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use hermes_core::{OpenError, StoreError};
 use http::header::RETRY_AFTER;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 #[derive(Debug)]
@@ -19,6 +19,9 @@ pub(crate) struct ApiError {
 }
 
 const TURN_OVER: &str = "turn_over";
+const AGENT_INCOMPLETE: &str = "agent_incomplete";
+/// What OpenAI's clients go by before they look at the status.
+pub(crate) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
@@ -91,10 +94,10 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message)
     }
 
-    /// The agent gave no answer.
+    /// The agent gave no answer. Clients must not ask again by themselves: what it did on the way is done.
     pub(crate) fn incomplete(message: impl Into<String>) -> Self {
         let error = Self::new(StatusCode::BAD_GATEWAY, "server_error", message);
-        error.code("agent_incomplete")
+        error.code(AGENT_INCOMPLETE)
     }
 
     /// A turn that was to go on has come to its end meanwhile: what it came to is in the log.
@@ -105,6 +108,10 @@ impl ApiError {
 
     pub(crate) fn is_turn_over(&self) -> bool {
         self.code == Some(TURN_OVER)
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
     }
 
     pub(crate) fn code(self, code: &'static str) -> Self {
@@ -158,6 +165,11 @@ impl IntoResponse for ApiError {
             response
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.code == Some(AGENT_INCOMPLETE) {
+            response
+                .headers_mut()
+                .insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         response
     }

@@ -1,10 +1,11 @@
 //! What an address says, refused in the same shape as everything else.
 
-use axum::extract::{FromRequestParts, Path, Query};
-use http::request::Parts;
-use serde::de::DeserializeOwned;
+use std::convert::Infallible;
 
-use super::error::ApiError;
+use axum::extract::{FromRequestParts, Path};
+use http::request::Parts;
+
+use super::error::{ApiError, ApiResult};
 
 /// The one name in an address.
 pub(crate) struct Id(pub(crate) String);
@@ -14,20 +15,39 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        let path = path.map_err(|error| ApiError::invalid(error.body_text()))?;
+        let path = path.map_err(|_| ApiError::invalid("the name in this address is not UTF-8"))?;
         Ok(Self(path.0))
     }
 }
 
 /// What stands behind the question mark.
-pub(crate) struct Asked<T>(pub(crate) T);
+pub(crate) struct Asked(Vec<(String, String)>);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
-    type Rejection = ApiError;
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let query = Query::<T>::from_request_parts(parts, state).await;
-        let query = query.map_err(|error| ApiError::invalid(error.body_text()))?;
-        Ok(Self(query.0))
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        let query = parts.uri.query().unwrap_or_default();
+        let fields = form_urlencoded::parse(query.as_bytes());
+        Ok(Self(fields.into_owned().collect()))
+    }
+}
+
+impl Asked {
+    pub(crate) fn text(&self, name: &str) -> ApiResult<Option<&str>> {
+        let mut values = self.0.iter().filter(|(known, _)| known == name);
+        let value = values.next().map(|(_, value)| value.as_str());
+        if values.any(|(_, other)| Some(other.as_str()) != value) {
+            return Err(ApiError::invalid(format!("`{name}` says two things")).param(name));
+        }
+        Ok(value)
+    }
+
+    pub(crate) fn count(&self, name: &str) -> ApiResult<Option<usize>> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
+        };
+        let wrong = || ApiError::invalid(format!("`{name}` must be a whole number")).param(name);
+        text.parse().map(Some).map_err(|_| wrong())
     }
 }

@@ -8,9 +8,9 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, CACHE_CONTROL,
-    CONTENT_SECURITY_POLICY, ORIGIN, REFERRER_POLICY, VARY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, ORIGIN, REFERRER_POLICY, VARY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
@@ -28,11 +28,12 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 5] = [
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
 
-const CORS_METHODS: &str = "GET, POST, PATCH, DELETE, OPTIONS";
+const CORS_METHODS: &str = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
+/// For browsers that do not say which ones they mean to send.
 const CORS_HEADERS: &str =
     "Authorization, Content-Type, Idempotency-Key, X-Hermes-Session-Id, X-Hermes-Session-Key";
-const CORS_EXPOSED: &str =
-    "X-Hermes-Session-Id, X-Hermes-Completed, X-Hermes-Partial, X-Hermes-Error, Retry-After";
+const VARIES: &str = "Origin, Access-Control-Request-Headers";
+const CORS_EXPOSED: &str = "X-Hermes-Session-Id, X-Hermes-Completed, X-Hermes-Partial, X-Hermes-Error, Retry-After, X-Should-Retry";
 
 /// Routes that only who has the key may use.
 pub(super) fn with_key(api: &Arc<Api>, router: Router<Arc<Api>>) -> Router<Arc<Api>> {
@@ -83,7 +84,7 @@ async fn check_origin(State(api): State<Arc<Api>>, request: Request, next: Next)
                 .code("origin_not_allowed")
                 .into_response()
         }
-        Some(_) if request.method() == Method::OPTIONS => preflight(),
+        Some(_) if request.method() == Method::OPTIONS => preflight(request.headers()),
         _ => next.run(request).await,
     };
     let is_refused = response.status() == StatusCode::FORBIDDEN;
@@ -97,7 +98,7 @@ async fn check_origin(State(api): State<Arc<Api>>, request: Request, next: Next)
             ACCESS_CONTROL_EXPOSE_HEADERS,
             HeaderValue::from_static(CORS_EXPOSED),
         );
-        headers.insert(VARY, HeaderValue::from_static("Origin"));
+        headers.insert(VARY, HeaderValue::from_static(VARIES));
     }
     response
 }
@@ -109,11 +110,17 @@ fn is_allowed(origins: &[String], origin: &HeaderValue) -> bool {
     origins.iter().any(is_it)
 }
 
-fn preflight() -> Response {
+/// Pages that may ask may send what they like along: official clients have headers of their own, and new ones come.
+fn preflight(asked: &HeaderMap) -> Response {
+    let fixed = HeaderValue::from_static;
+    let wanted = asked.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let headers = [
-        (ACCESS_CONTROL_ALLOW_METHODS, CORS_METHODS),
-        (ACCESS_CONTROL_ALLOW_HEADERS, CORS_HEADERS),
-        (ACCESS_CONTROL_MAX_AGE, "600"),
+        (ACCESS_CONTROL_ALLOW_METHODS, fixed(CORS_METHODS)),
+        (
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            wanted.unwrap_or(fixed(CORS_HEADERS)),
+        ),
+        (ACCESS_CONTROL_MAX_AGE, fixed("600")),
     ];
     (StatusCode::NO_CONTENT, headers).into_response()
 }

@@ -28,7 +28,7 @@ const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const LOOKS_MAX: usize = 4;
 
 /// What is known of a request.
-pub(crate) enum Seen {
+enum Seen {
     /// It is new, or has no key.
     Not(Option<Reservation>),
     /// It is being answered.
@@ -87,9 +87,26 @@ impl Flights {
     }
 }
 
+/// A name for the answer to a request: the same whenever it comes again under its key.
+pub(crate) fn name_of_answer(
+    api: &Api,
+    headers: &HeaderMap,
+    prefix: &str,
+    digits: usize,
+    body: &[u8],
+) -> ApiResult<String> {
+    let Some(key) = ids::header(headers, &IDEMPOTENCY_KEY)? else {
+        return Ok(ids::new(prefix, digits, &api.parts.random));
+    };
+    // A key that was forgotten may name another request.
+    let body = hex(sha256_of(body).as_ref(), 32);
+    let digest = hex(sha256(&[prefix, "\n", &key, "\n", &body]).as_ref(), 32);
+    Ok(format!("{prefix}{}", &digest[..digits]))
+}
+
 /// Looks whether a request was seen before, which would be answered in this conversation. The same key with another
 /// request is refused.
-pub(crate) async fn look_up(
+async fn look_up(
     api: &Api,
     headers: &HeaderMap,
     route: &str,
@@ -262,7 +279,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What there is of an answer that a crash interrupted.
-pub(crate) enum Rest {
+enum Rest {
     /// The turn has to go on.
     OpenTurn,
     Answered(Box<Outcome>),
@@ -271,7 +288,7 @@ pub(crate) enum Rest {
 }
 
 /// Looks how far a request came before the process died. Others may have been answered in the conversation since.
-pub(crate) async fn rest_of(
+async fn rest_of(
     api: &Api,
     session: &SessionId,
     reservation: &Reservation,
@@ -299,6 +316,9 @@ pub(crate) async fn rest_of(
     let answers = lines.iter().rev().filter(|line| line.turn == *turn);
     let mut answers = answers.filter(|line| line.message.role == Role::Assistant);
     let text = answers.next().map(|line| line.message.text());
-    let outcome = Outcome::of_answer(session.clone(), record.model, text.unwrap_or_default());
-    Ok(Rest::Answered(Box::new(outcome)))
+    let text = text.unwrap_or_default();
+    Ok(Rest::Answered(Box::new(Outcome {
+        turn: turn.clone(),
+        ..Outcome::of_answer(session.clone(), record.model, text)
+    })))
 }

@@ -13,7 +13,6 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use hermes_core::{JobError, JobId, JobReading, JobState, Run};
 use http::{Request, StatusCode};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Api;
@@ -27,23 +26,9 @@ const RUNS_SEEN_MAX: usize = 1_000;
 const HISTORY: usize = 20;
 const HISTORY_MAX: usize = 200;
 
-#[derive(Deserialize)]
-pub(super) struct Listing {
-    /// Those that are paused or over come along.
-    #[serde(default)]
-    include_disabled: Option<String>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Page {
-    limit: Option<usize>,
-}
-
-pub(super) async fn list(
-    State(api): State<Arc<Api>>,
-    Asked(listing): Asked<Listing>,
-) -> ApiResult<Json<Value>> {
-    let wants_all = listing.include_disabled.as_deref();
+pub(super) async fn list(State(api): State<Arc<Api>>, asked: Asked) -> ApiResult<Json<Value>> {
+    // Those that are paused or over come along.
+    let wants_all = asked.text("include_disabled")?;
     let wants_all = wants_all.is_some_and(|word| matches!(word, "true" | "1" | "yes" | "on"));
     let jobs = api.parts.jobs.list().await.map_err(refused)?;
     let runs = api.parts.jobs.history(None, RUNS_SEEN_MAX).await;
@@ -76,7 +61,8 @@ pub(super) async fn create(
             .await
             .map_err(refused)?;
     }
-    Ok((StatusCode::CREATED, told(&api, &job).await?).into_response())
+    let told = told_with(&api, &job, &wish.unread).await?;
+    Ok((StatusCode::CREATED, told).into_response())
 }
 
 pub(super) async fn get(State(api): State<Arc<Api>>, Id(name): Id) -> ApiResult<Json<Value>> {
@@ -104,7 +90,7 @@ pub(super) async fn change(
         }
         _ => job,
     };
-    told(&api, &job).await
+    told_with(&api, &job, &wish.unread).await
 }
 
 pub(super) async fn delete(State(api): State<Arc<Api>>, Id(name): Id) -> ApiResult<Json<Value>> {
@@ -138,10 +124,13 @@ pub(super) async fn run(State(api): State<Arc<Api>>, Id(name): Id) -> ApiResult<
 pub(super) async fn history(
     State(api): State<Arc<Api>>,
     Id(name): Id,
-    Asked(page): Asked<Page>,
+    asked: Asked,
 ) -> ApiResult<Json<Value>> {
     let job = found(&api, &name).await?;
-    let limit = page.limit.unwrap_or(HISTORY).clamp(1, HISTORY_MAX);
+    let limit = asked
+        .count("limit")?
+        .unwrap_or(HISTORY)
+        .clamp(1, HISTORY_MAX);
     let runs = api.parts.jobs.history(Some(job.job.id.as_str()), limit);
     let runs = runs.await.map_err(refused)?;
     let runs: Vec<Value> = runs.iter().map(wording::run).collect();
@@ -179,9 +168,29 @@ async fn found(api: &Api, name: &str) -> ApiResult<JobReading> {
 
 /// A job, with what it came to last.
 async fn told(api: &Api, job: &JobReading) -> ApiResult<Json<Value>> {
+    told_with(api, job, &[]).await
+}
+
+/// The same for whoever wrote it, with those of their fields that mean nothing. What was told of a job may be sent back.
+async fn told_with(api: &Api, job: &JobReading, unread: &[String]) -> ApiResult<Json<Value>> {
     let runs = api.parts.jobs.history(Some(job.job.id.as_str()), 1).await;
     let runs = runs.map_err(refused)?;
-    Ok(Json(json!({"job": wording::job(job, runs.first())})))
+    let mut told = wording::job(job, runs.first());
+    let unknown = unread
+        .iter()
+        .filter(|name| told.get(name.as_str()).is_none());
+    let notes: Vec<String> = job
+        .notes
+        .iter()
+        .cloned()
+        .chain(unknown.map(unknown_field))
+        .collect();
+    told["notes"] = notes.into();
+    Ok(Json(json!({"job": told})))
+}
+
+fn unknown_field(name: &String) -> String {
+    format!("`{name}` is no field of a job, and was not looked at")
 }
 
 fn refused(error: JobError) -> ApiError {

@@ -7,13 +7,16 @@ use hermes_core::{
     Archive, Events, FollowFrom, Import, Message, SessionFacts, SessionHandle, SessionId,
     SessionOptions, Sessions, StoreError,
 };
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
 use super::error::{ApiError, ApiResult};
 
 /// Conversations that stay open for the next request. One that was closed is opened again from the store; that costs a
 /// few milliseconds, and an open one some thirty kilobytes.
 const RESTING_MAX: usize = 64;
+
+/// Requests that wait for their turn in one conversation. People send one at a time, and programs a few.
+const WAITING_MAX: usize = 16;
 
 /// Which conversation is meant.
 #[derive(Debug, Clone)]
@@ -40,7 +43,7 @@ pub(crate) struct Pool {
     sessions: Arc<dyn Sessions>,
     archive: Arc<dyn Archive>,
     /// Requests take turns in a conversation.
-    lanes: Mutex<HashMap<SessionId, Weak<tokio::sync::Mutex<()>>>>,
+    lanes: Mutex<HashMap<SessionId, Weak<Queue>>>,
     /// What we opened and nobody uses, the longest first.
     resting: Mutex<VecDeque<SessionId>>,
     facts: Mutex<HashMap<SessionId, Arc<SessionFacts>>>,
@@ -54,11 +57,51 @@ pub(crate) struct OpenedSession {
     pub(crate) facts: Option<Arc<SessionFacts>>,
     /// Nothing was said in it here.
     pub(crate) is_new: bool,
-    pub(crate) lane: Lane,
+}
+
+/// Those who have something to say in a conversation, one after the other.
+struct Queue {
+    turn: Arc<tokio::sync::Mutex<()>>,
+    room: Arc<Semaphore>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            turn: Arc::default(),
+            room: Arc::new(Semaphore::new(WAITING_MAX)),
+        }
+    }
 }
 
 /// The right to say something in a conversation, for as long as it is held.
-pub(crate) struct Lane(#[expect(dead_code, reason = "held for its drop")] OwnedMutexGuard<()>);
+pub(crate) struct Lane {
+    _turn: OwnedMutexGuard<()>,
+    /// As long as somebody holds it, others find it.
+    _queue: Arc<Queue>,
+}
+
+/// A request's place before the lane of a conversation.
+pub(crate) enum Place {
+    /// Nobody else is there.
+    First(Lane),
+    Behind(Waiting),
+}
+
+/// A place behind others.
+pub(crate) struct Waiting {
+    queue: Arc<Queue>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Waiting {
+    pub(crate) async fn lane(self) -> Lane {
+        Lane {
+            _turn: Arc::clone(&self.queue.turn).lock_owned().await,
+            _queue: self.queue,
+        }
+    }
+}
 
 impl Pool {
     pub(crate) fn new(sessions: Arc<dyn Sessions>, archive: Arc<dyn Archive>) -> Self {
@@ -71,14 +114,14 @@ impl Pool {
         }
     }
 
-    /// Waits until it is our turn in a conversation, and opens it.
+    /// Opens a conversation in which it is our turn.
     pub(crate) async fn open(
         &self,
         which: Which,
         options: SessionOptions,
+        _lane: &Lane,
     ) -> ApiResult<OpenedSession> {
         let id = which.id().clone();
-        let lane = self.lane(&id).await;
         lock(&self.resting).retain(|resting| *resting != id);
         let follow_from = match which {
             Which::UnderWay(_) => FollowFrom::Turn,
@@ -93,7 +136,6 @@ impl Pool {
                 handle,
                 is_new: false,
                 facts: lock(&self.facts).get(&id).cloned(),
-                lane,
             });
         }
         let running = match which {
@@ -125,7 +167,6 @@ impl Pool {
             events: running.events,
             is_new: running.resumed.is_none(),
             facts: Some(facts),
-            lane,
         })
     }
 
@@ -152,8 +193,8 @@ impl Pool {
 
     /// Closes a conversation, unless somebody is about to say something in it.
     async fn close(&self, id: &SessionId) {
-        let lane = Arc::clone(&self.lane_of(id));
-        let Ok(_lane) = lane.try_lock_owned() else {
+        let queue = self.queue_of(id);
+        let Ok(_turn) = queue.turn.try_lock() else {
             return;
         };
         lock(&self.facts).remove(id);
@@ -175,22 +216,41 @@ impl Pool {
 
     /// Waits until nobody else is at it.
     pub(crate) async fn lane(&self, id: &SessionId) -> Lane {
-        let lane = self.lane_of(id);
-        Lane(lane.lock_owned().await)
+        let queue = self.queue_of(id);
+        Lane {
+            _turn: Arc::clone(&queue.turn).lock_owned().await,
+            _queue: queue,
+        }
     }
 
-    fn lane_of(&self, id: &SessionId) -> Arc<tokio::sync::Mutex<()>> {
+    /// Takes a place before the lane of a conversation, where not too many wait already.
+    pub(crate) fn place(&self, id: &SessionId) -> ApiResult<Place> {
+        let queue = self.queue_of(id);
+        if let Ok(turn) = Arc::clone(&queue.turn).try_lock_owned() {
+            return Ok(Place::First(Lane {
+                _turn: turn,
+                _queue: queue,
+            }));
+        }
+        let Ok(room) = Arc::clone(&queue.room).try_acquire_owned() else {
+            let message = format!("{WAITING_MAX} requests wait in this conversation already");
+            return Err(ApiError::busy(message));
+        };
+        Ok(Place::Behind(Waiting { queue, _room: room }))
+    }
+
+    fn queue_of(&self, id: &SessionId) -> Arc<Queue> {
         let mut lanes = lock(&self.lanes);
-        if let Some(lane) = lanes.get(id).and_then(Weak::upgrade) {
-            return lane;
+        if let Some(queue) = lanes.get(id).and_then(Weak::upgrade) {
+            return queue;
         }
         // Those that nobody holds go when there are twice as many as can be in use.
         if lanes.len() >= 4 * RESTING_MAX {
-            lanes.retain(|_, lane| lane.strong_count() > 0);
+            lanes.retain(|_, queue| queue.strong_count() > 0);
         }
-        let lane = Arc::default();
-        lanes.insert(id.clone(), Arc::downgrade(&lane));
-        lane
+        let queue = Arc::default();
+        lanes.insert(id.clone(), Arc::downgrade(&queue));
+        queue
     }
 }
 

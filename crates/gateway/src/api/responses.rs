@@ -10,7 +10,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use hermes_core::{Message, Record, RecordKey, Role, SessionId, TurnId};
+use hermes_core::{Claimed, Message, Record, RecordKey, Role, SessionId, StoreError, TurnId};
 use http::HeaderMap;
 use http::Request;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,8 @@ struct Answering {
     request: Arc<ResponseRequest>,
     id: String,
     created: i64,
+    /// The conversation, as a header of the client names it.
+    named: Option<String>,
 }
 
 pub(super) async fn create(
@@ -64,13 +66,15 @@ pub(super) async fn create(
 }
 
 async fn answer(api: &Arc<Api>, headers: &HeaderMap, bytes: &[u8]) -> ApiResult<Response> {
-    let request = ResponseRequest::read(bytes)?;
+    let named = ids::header(headers, &ids::SESSION_ID)?;
+    let request = ResponseRequest::read(bytes, named.as_deref())?;
     content::check_texts(&request.message, api.settings.text_chars_max, "input")?;
     let person = ids::header(headers, &ids::SESSION_KEY)?;
     let which = which(api, &request).await?;
-    let answering = Answering {
-        id: ids::new("resp_", 28, &api.parts.random),
+    let mut answering = Answering {
+        id: idempotency::name_of_answer(api, headers, "resp_", 28, bytes)?,
         created: api.parts.clock.now().as_millis() / 1000,
+        named,
         request: Arc::new(request),
         api: Arc::clone(api),
     };
@@ -78,7 +82,10 @@ async fn answer(api: &Arc<Api>, headers: &HeaderMap, bytes: &[u8]) -> ApiResult<
     let found = idempotency::find(api, headers, ROUTE, bytes, which, message).await?;
     let (reservation, which, say) = match found {
         Found::UnderWay(_, run) => return answering.joined(Client::join(api, &run)).await,
-        Found::Answered(_, outcome) => return Ok(answering.again(&outcome)),
+        Found::Answered(_, outcome) => {
+            answering.keep_again(&outcome).await?;
+            return Ok(answering.again(&outcome));
+        }
         Found::New {
             reservation,
             which,
@@ -198,28 +205,53 @@ impl Answering {
         })
     }
 
-    async fn keep(&self, outcome: &Outcome) -> Result<(), hermes_core::StoreError> {
+    async fn keep(&self, outcome: &Outcome) -> Result<(), StoreError> {
+        let records = &self.api.parts.records;
+        let value = self.record(self.kept(outcome));
+        records.put_record(self.key(), value).await?;
+        let newest = RecordKey::new(NEWEST, outcome.session.as_str());
+        let id = self.record(Some(self.id.clone()));
+        records.put_record(newest, id).await
+    }
+
+    /// Tells what was answered before as it was kept then. One that was finished after a crash was not: its name was not
+    /// known there, and others may have come after it since.
+    async fn keep_again(&mut self, outcome: &Outcome) -> Result<(), StoreError> {
+        if !self.request.store {
+            return Ok(());
+        }
+        let value = self.record(self.kept(outcome));
+        let claim = self.api.parts.records.claim_record(self.key(), value);
+        if let Claimed::Held(record) = claim.await?
+            && let Some(kept) = record.value
+            && let Ok(kept) = serde_json::from_str::<KeptResponse>(&kept)
+        {
+            self.created = kept.response["created_at"].as_i64().unwrap_or(self.created);
+        }
+        Ok(())
+    }
+
+    fn key(&self) -> RecordKey {
+        RecordKey::new(SCOPE, self.id.clone())
+    }
+
+    fn kept(&self, outcome: &Outcome) -> Option<String> {
         let kept = KeptResponse {
             session: outcome.session.clone(),
             turn: outcome.turn.clone(),
             response: self.body(outcome),
         };
+        serde_json::to_string(&kept).ok()
+    }
+
+    fn record(&self, value: Option<String>) -> Record {
         let created = self.api.parts.clock.now();
-        let record = |value: Option<String>| Record {
+        Record {
             fingerprint: String::new(),
             value,
             created,
             expires: created.plus(KEPT),
-        };
-        let records = &self.api.parts.records;
-        let value = record(serde_json::to_string(&kept).ok());
-        records
-            .put_record(RecordKey::new(SCOPE, self.id.clone()), value)
-            .await?;
-        let newest = RecordKey::new(NEWEST, outcome.session.as_str());
-        records
-            .put_record(newest, record(Some(self.id.clone())))
-            .await
+        }
     }
 
     fn body(&self, outcome: &Outcome) -> Value {
@@ -232,7 +264,7 @@ impl Answering {
             let keepalive = self.api.settings.keepalive;
             let session = client.run().session.clone();
             let response = sse::live(client, events, self.events(), keepalive);
-            return Ok(named(response, &session));
+            return Ok(self.named(response, &session));
         }
         let outcome = client.run().outcome().await;
         Ok(self.whole(&outcome))
@@ -241,7 +273,7 @@ impl Answering {
     fn again(&self, outcome: &Outcome) -> Response {
         if self.request.stream {
             let response = sse::again(outcome, self.events());
-            return named(response, &outcome.session);
+            return self.named(response, &outcome.session);
         }
         self.whole(outcome)
     }
@@ -251,17 +283,19 @@ impl Answering {
             Some(problem) if outcome.is_failure() => ApiError::incomplete(problem).into_response(),
             _ => Json(self.body(outcome)).into_response(),
         };
-        named(response, &outcome.session)
+        self.named(response, &outcome.session)
     }
 
     fn events(&self) -> ResponseEvents {
         ResponseEvents::new(Arc::clone(&self.request), self.id.clone(), self.created)
     }
-}
 
-fn named(mut response: Response, session: &SessionId) -> Response {
-    if let Ok(value) = session.as_str().parse() {
-        response.headers_mut().insert(ids::SESSION_ID, value);
+    /// Tells the client the name that it gave, or that the conversation has.
+    fn named(&self, mut response: Response, session: &SessionId) -> Response {
+        let name = self.named.as_deref().unwrap_or(session.as_str());
+        if let Ok(value) = name.parse() {
+            response.headers_mut().insert(ids::SESSION_ID, value);
+        }
+        response
     }
-    response
 }

@@ -12,13 +12,13 @@ use hermes_core::{
     NumberedEvent, Op, Origin, Part, Response, SessionFacts, SessionHandle, SessionId,
     SessionOptions, Timestamp, TurnEnd, TurnId, UserMessage,
 };
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 
 use super::Api;
 use super::error::{ApiError, ApiResult};
 use super::idempotency::Reservation;
 use super::outcome::{Collected, Outcome};
-use super::pool::{Lane, OpenedSession, Which};
+use super::pool::{Lane, OpenedSession, Place, Which};
 use super::settings::OnDisconnect;
 
 /// What is done with an outcome before anybody is told of it.
@@ -182,22 +182,22 @@ pub(crate) async fn start(api: &Arc<Api>, mut ask: Ask, at_end: AtEnd) -> ApiRes
     let reservation = ask.reservation.take();
     let request = reservation.as_ref().map(Reservation::request);
     let goes_on = matches!(ask.say, Say::Resume);
-    let permit = match api.admit() {
-        Ok(permit) => permit,
-        Err(error) => {
-            if !goes_on {
-                give_up(api, reservation).await;
-            }
-            return Err(error);
-        }
-    };
     let keep = reservation
         .as_ref()
         .map(|reservation| reservation.keeping(api));
-    let (begun, beginning) = oneshot::channel();
+    let (mut begun, beginning) = oneshot::channel();
     let task = Arc::clone(api);
     api.tasks.spawn(async move {
-        let Begun { run, events, lane } = match begin(&task, ask, request).await {
+        let leave = tokio::select! {
+            leave = admitted(&task, ask.which.id()) => leave,
+            // Nothing was said yet.
+            () = begun.closed(), if ask.on_disconnect == OnDisconnect::Interrupt => Err(left()),
+        };
+        let beginning = match leave {
+            Ok(leave) => begin(&task, ask, request, leave).await,
+            Err(error) => Err(error),
+        };
+        let Begun { run, events, leave } = match beginning {
             Ok(begun) => begun,
             Err(error) => {
                 // What was begun once is never begun anew.
@@ -220,13 +220,18 @@ pub(crate) async fn start(api: &Arc<Api>, mut ask: Ask, at_end: AtEnd) -> ApiRes
             keep(Arc::clone(&outcome)).await;
         }
         // The next request may come as soon as those who wait here are told.
-        drop((lane, permit));
+        drop(leave);
         let _ = run.ended.set(task.parts.clock.now());
         run.state.send_replace(RunState::Ended(outcome));
         task.pool.rest(run.session.clone()).await;
     });
     let gone = |_| ApiError::internal("the turn could not be begun");
     beginning.await.map_err(gone)?
+}
+
+/// Who asked is gone, so that nobody is told.
+fn left() -> ApiError {
+    ApiError::internal("nobody waits for an answer")
 }
 
 async fn give_up(api: &Api, reservation: Option<Reservation>) {
@@ -243,11 +248,42 @@ pub(crate) fn nothing() -> AtEnd {
 struct Begun {
     run: Arc<Run>,
     events: Events,
+    leave: Leave,
+}
+
+/// What lets a turn run: one of the places for turns, and the lane of its conversation. Given back in this order, so that
+/// the place is free when the next in the lane asks for it.
+struct Leave {
+    _permit: OwnedSemaphorePermit,
     lane: Lane,
 }
 
+/// Waits until it is our turn in a conversation, and only then for a place: who waits for others of its own conversation
+/// keeps no place from other conversations. Whoever would be the next is refused at once where no place is free.
+async fn admitted(api: &Api, session: &SessionId) -> ApiResult<Leave> {
+    if api.shutdown.is_draining() {
+        return Err(ApiError::draining());
+    }
+    let (lane, permit) = match api.pool.place(session)? {
+        Place::First(lane) => (lane, api.admit()?),
+        Place::Behind(waiting) => {
+            let lane = waiting.lane().await;
+            (lane, api.admit_next().await?)
+        }
+    };
+    Ok(Leave {
+        _permit: permit,
+        lane,
+    })
+}
+
 /// Says it, and waits until the turn has begun.
-async fn begin(api: &Arc<Api>, ask: Ask, request: Option<String>) -> ApiResult<Begun> {
+async fn begin(
+    api: &Arc<Api>,
+    ask: Ask,
+    request: Option<String>,
+    leave: Leave,
+) -> ApiResult<Begun> {
     let system = ask.options.notes.join("\n\n");
     let person = ask.options.person.clone();
     let OpenedSession {
@@ -255,8 +291,7 @@ async fn begin(api: &Arc<Api>, ask: Ask, request: Option<String>) -> ApiResult<B
         mut events,
         facts,
         is_new,
-        lane,
-    } = api.pool.open(ask.which, ask.options).await?;
+    } = api.pool.open(ask.which, ask.options, &leave.lane).await?;
     let surface = &api.settings.options.source;
     let (first, turn) = match ask.say {
         Say::Resume => turn_under_way(&mut events).await?,
@@ -292,7 +327,7 @@ async fn begin(api: &Arc<Api>, ask: Ask, request: Option<String>) -> ApiResult<B
         clients: AtomicUsize::new(0),
         on_disconnect: ask.on_disconnect,
     });
-    Ok(Begun { run, events, lane })
+    Ok(Begun { run, events, leave })
 }
 
 /// What the client wants of this conversation, when its prompt does not say it.

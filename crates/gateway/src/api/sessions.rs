@@ -13,7 +13,6 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use hermes_core::{Record, RecordKey, SessionFilter, SessionId, SessionRecord, StoreError};
 use http::{Request, StatusCode};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Api;
@@ -30,21 +29,11 @@ const TITLE_CHARS_MAX: usize = 400;
 const SCOPE: &str = "api.session";
 const UNUSED_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-#[derive(Deserialize)]
-pub(super) struct Page {
-    limit: Option<usize>,
-    offset: Option<usize>,
-    source: Option<String>,
-}
-
-pub(super) async fn list(
-    State(api): State<Arc<Api>>,
-    Asked(page): Asked<Page>,
-) -> ApiResult<Json<Value>> {
-    let limit = page.limit.unwrap_or(LISTED).clamp(1, LISTED_MAX);
-    let offset = page.offset.unwrap_or(0);
+pub(super) async fn list(State(api): State<Arc<Api>>, asked: Asked) -> ApiResult<Json<Value>> {
+    let limit = asked.count("limit")?.unwrap_or(LISTED).clamp(1, LISTED_MAX);
+    let offset = asked.count("offset")?.unwrap_or(0);
     let filter = SessionFilter {
-        source: page.source,
+        source: asked.text("source")?.map(str::to_owned),
         limit: offset.saturating_add(limit).saturating_add(1),
         ..SessionFilter::default()
     };

@@ -166,6 +166,7 @@ impl ToChats {
         key: &str,
         target: &str,
         text: String,
+        author: Author,
         is_mirrored: IsMirrored,
     ) -> Result<DeliveryId, DeliverError> {
         if deliver::is_log(target) {
@@ -175,14 +176,21 @@ impl ToChats {
         let target = named.as_deref().unwrap_or(target);
         let mut keys = Vec::new();
         for (parts, to) in self.places_of(target)? {
-            // What runs unattended was set up by the owner.
-            let bodies = reply::bodies(parts.channel.as_ref(), &text, &self.files, None).await;
+            let channel = parts.channel.as_ref();
+            let bodies = match author {
+                Author::Owner => reply::bodies(channel, &text, &self.files, None).await,
+                Author::Stranger => reply::text_bodies(channel, &text),
+            };
             if bodies.is_empty() {
                 continue;
             }
             let key = format!("{key}>{to}");
             if is_mirrored.0 {
-                let kept = self.mirror(&key, &to, &text).await;
+                let words = match author {
+                    Author::Owner => files::without_marks(&text),
+                    Author::Stranger => text.clone(),
+                };
+                let kept = self.mirror(&key, &to, &words).await;
                 kept.map_err(|error| not_now(&error))?;
             }
             let entry = NewOutboxEntry {
@@ -205,15 +213,23 @@ impl ToChats {
 
     /// Has the conversation of a chat know of words for it. Where several people have conversations of their own in one
     /// chat, nobody knows whose they belong to.
-    async fn mirror(&self, key: &str, to: &Address, text: &str) -> Result<(), StoreError> {
+    async fn mirror(&self, key: &str, to: &Address, words: &str) -> Result<(), StoreError> {
         let chats = self.chats.chats(Some(&to.platform), CHATS_MAX).await?;
         let conversations = chats.iter().filter(|chat| chat.address == *to);
         if conversations.count() > 1 {
             return Ok(());
         }
-        let words = files::without_marks(text);
-        mirror::keep(self.records.as_ref(), key, to, &words, self.clock.now()).await
+        mirror::keep(self.records.as_ref(), key, to, words, self.clock.now()).await
     }
+}
+
+/// Whose words are sent.
+#[derive(Clone, Copy)]
+enum Author {
+    /// What runs unattended was set up by the owner, and may hand over files.
+    Owner,
+    /// Anybody: nothing that they wrote is obeyed.
+    Stranger,
 }
 
 /// Whether words become part of the conversation in their chat.
@@ -261,7 +277,16 @@ impl Deliver for ToChats {
         target: &'a str,
         text: String,
     ) -> BoxFuture<'a, Result<DeliveryId, DeliverError>> {
-        Box::pin(self.put(key, target, text, IsMirrored(true)))
+        Box::pin(self.put(key, target, text, Author::Owner, IsMirrored(true)))
+    }
+
+    fn deliver_verbatim<'a>(
+        &'a self,
+        key: &'a str,
+        target: &'a str,
+        text: String,
+    ) -> BoxFuture<'a, Result<DeliveryId, DeliverError>> {
+        Box::pin(self.put(key, target, text, Author::Stranger, IsMirrored(true)))
     }
 
     fn deliver_result<'a>(
@@ -271,11 +296,15 @@ impl Deliver for ToChats {
         text: String,
     ) -> BoxFuture<'a, Result<DeliveryId, DeliverError>> {
         let is_mirrored = IsMirrored(self.settings.now().mirrors_jobs);
-        Box::pin(self.put(key, target, text, is_mirrored))
+        Box::pin(self.put(key, target, text, Author::Owner, is_mirrored))
     }
 
     fn status<'a>(&'a self, id: &'a DeliveryId) -> BoxFuture<'a, Result<Arrival, DeliverError>> {
         Box::pin(async move {
+            if deliver::is_log(&id.0) {
+                let message = id.0.clone();
+                return Ok(Arrival::Arrived { message });
+            }
             let mut messages = Vec::new();
             for key in id.0.split(SEPARATOR).filter(|key| !key.is_empty()) {
                 let entry = self.outbox.outgoing_by_key(key).await;

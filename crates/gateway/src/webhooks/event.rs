@@ -7,6 +7,9 @@ use serde_json::Value;
 use super::signature::Signed;
 use crate::api::ids::{hex, sha256_of};
 
+/// What the name of a delivery begins with that is known by its body alone.
+pub(super) const BODY: &str = "body-";
+
 /// The headers that name a delivery.
 const DELIVERY_IDS: [&str; 5] = [
     "x-github-delivery",
@@ -33,16 +36,29 @@ pub(super) fn name(headers: &HeaderMap, event: &Value) -> String {
 
 /// The names under which a delivery is known. One that was seen under any of them is a second time.
 ///
-/// Where the signature covers neither id nor time, whoever saw an event could send it again under another id, so that the
-/// body counts too.
-pub(super) fn delivery_ids(headers: &HeaderMap, body: &[u8], signed: Signed) -> Vec<String> {
-    let named = DELIVERY_IDS.iter().find_map(|name| text(headers, name));
-    let is_github = headers.contains_key("x-hub-signature-256");
-    let mut ids: Vec<String> = named.into_iter().collect();
-    if ids.is_empty() || (is_github && signed == Signed::Body) {
-        ids.push(format!("body-{}", hex(sha256_of(body).as_ref(), 16)));
+/// Where the signature does not cover the name that the sender gives it, whoever saw the event could send it again under
+/// another, so that what is signed counts too. Where it does, no other name counts: anybody could have added it.
+pub(super) fn delivery_ids(headers: &HeaderMap, body: &[u8], signed: &Signed) -> Vec<String> {
+    let of_body = || format!("{BODY}{}", hex(sha256_of(body).as_ref(), 16));
+    let named = || DELIVERY_IDS.iter().find_map(|name| text(headers, name));
+    match signed {
+        Signed::Id(id) => vec![shortened(id)],
+        Signed::Time(time) => {
+            let signed = [time.as_bytes(), b".", body].concat();
+            let of_time = format!("time-{}", hex(sha256_of(&signed).as_ref(), 16));
+            vec![named().unwrap_or_else(of_body), of_time]
+        }
+        Signed::Body => named().into_iter().chain([of_body()]).collect(),
+        Signed::Token => vec![named().unwrap_or_else(of_body)],
     }
-    ids
+}
+
+/// A name as records have it: two that are long and begin alike are two.
+fn shortened(id: &str) -> String {
+    if id.chars().count() <= NAME_CHARS_MAX {
+        return id.to_owned();
+    }
+    format!("id-{}", hex(sha256_of(id.as_bytes()).as_ref(), 32))
 }
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
@@ -99,14 +115,42 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_under_another_id_is_known_by_its_body() {
-        let first = headers(&[("x-github-delivery", "1"), ("x-hub-signature-256", "s")]);
-        let again = headers(&[("x-github-delivery", "2"), ("x-hub-signature-256", "s")]);
-        let ids = |headers: &HeaderMap| delivery_ids(headers, b"{}", Signed::Body);
-        assert_ne!(ids(&first)[0], ids(&again)[0]);
-        assert_eq!(ids(&first)[1], ids(&again)[1]);
-        let svix = headers(&[("svix-id", "msg_1")]);
-        assert_eq!(delivery_ids(&svix, b"{}", Signed::WithTime), ["msg_1"]);
+    fn a_replay_under_another_id_is_known_by_what_is_signed() {
+        let again = |signed: &Signed, one: &'static str, other: &'static str| {
+            let ids = |name| delivery_ids(&headers(&[(name, "x")]), b"{}", signed);
+            let first = delivery_ids(&headers(&[(one, "1")]), b"{}", signed);
+            ids(other).iter().any(|id| first.contains(id))
+        };
+        let time = Signed::Time("1794777845".to_owned());
+        let id = Signed::Id("msg_1".to_owned());
+        for (signed, is_known) in [
+            (&Signed::Body, true),
+            (&time, true),
+            (&id, true),
+            (&Signed::Token, false),
+        ] {
+            for (one, other) in [
+                ("x-github-delivery", "x-github-delivery"),
+                ("x-request-id", "x-github-delivery"),
+            ] {
+                assert_eq!(again(signed, one, other), is_known, "{signed:?} {other}");
+            }
+        }
+        let later = Signed::Time("1794777846".to_owned());
+        let named = headers(&[("x-request-id", "2")]);
+        assert!(!delivery_ids(&named, b"{}", &later).iter().any(|id| {
+            delivery_ids(&headers(&[("x-request-id", "1")]), b"{}", &time).contains(id)
+        }));
+        let svix = headers(&[("svix-id", "msg_1"), ("x-github-delivery", "x")]);
+        assert_eq!(delivery_ids(&svix, b"{}", &id), ["msg_1"]);
+        assert_eq!(delivery_ids(&headers(&[]), b"{}", &Signed::Body).len(), 1);
+    }
+
+    #[test]
+    fn long_names_that_begin_alike_are_two() {
+        let id = |end: &str| Signed::Id(format!("{}{end}", "x".repeat(300)));
+        let ids = |end: &str| delivery_ids(&headers(&[]), b"{}", &id(end));
+        assert_ne!(ids("1"), ids("2"));
     }
 
     #[test]

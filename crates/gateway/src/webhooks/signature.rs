@@ -9,14 +9,16 @@ use ring::hmac;
 /// Clocks differ, and events take a while; what was signed longer ago is sent again by somebody else.
 const SIGNED_SECONDS_MAX: i64 = 300;
 
-/// How an event was signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What of an event its signature covers, beside the body.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Signed {
-    /// With its id and time: nobody else can send it later, or under another id.
-    WithTime,
-    /// Nothing but the body: whoever saw it could send it again.
+    /// This id and the time: nobody else can send it later, or under another id.
+    Id(String),
+    /// This time: whoever saw it could send it again for a while, and name it as they like.
+    Time(String),
+    /// Nothing: whoever saw it could send it again whenever they like.
     Body,
-    /// Not at all: the sender knows the secret.
+    /// There is no signature: the sender knows the secret.
     Token,
 }
 
@@ -24,6 +26,8 @@ pub(super) enum Signed {
 pub(super) enum SignatureError {
     #[error("the event is not signed")]
     Missing,
+    #[error("the event has no id, which its signature covers")]
+    WithoutId,
     #[error("the signature is not that of the secret")]
     Wrong,
     #[error("the event was signed too long ago, or in the future")]
@@ -40,7 +44,8 @@ pub(super) fn verify(
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     for family in ["svix", "webhook"] {
         if let Some(signatures) = header(&format!("{family}-signature")) {
-            let id = header(&format!("{family}-id")).unwrap_or_default();
+            let id = header(&format!("{family}-id")).filter(|id| !id.is_empty());
+            let id = id.ok_or(SignatureError::WithoutId)?;
             let time = header(&format!("{family}-timestamp")).unwrap_or_default();
             return svix(signatures, id, time, body, secret, now);
         }
@@ -55,7 +60,7 @@ pub(super) fn verify(
         let time = header("x-webhook-timestamp").unwrap_or_default();
         is_fresh(time, now)?;
         return is_hex_mac(signature, &[time.as_bytes(), b".", body], secret)
-            .map(|()| Signed::WithTime);
+            .map(|()| Signed::Time(time.to_owned()));
     }
     if let Some(signature) = header("x-webhook-signature") {
         return is_hex_mac(signature, &[body], secret).map(|()| Signed::Body);
@@ -85,7 +90,7 @@ fn svix(
         mac.is_some_and(|mac| hmac::verify(&key, &signed, &mac).is_ok())
     };
     if signatures.split(' ').any(is_right) {
-        Ok(Signed::WithTime)
+        Ok(Signed::Id(id.to_owned()))
     } else {
         Err(SignatureError::Wrong)
     }
@@ -207,7 +212,7 @@ mod tests {
                 BODY,
             )
         };
-        assert_eq!(with(NOW), Ok(Signed::WithTime));
+        assert_eq!(with(NOW), Ok(Signed::Time(NOW.to_string())));
         assert_eq!(with(NOW - 1), Err(SignatureError::Wrong));
         for time in [NOW - 301, NOW + 301, i64::MIN, i64::MAX] {
             assert_eq!(with(time), Err(SignatureError::Late), "{time}");

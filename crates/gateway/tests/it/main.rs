@@ -7,3 +7,4 @@ mod crashes;
 mod jobs;
 mod simulation;
 mod support;
+mod webhooks;

@@ -180,6 +180,8 @@ pub(crate) struct Chat {
     pub(crate) refuses: Mutex<Option<DeliverError>>,
     /// A target that takes messages, which never arrive.
     pub(crate) gone: Mutex<Option<String>>,
+    /// What it takes does not arrive yet.
+    pub(crate) is_slow: Mutex<bool>,
 }
 
 impl Chat {
@@ -211,10 +213,21 @@ impl Deliver for Chat {
         })
     }
 
+    fn deliver_verbatim<'a>(
+        &'a self,
+        key: &'a str,
+        target: &'a str,
+        text: String,
+    ) -> BoxFuture<'a, Result<DeliveryId, DeliverError>> {
+        self.deliver(key, target, text)
+    }
+
     fn status<'a>(&'a self, id: &'a DeliveryId) -> BoxFuture<'a, Result<Arrival, DeliverError>> {
         let gone = self.gone.lock().unwrap();
         let error = "the bot was blocked".to_owned();
+        let is_slow = *self.is_slow.lock().unwrap();
         let arrival = match &*gone {
+            _ if is_slow => Arrival::OnItsWay,
             Some(gone) if id.0.ends_with(gone) => Arrival::Failed { error },
             _ => Arrival::Arrived {
                 message: format!("message of {}", id.0),

@@ -24,6 +24,7 @@ mod setup;
 mod socket_platform;
 mod talking;
 mod webhooks;
+mod webhooks_to_chats;
 
 use std::time::{Duration, Instant};
 

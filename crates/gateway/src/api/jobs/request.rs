@@ -1,5 +1,9 @@
 //! What clients want of a job, in the several ways that they write it.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use hermes_core::text::shorten;
 use hermes_core::{JobDraft, Misfire};
 use serde_json::Value;
 
@@ -10,14 +14,25 @@ use crate::api::error::{ApiError, ApiResult};
 pub(super) struct Wish {
     pub(super) draft: JobDraft,
     pub(super) enabled: Option<bool>,
+    /// Fields that nobody read.
+    pub(super) unread: Vec<String>,
 }
+
+/// More is a mistake.
+const COST_USD_MAX: f64 = 1e6;
+/// Fields that are complained of.
+const UNREAD_MAX: usize = 10;
+const FIELD_CHARS_MAX: usize = 60;
 
 impl Wish {
     pub(super) fn read(body: &Value) -> ApiResult<Self> {
         if !body.is_object() {
             return Err(ApiError::invalid("a job is an object with fields"));
         }
-        let fields = Fields(body);
+        let fields = Fields {
+            body,
+            read: RefCell::default(),
+        };
         let skills = match fields.list("skills")? {
             None => fields.text("skill")?.map(|skill| vec![skill]),
             skills => skills,
@@ -46,22 +61,37 @@ impl Wish {
                 jitter_s: fields.count("jitter_s")?,
                 retries: fields.count("retries")?,
                 time_max_s: fields.count("time_max_s")?,
+                cost_max_micro_usd: match fields.micro_usd("cost_max_usd")? {
+                    None => fields.micro_usd("max_cost")?,
+                    cost => cost,
+                },
                 silent: fields.flag("silent")?,
                 ..JobDraft::default()
             },
             enabled: fields.flag("enabled")?,
+            unread: fields.unread(),
         })
     }
 }
 
-struct Fields<'a>(&'a Value);
+/// The fields of a request, and which of them somebody wanted to know.
+struct Fields<'a> {
+    body: &'a Value,
+    read: RefCell<HashSet<&'static str>>,
+}
 
 impl Fields<'_> {
-    fn get(&self, name: &str) -> Option<&Value> {
-        self.0.get(name).filter(|value| !value.is_null())
+    fn get(&self, name: &'static str) -> Option<&Value> {
+        self.written(name).filter(|value| !value.is_null())
     }
 
-    fn text(&self, name: &str) -> ApiResult<Option<String>> {
+    /// Also what is written as `null`.
+    fn written(&self, name: &'static str) -> Option<&Value> {
+        self.read.borrow_mut().insert(name);
+        self.body.get(name)
+    }
+
+    fn text(&self, name: &'static str) -> ApiResult<Option<String>> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -69,7 +99,7 @@ impl Fields<'_> {
         }
     }
 
-    fn flag(&self, name: &str) -> ApiResult<Option<bool>> {
+    fn flag(&self, name: &'static str) -> ApiResult<Option<bool>> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Bool(is_on)) => Ok(Some(*is_on)),
@@ -77,14 +107,37 @@ impl Fields<'_> {
         }
     }
 
-    fn count(&self, name: &str) -> ApiResult<Option<u32>> {
+    fn count(&self, name: &'static str) -> ApiResult<Option<u32>> {
         let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
         let read = |value| number(value).ok_or_else(|| wrong(name, "a whole number"));
         self.get(name).map(read).transpose()
     }
 
+    /// US dollars; 0 takes the limit away.
+    fn micro_usd(&self, name: &'static str) -> ApiResult<Option<u64>> {
+        let expected = || wrong(name, "an amount in US dollars such as 0.50");
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        let usd = value.as_f64().ok_or_else(expected)?;
+        if !(0.0..=COST_USD_MAX).contains(&usd) {
+            return Err(expected());
+        }
+        // Less than can be counted is a limit all the same.
+        let least = u64::from(usd > 0.0);
+        Ok(Some(((usd * 1e6).round() as u64).max(least)))
+    }
+
+    fn unread(&self) -> Vec<String> {
+        let (read, fields) = (self.read.borrow(), self.body.as_object());
+        let names = fields.into_iter().flatten().map(|(name, _)| name.as_str());
+        let unread = names.filter(|name| !read.contains(name));
+        let unread = unread.map(|name| shorten(name, FIELD_CHARS_MAX));
+        unread.take(UNREAD_MAX).collect()
+    }
+
     /// A list of texts, or a text with commas.
-    fn list(&self, name: &str) -> ApiResult<Option<Vec<String>>> {
+    fn list(&self, name: &'static str) -> ApiResult<Option<Vec<String>>> {
         let expected = || wrong(name, "a list of texts");
         match self.get(name) {
             None => Ok(None),
@@ -119,7 +172,7 @@ impl Fields<'_> {
 
     /// A number, or `{times}`; who writes `null` means for ever.
     fn repeat(&self) -> ApiResult<Option<i64>> {
-        let Some(written) = self.0.get("repeat") else {
+        let Some(written) = self.written("repeat") else {
             return Ok(None);
         };
         let times = if written.is_object() {
@@ -173,7 +226,23 @@ mod tests {
             (second.draft.repeat, second.enabled),
             (Some(0), Some(false))
         );
-        assert_eq!(wish(json!({"unknown": 1, "name": null})), Wish::default());
+        let nothing = wish(json!({"unknown": 1, "name": null}));
+        assert_eq!(nothing.draft, JobDraft::default());
+        assert_eq!(nothing.unread, ["unknown"]);
+    }
+
+    #[test]
+    fn what_a_run_may_cost_is_read_in_dollars() {
+        let cost = |body: Value| Wish::read(&body).map(|wish| wish.draft.cost_max_micro_usd);
+        assert_eq!(cost(json!({"cost_max_usd": 1})).unwrap(), Some(1_000_000));
+        assert_eq!(cost(json!({"max_cost": 0.1})).unwrap(), Some(100_000));
+        assert_eq!(cost(json!({"max_cost": 1e-9})).unwrap(), Some(1));
+        assert_eq!(cost(json!({"cost_max_usd": 0})).unwrap(), Some(0));
+        assert_eq!(cost(json!({})).unwrap(), None);
+        for wrong in [json!(-1), json!("1"), json!(1e9)] {
+            let error = cost(json!({"cost_max_usd": wrong})).unwrap_err();
+            assert_eq!(error.body()["error"]["param"], "cost_max_usd", "{wrong}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use hermes_core::{Message, UserMessage};
 use serde_json::Value;
 
 use crate::api::error::{ApiError, ApiResult};
+use crate::api::ids::SESSION_ID;
 use crate::api::{ids, said};
 
 /// `truncation: auto` keeps so many of the messages that a client says were said before.
@@ -32,7 +33,8 @@ pub(super) enum Before {
 }
 
 impl ResponseRequest {
-    pub(super) fn read(body: &[u8]) -> ApiResult<Self> {
+    /// `named` is the conversation that a header names.
+    pub(super) fn read(body: &[u8], named: Option<&str>) -> ApiResult<Self> {
         let body: Value = serde_json::from_slice(body).map_err(|error| {
             ApiError::invalid(format!("the body is not JSON: {error}")).code("invalid_json")
         })?;
@@ -61,7 +63,7 @@ impl ResponseRequest {
             stream: body["stream"].as_bool().unwrap_or(false),
             store: body["store"].as_bool().unwrap_or(true),
             instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
-            before: before(previous.clone(), &body["conversation"])?,
+            before: before(previous.clone(), &body["conversation"], named)?,
             previous,
             metadata: match &body["metadata"] {
                 Value::Object(fields) => Value::Object(fields.clone()),
@@ -108,10 +110,23 @@ fn earlier(history: &Value) -> ApiResult<Vec<Message>> {
     }
 }
 
-fn before(previous: Option<String>, conversation: &Value) -> ApiResult<Before> {
+fn before(
+    previous: Option<String>,
+    conversation: &Value,
+    named: Option<&str>,
+) -> ApiResult<Before> {
     let conversation = conversation
         .as_str()
         .or_else(|| conversation["id"].as_str());
+    if let Some(name) = named {
+        let field = match (&previous, conversation) {
+            (Some(_), _) => "previous_response_id",
+            (None, Some(_)) => "conversation",
+            (None, None) => return Ok(Before::Conversation(name.to_owned())),
+        };
+        let message = format!("`{field}` and the header `{SESSION_ID}` say two things; send one");
+        return Err(ApiError::invalid(message).param(field));
+    }
     match (previous, conversation) {
         (Some(_), Some(_)) => {
             let message = "`previous_response_id` and `conversation` say two things; send one";
@@ -134,7 +149,7 @@ mod tests {
     use serde_json::json;
 
     fn read(body: &Value) -> ApiResult<ResponseRequest> {
-        ResponseRequest::read(body.to_string().as_bytes())
+        ResponseRequest::read(body.to_string().as_bytes(), None)
     }
 
     #[test]
@@ -174,6 +189,17 @@ mod tests {
         ] {
             let error = read(&body).unwrap_err();
             assert_eq!(error.body()["error"]["param"], param, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_header_names_the_conversation_unless_the_body_does() {
+        let read = |body: Value| ResponseRequest::read(body.to_string().as_bytes(), Some("talk"));
+        let named = read(json!({"input": "x"})).unwrap();
+        assert!(matches!(named.before, Before::Conversation(name) if name == "talk"));
+        for (field, value) in [("conversation", "talk"), ("previous_response_id", "resp_1")] {
+            let error = read(json!({"input": "x", field: value})).unwrap_err();
+            assert_eq!(error.body()["error"]["param"], field);
         }
     }
 }

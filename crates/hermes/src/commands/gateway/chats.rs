@@ -271,6 +271,15 @@ impl Deliver for HomeChats {
         Box::pin(async move { self.opened()?.deliver(key, target, text).await })
     }
 
+    fn deliver_verbatim<'a>(
+        &'a self,
+        key: &'a str,
+        target: &'a str,
+        text: String,
+    ) -> BoxFuture<'a, Result<DeliveryId, DeliverError>> {
+        Box::pin(async move { self.opened()?.deliver_verbatim(key, target, text).await })
+    }
+
     fn deliver_result<'a>(
         &'a self,
         key: &'a str,

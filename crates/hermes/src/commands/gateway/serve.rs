@@ -437,6 +437,7 @@ async fn add_webhooks(
         records: Arc::clone(runtime.store()) as _,
         deliver,
         clock: Arc::clone(runtime.clock()),
+        random: Arc::clone(runtime.random()),
         scripts,
     };
     let shutdown = gateway.shutdown().clone();

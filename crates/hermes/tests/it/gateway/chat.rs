@@ -170,6 +170,8 @@ async fn a_model_that_fails_is_an_error_in_words() {
     assert_eq!(whole.json()["error"]["code"], "agent_incomplete");
     assert_eq!(whole.header("x-hermes-completed"), Some("false"));
     assert!(whole.header("x-hermes-error").is_some());
+    // What it did on the way is done: clients must not ask again by themselves.
+    assert_eq!(whole.header("x-should-retry"), Some("false"));
     let pieces = gateway.client.chat(&streamed("a question"));
     assert_eq!(pieces.last_chunk()["error"]["code"], "agent_incomplete");
 }
@@ -182,11 +184,15 @@ async fn a_key_is_answered_once() {
     let again = gateway.client.chat_with(&key, &ask("a question")).json();
     assert_eq!(first["choices"], again["choices"]);
     assert_eq!(first["hermes"]["session_id"], again["hermes"]["session_id"]);
+    assert_eq!(first["id"], again["id"]);
+    let unnamed = gateway.client.chat(&ask("a question")).json();
+    assert_ne!(first["id"], unnamed["id"]);
     let key = [("idempotency-key", "k-2")];
     let first = gateway.client.chat_with(&key, &streamed("a question"));
     let again = gateway.client.chat_with(&key, &streamed("a question"));
     assert_eq!(first.content(), again.content());
-    assert_eq!(setting.server.requests().len(), 2);
+    assert_eq!(first.last_chunk()["id"], again.last_chunk()["id"]);
+    assert_eq!(setting.server.requests().len(), 3);
     let other = gateway.client.chat_with(&key, &ask("another question"));
     assert_eq!(other.status, 409);
     assert_eq!(other.json()["error"]["code"], "idempotency_key_reused");
@@ -195,7 +201,7 @@ async fn a_key_is_answered_once() {
     let gateway = Gateway::start(&setting.hermes);
     let again = gateway.client.chat_with(&key, &streamed("a question"));
     assert_eq!(again.content(), "the one answer");
-    assert_eq!(setting.server.requests().len(), 2);
+    assert_eq!(setting.server.requests().len(), 3);
 }
 
 /// Issue 16938 of the known program: after a compaction the client's id meant a conversation that had ended.
@@ -403,4 +409,83 @@ async fn instructions_that_change_later_are_told_once() {
     assert_eq!(with("speak like a pirate"), 1, "it stands in the prompt");
     assert_eq!(with("speak like a king"), 1, "it came as a message");
     assert_eq!(with("speak like a king"), 1);
+}
+
+/// A gateway in which so many turns may run; what is said `slowly` takes a while.
+async fn with_places(count: usize) -> (Setting, Gateway) {
+    let slow = Answer::text("at last").headers_delay(Duration::from_millis(1_500));
+    let script = Script::default()
+        .when("slowly", [slow])
+        .turn([Answer::text("indeed")])
+        .by_step();
+    let more = format!("platforms:\n  api_server: {{max_concurrent_runs: {count}}}\n");
+    let setting = Setting::with(script, &more).await;
+    let gateway = Gateway::start(&setting.hermes);
+    (setting, gateway)
+}
+
+fn say_slowly(gateway: &Gateway, session: &str) -> std::net::TcpStream {
+    let (path, headers) = ("/v1/chat/completions", [(SESSION, session)]);
+    let client = &gateway.client;
+    client.open("POST", path, &headers, Some(&ask("slowly")))
+}
+
+fn wait_for_requests(setting: &Setting, count: usize) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while setting.server.requests().len() < count {
+        assert!(Instant::now() < deadline, "the model was not asked");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[tokio::test]
+async fn who_was_told_to_come_back_goes_on_with_the_conversation() {
+    let (setting, gateway) = with_places(1).await;
+    let first = gateway.client.chat(&ask("hi"));
+    let slow = say_slowly(&gateway, "another");
+    wait_for_requests(&setting, 2);
+    let go_on = json!({"messages": [
+        {"role": "user", "content": "hi"}, {"role": "assistant", "content": "indeed"}, {"role": "user", "content": "go on"},
+    ]});
+    assert_eq!(gateway.client.chat(&go_on).status, 429);
+    assert_eq!(client::read(slow).status, 200);
+    let second = gateway.client.chat(&go_on);
+    assert_eq!(second.status, 200, "{second:?}");
+    assert_eq!(first.header(SESSION), second.header(SESSION));
+}
+
+#[tokio::test]
+async fn who_waits_in_one_conversation_keeps_no_place_from_others() {
+    let (setting, gateway) = with_places(2).await;
+    let busy: Vec<_> = (0..4).map(|_| say_slowly(&gateway, "busy")).collect();
+    wait_for_requests(&setting, 1);
+    std::thread::sleep(Duration::from_millis(200));
+    let other = gateway.client.chat(&ask("and I?"));
+    assert_eq!(other.status, 200, "{other:?}");
+    for stream in busy {
+        assert_eq!(client::read(stream).status, 200);
+    }
+}
+
+#[tokio::test]
+async fn not_too_many_wait_in_one_conversation() {
+    let (setting, gateway) = with_places(2).await;
+    let first = say_slowly(&gateway, "busy");
+    wait_for_requests(&setting, 1);
+    let waiting: Vec<_> = (0..16).map(|_| say_slowly(&gateway, "busy")).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    let refused = gateway
+        .client
+        .chat_with(&[(SESSION, "busy")], &ask("slowly"));
+    assert_eq!(refused.status, 429, "{refused:?}");
+    assert!(
+        refused.body.contains("wait in this conversation"),
+        "{refused:?}"
+    );
+    // Those who go before it is their turn have said nothing.
+    drop(waiting);
+    assert_eq!(client::read(first).status, 200);
+    let last = gateway.client.chat_with(&[(SESSION, "busy")], &ask("hi"));
+    assert_eq!(last.status, 200, "{last:?}");
+    assert_eq!(setting.server.requests().len(), 2);
 }

@@ -193,6 +193,16 @@ async fn names_that_say_two_things_and_broken_addresses_are_refused_in_words() {
         assert_eq!(refused.status, 400, "{path}: {refused:?}");
         assert!(refused.json()["error"]["message"].is_string(), "{path}");
     }
+    for (path, param) in [
+        ("/api/sessions?limit=abc", "limit"),
+        ("/api/sessions?limit=1&limit=2", "limit"),
+        ("/api/sessions?offset=-1", "offset"),
+    ] {
+        let refused = client.get(path).json()["error"].clone();
+        assert_eq!(refused["param"], param, "{refused}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(!message.contains("serialize"), "{message}");
+    }
     for body in [
         json!([]),
         json!({"id": 7}),
@@ -242,6 +252,21 @@ async fn pages_of_origins_that_are_named_may_ask() {
         .send("OPTIONS", "/v1/chat/completions", &[origin], None);
     assert_eq!(asked.status, 204, "{asked:?}");
     assert_eq!(asked.header("access-control-max-age"), Some("600"));
+    let methods = asked.header("access-control-allow-methods").unwrap();
+    assert!(methods.contains("PUT"), "{methods}");
+    // What the official client sends along.
+    let wanted = "authorization,content-type,x-stainless-lang,x-stainless-retry-count";
+    let headers = [origin, ("access-control-request-headers", wanted)];
+    let asked = gateway
+        .client
+        .send("OPTIONS", "/v1/chat/completions", &headers, None);
+    assert_eq!(asked.header("access-control-allow-headers"), Some(wanted));
+    assert!(
+        asked
+            .header("vary")
+            .unwrap()
+            .contains("Access-Control-Request-Headers")
+    );
     let models = gateway.client.send("GET", "/v1/models", &[origin], None);
     assert_eq!(
         models.header("access-control-allow-origin"),
@@ -254,4 +279,16 @@ async fn pages_of_origins_that_are_named_may_ask() {
         None,
     );
     assert_eq!(other.status, 403);
+    let stranger = [
+        ("origin", "https://other.example"),
+        ("access-control-request-headers", wanted),
+    ];
+    let refused = gateway
+        .client
+        .send("OPTIONS", "/v1/models", &stranger, None);
+    assert_eq!(
+        refused.header("access-control-allow-headers"),
+        None,
+        "{refused:?}"
+    );
 }

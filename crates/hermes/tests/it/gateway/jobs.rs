@@ -83,6 +83,44 @@ async fn a_job_that_is_wanted_now_runs_and_its_result_is_told() {
 }
 
 #[tokio::test]
+async fn what_a_run_may_cost_is_set_over_http_and_unknown_fields_are_named() {
+    let (_setting, gateway) = served("x").await;
+    let client = &gateway.client;
+    let wish = json!({"schedule": "every 2h", "prompt": "p", "cost_max_usd": 0.5, "time_max_s": 60, "cost_limit": 1});
+    let made = client.post("/api/jobs", &wish);
+    assert_eq!(made.status, 201, "{made:?}");
+    let made = made.json()["job"].clone();
+    assert_eq!(
+        (&made["cost_max_usd"], &made["time_max_s"]),
+        (&json!(0.5), &json!(60))
+    );
+    let notes = made["notes"].to_string();
+    assert!(notes.contains("`cost_limit` is no field"), "{notes}");
+    assert!(!notes.contains("schedule"), "{notes}");
+    let id = made["id"].as_str().unwrap();
+    let path = format!("/api/jobs/{id}");
+    let change = |body: Value| client.send("PUT", &path, &[], Some(&body)).json()["job"].clone();
+    assert_eq!(change(json!({"max_cost": 2}))["cost_max_usd"], json!(2.0));
+    // What was told of it may be sent back whole.
+    let told = job(client, id);
+    let same = change(told.clone());
+    assert_eq!(
+        (&same["notes"], &same["cost_max_usd"]),
+        (&told["notes"], &json!(2.0))
+    );
+    assert_eq!(
+        change(json!({"cost_max_usd": 0}))["cost_max_usd"],
+        Value::Null
+    );
+    let refused = client.send("PUT", &path, &[], Some(&json!({"cost_max_usd": "much"})));
+    assert_eq!(
+        refused.json()["error"]["param"],
+        "cost_max_usd",
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_job_is_said_over_http() {
     let (_setting, gateway) = served("x").await;
     let client = &gateway.client;

@@ -138,6 +138,41 @@ refused 400 messages
     assert_eq!(printed, expected);
 }
 
+/// A model that fails after it had a tool do something.
+fn failing() -> Script {
+    let look = Answer::call("c1", "search_files", json!({"pattern": "x"}));
+    Script::default()
+        .when("look", [look, Answer::status(401, "no")])
+        .by_step()
+}
+
+const REFUSED: &str = "chat 502 agent_incomplete\nresponse 502 agent_incomplete\n";
+
+#[tokio::test]
+async fn the_official_client_for_python_runs_a_failed_turn_once() {
+    let Some(peer) = peer("http-python") else {
+        return;
+    };
+    let (setting, gateway) = scripted(failing()).await;
+    let script = script_file("openai_retries.py");
+    let args = [script.as_str(), &url(&gateway), KEY];
+    assert_eq!(run(peer.join("bin/python"), &args, &[]), REFUSED);
+    assert_eq!(setting.server.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn the_official_client_for_node_runs_a_failed_turn_once() {
+    let Some(peer) = peer("http-node") else {
+        return;
+    };
+    let (setting, gateway) = scripted(failing()).await;
+    let script = script_file("openai_retries.mjs");
+    let folder = peer.to_string_lossy().into_owned();
+    let args = [script.as_str(), &url(&gateway), KEY];
+    assert_eq!(run("node", &args, &[("PEER", &folder)]), REFUSED);
+    assert_eq!(setting.server.requests().len(), 4);
+}
+
 #[tokio::test]
 async fn llm_is_served() {
     let Some(peer) = peer("http-python") else {

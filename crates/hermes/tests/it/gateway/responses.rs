@@ -82,6 +82,101 @@ async fn a_response_survives_the_gateway_and_a_conversation_has_a_name() {
 }
 
 #[tokio::test]
+async fn a_response_that_is_asked_for_again_has_the_same_name() {
+    let (setting, gateway) = served("the one answer").await;
+    let ask = |gateway: &Gateway, key: &str, body: &Value| {
+        let key = [("idempotency-key", key)];
+        gateway
+            .client
+            .send("POST", "/v1/responses", &key, Some(body))
+    };
+    let whole = json!({"input": "a question"});
+    let first = ask(&gateway, "k-1", &whole).json();
+    drop(gateway);
+    let gateway = Gateway::start(&setting.hermes);
+    assert_eq!(ask(&gateway, "k-1", &whole).json(), first);
+    let path = format!("/v1/responses/{}", first["id"].as_str().unwrap());
+    assert_eq!(gateway.client.get(&path).json(), first);
+    let streamed = json!({"input": "a question", "stream": true});
+    let named = || {
+        let events = ask(&gateway, "k-2", &streamed).events();
+        let last: Value = serde_json::from_str(&events.last().unwrap().1).unwrap();
+        last["response"]["id"].clone()
+    };
+    let name = named();
+    assert_eq!(named(), name);
+    assert_ne!(name, first["id"]);
+    let path = format!("/v1/responses/{}", name.as_str().unwrap());
+    assert_eq!(gateway.client.get(&path).status, 200);
+    assert_eq!(setting.server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_response_that_a_crash_cut_short_has_a_name_that_is_kept() {
+    let slow = Answer::text("finished after all").headers_delay(Duration::from_millis(500));
+    let (setting, gateway) = scripted(Script::always(slow)).await;
+    let (key, body) = ([("idempotency-key", "k")], json!({"input": "slowly"}));
+    let asked = gateway
+        .client
+        .open("POST", "/v1/responses", &key, Some(&body));
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while setting.server.requests().is_empty() {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    gateway.running.kill_9();
+    drop(asked);
+    let gateway = Gateway::start(&setting.hermes);
+    // It is finished before anybody asks again.
+    while setting.server.requests().len() < 2 {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(800));
+    let again = gateway
+        .client
+        .send("POST", "/v1/responses", &key, Some(&body))
+        .json();
+    assert_eq!(
+        again["output"][0]["content"][0]["text"],
+        "finished after all"
+    );
+    let path = format!("/v1/responses/{}", again["id"].as_str().unwrap());
+    assert_eq!(gateway.client.get(&path).json(), again);
+}
+
+#[tokio::test]
+async fn a_header_names_the_conversation_of_a_response() {
+    let (setting, gateway) = served("noted").await;
+    let say = |words: &str| {
+        let header = [("x-hermes-session-id", "user@example.org")];
+        let body = json!({"input": words});
+        gateway
+            .client
+            .send("POST", "/v1/responses", &header, Some(&body))
+    };
+    let first = say("first-words");
+    assert_eq!(
+        first.header("x-hermes-session-id"),
+        Some("user@example.org")
+    );
+    say("second-words");
+    assert!(last_request(&setting).contains("first-words"));
+    let previous = first.json()["id"].clone();
+    let header = [("x-hermes-session-id", "user@example.org")];
+    for body in [
+        json!({"input": "x", "previous_response_id": previous}),
+        json!({"input": "x", "conversation": "another"}),
+    ] {
+        let refused = gateway
+            .client
+            .send("POST", "/v1/responses", &header, Some(&body));
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(refused.body.contains("two things"), "{refused:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_events_of_a_response_come_in_order() {
     let script = Script::new([
         Answer::text("I will look.").also_call("c1", "search_files", json!({"pattern": "x"})),

@@ -1,5 +1,6 @@
 //! Events of other programs, at a real gateway.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use hermes_testkit::process::Running;
@@ -343,6 +344,26 @@ async fn a_flood_of_events_is_slowed_down() {
         hooks.with_token("plain", "1", &json!({"text": "x"})).status,
         202
     );
+}
+
+#[tokio::test]
+async fn whoever_begins_an_event_and_does_not_go_on_keeps_nobody_out() {
+    let hooks = Hooks::start(Script::always(Answer::text("x"))).await;
+    let begun: Vec<_> = (0..600)
+        .map(|_| {
+            let mut stream = hooks.client.connect();
+            let head = "POST /webhooks/plain HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{";
+            let _ = stream.write_all(head.as_bytes());
+            stream
+        })
+        .collect();
+    let asked = Instant::now();
+    assert_eq!(hooks.client.get("/health").status, 200);
+    let taken = hooks.with_token("plain", "1", &json!({"text": "x"}));
+    assert_eq!(status(&taken), (202, "accepted".into()));
+    let time = asked.elapsed();
+    assert!(time < Duration::from_secs(5), "{time:?}");
+    drop(begun);
 }
 
 #[tokio::test]
