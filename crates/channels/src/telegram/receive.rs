@@ -63,7 +63,14 @@ impl Telegram {
                 tokio::time::sleep_until(asked + PAUSE_BETWEEN_EMPTY).await;
                 continue;
             }
-            offset = Some(self.take(updates, offset, inlet).await?);
+            let next = self.take(updates, inlet).await?;
+            // Numbers begin anew after a quiet week, or on another server. Whoever answers without regard to what is confirmed
+            // is not asked more often than one that does not wait.
+            if let Some(before) = offset.filter(|before| next <= *before) {
+                tracing::info!(before, next, "Telegram numbers its updates anew");
+                tokio::time::sleep_until(asked + PAUSE_BETWEEN_EMPTY).await;
+            }
+            offset = Some(next);
         }
     }
 
@@ -88,25 +95,12 @@ impl Telegram {
     }
 
     /// Hands updates over, and returns where to read on: Telegram forgets what is before it, so not before they are kept.
-    async fn take(
-        &self,
-        updates: Vec<Value>,
-        offset: Option<i64>,
-        inlet: &dyn Inlet,
-    ) -> Result<i64, ChannelError> {
+    async fn take(&self, updates: Vec<Value>, inlet: &dyn Inlet) -> Result<i64, ChannelError> {
         let numbered: Vec<RawUpdate> = updates.into_iter().filter_map(RawUpdate::read).collect();
         let last = numbered.iter().map(|update| update.id).max();
         let next = last.map(|id| id.saturating_add(1)).ok_or_else(|| {
             ChannelError::new(Trouble::Passing, "Telegram's updates have no numbers")
         })?;
-        // Numbers begin anew after a quiet week; otherwise they only grow.
-        let next = offset.map_or(next, |offset| {
-            if last.is_some_and(|id| id < offset) {
-                offset
-            } else {
-                next
-            }
-        });
         let us = self.us();
         let updates = numbered
             .into_iter()

@@ -34,11 +34,21 @@ pub(super) fn read(update: RawUpdate, us: &Us) -> Option<Update> {
         (Incoming::Press(press(wire.callback_query?)?), None)
     };
     Some(Update {
-        id: update.id.to_string(),
+        id: id_of(update.id, &incoming, sent),
         sent: sent.map(|secs| Timestamp::from_millis(secs.saturating_mul(1000))),
         raw: update.raw,
         incoming,
     })
+}
+
+/// Numbers begin anew somewhere after a quiet week, and on another server; one that was used before is then another update.
+/// So what never changes about an update is part of its id: when it was sent, or what the press is called.
+fn id_of(number: i64, incoming: &Incoming, sent: Option<i64>) -> String {
+    match (incoming, sent) {
+        (Incoming::Press(press), _) => format!("{number}.{}", press.id),
+        (_, Some(secs)) => format!("{number}.{secs}"),
+        (_, None) => number.to_string(),
+    }
 }
 
 /// Somebody who walks with a live location edits it all the time, and says nothing.

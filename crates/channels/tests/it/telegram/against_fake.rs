@@ -313,6 +313,44 @@ async fn updates_without_numbers_end_the_connection_and_not_the_process() {
 }
 
 #[tokio::test]
+async fn numbers_that_begin_anew_are_heard_confirmed_and_no_duplicates_of_old_ones() {
+    let (server, channel) = world().await;
+    let inlet = std::sync::Arc::new(HeldInlet::default());
+    let mut receiving = JoinSet::new();
+    let held = std::sync::Arc::clone(&inlet);
+    receiving.spawn(async move { channel.receive(&*held).await });
+    let arrived = async |count: usize| {
+        let all = inlet.wait_for("all arrive", |kept| kept.updates.len() >= count);
+        assert_eq!(all.await.updates.len(), count);
+        for _ in 0..2000 {
+            if server.pending_count() == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{} updates are never confirmed", server.pending_count());
+    };
+    server.number_from(900);
+    server.say(ALICE, json!({"text": "before", "date": 1_000_000}));
+    arrived(1).await;
+    // More than one answer has room for.
+    server.number_from(1);
+    for at in 0..120 {
+        server.say(ALICE, json!({"text": at.to_string(), "date": 1_700_000}));
+    }
+    arrived(121).await;
+    let polls = server.calls_of("getUpdates").len();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert!(server.calls_of("getUpdates").len() <= polls + 1);
+    // A number that was used by the first numbering, and what is only told again.
+    server.number_from(900);
+    server.say(ALICE, json!({"text": "after", "date": 1_800_000}));
+    server.repeat_last();
+    arrived(122).await;
+    assert_eq!(inlet.kept().cursor.as_deref(), Some("901"));
+}
+
+#[tokio::test]
 async fn a_webhook_of_before_is_taken_away_and_nothing_that_waits_is_dropped() {
     let (server, channel) = world().await;
     server.set_webhook("https://elsewhere.example/hook", "x");
