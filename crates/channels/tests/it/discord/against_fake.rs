@@ -149,6 +149,37 @@ async fn a_session_is_resumed_after_a_restart_and_nothing_is_lost_or_doubled() {
 }
 
 #[tokio::test]
+async fn a_session_whose_place_is_gone_is_resumed_where_the_gateway_is_now() {
+    let mut world = World::new().await;
+    world.server.resume_at("ws://127.0.0.1:1");
+    world.connect().await;
+    world.say(DIRECT, "one");
+    world.heard("one").await;
+    world.receiving.shutdown().await;
+    world.say(DIRECT, "two");
+    world.restart().await;
+    world.heard("two").await;
+    assert_eq!(world.server.sessions_count(), 1, "it was resumed");
+    assert_eq!(world.inlet.kept().updates.len(), 2);
+    assert!(world.receiving.try_join_next().is_none());
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_resumes_is_begun_anew_and_what_was_missed_is_asked_for() {
+    let mut world = World::new().await;
+    world.connect().await;
+    world.say(DIRECT, "one");
+    world.heard("one").await;
+    world.receiving.shutdown().await;
+    world.say(DIRECT, "two");
+    world.server.hang_up_on_resume();
+    world.restart().await;
+    world.heard("two").await;
+    assert_eq!(world.server.sessions_count(), 2);
+    assert_eq!(world.inlet.kept().updates.len(), 2);
+}
+
+#[tokio::test]
 async fn what_could_not_be_kept_is_replayed() {
     let mut world = World::new().await;
     world.connect().await;
