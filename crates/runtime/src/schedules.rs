@@ -24,8 +24,8 @@ use tokio::sync::Notify;
 
 use crate::base::Base;
 use crate::error::Error;
-use crate::setup::zone;
 use crate::tools::toolsets::Toolsets;
+use crate::zones::{zone_or_system, zone_problem};
 pub use import::Imported;
 
 /// The next times that are shown of a job.
@@ -86,7 +86,7 @@ impl Desk {
             chats: store,
             clock,
             random,
-            zone: zone(&base).unwrap_or_else(|_| Zone::of_system()),
+            zone: zone_or_system(&base),
             base,
             changed: None,
             platforms: None,
@@ -159,6 +159,7 @@ impl Desk {
             let text = job.spec.schedule.trim();
             notes.push(format!("it runs once; `every {text}` runs again and again"));
         }
+        notes.extend(zone_problem(&self.base.settings));
         JobReading {
             reading: schedule
                 .map(|schedule| schedule.words().to_owned())

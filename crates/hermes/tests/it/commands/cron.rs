@@ -237,3 +237,32 @@ async fn a_gateway_runs_jobs_that_are_wanted_meanwhile_and_others_can_tell() {
     gateway.kill_9();
     contains(&run(hermes, &["cron", "list"]).stderr, &["only while"]);
 }
+
+#[test]
+fn a_zone_that_does_not_exist_is_told_wherever_times_are() {
+    let hermes = bare();
+    let config = hermes.home().join("config.yaml");
+    fs::write(&config, "timezone: Europe/Berln\n").unwrap();
+    let told = [
+        "config.yaml:1:11: timezone: `Europe/Berln` is no time zone",
+        "did you mean `Europe/Berlin`",
+    ];
+    let add = ["cron", "add", "every day at 9", "Look at the mail"];
+    contains(&run(&hermes, &add).stdout, &told);
+    contains(
+        &run(&hermes, &["cron", "next", "every day at 9"]).stderr,
+        &told,
+    );
+    contains(&run(&hermes, &["cron", "list"]).stderr, &told);
+    for args in [&["config", "check"][..], &["doctor", "--offline"]] {
+        let checked = run(&hermes, args);
+        assert_eq!(checked.code, Some(1), "{checked:?}");
+        contains(&checked.stdout, &told);
+    }
+    fs::write(&config, "timezone: Berln\n").unwrap();
+    let near = ["did you mean `Europe/Berlin`"];
+    contains(&run(&hermes, &["config", "check"]).stdout, &near);
+    fs::write(&config, "timezone: Europe/Berlin\n").unwrap();
+    contains(&stdout(&hermes, &["config", "check"]), &["ok"]);
+    assert!(!run(&hermes, &["cron", "list"]).stderr.contains("timezone"));
+}
