@@ -117,6 +117,7 @@ fn text(channel: &str, markdown: &str, key: &str) -> Outgoing {
             is_preview: false,
         },
         replies_to: None,
+        follows: None,
         buttons: Vec::new(),
         is_silent: false,
     }
@@ -495,11 +496,21 @@ async fn a_forum_gets_a_post_and_the_rest_of_the_text_in_it() {
         .send(&text(FORUM, "# Weekly report\n\nAll well.", "job/1#0"))
         .await
         .unwrap();
-    let second = world
-        .channel
-        .send(&text(FORUM, "More of it.", "job/1#1"))
-        .await
-        .unwrap();
+    // As after `kill -9`: another process, which is told what came before.
+    let more = Outgoing {
+        follows: Some(first.clone()),
+        ..text(FORUM, "More of it.", "job/1#1")
+    };
+    let world = World {
+        channel: open_at(&world.server.url(), TOKEN, &json!({})),
+        ..world
+    };
+    let (post, _) = first.as_str().split_once('.').unwrap();
+    let route = format!("POST /channels/{post}/messages");
+    world.server.fail(&route, CallFault::DropAfter);
+    let error = world.channel.send(&more).await.unwrap_err();
+    assert_eq!(error.trouble, Trouble::Ambiguous);
+    let second = world.channel.send(&more).await.unwrap();
     let threads = world.server.threads(FORUM);
     assert_eq!(threads.len(), 1);
     let (post, name) = &threads[0];
@@ -535,6 +546,23 @@ async fn a_forum_gets_a_post_and_the_rest_of_the_text_in_it() {
         .await
         .unwrap();
     assert_eq!(world.server.threads(FORUM).len(), 2);
+}
+
+#[tokio::test]
+async fn a_post_that_may_have_been_opened_is_known_to_be_in_doubt() {
+    let world = World::new().await;
+    let to = |channel: &str| Address::parse(&format!("discord:{channel}")).unwrap();
+    let route = format!("POST /channels/{FORUM}/threads");
+    world.server.fail(&route, CallFault::DropAfter);
+    let post = text(FORUM, "Weekly report", "job/1#0");
+    let error = world.channel.send(&post).await.unwrap_err();
+    assert_eq!(error.trouble, Trouble::Ambiguous);
+    assert!(!world.channel.knows_keys(&to(FORUM)));
+    assert!(world.channel.knows_keys(&to(GENERAL)));
+    // Another process finds that out before it sends again.
+    let other = open_at(&world.server.url(), TOKEN, &json!({}));
+    assert_eq!(other.find_sent(&post).await.unwrap(), Arrival::Unknown);
+    assert!(!other.knows_keys(&to(FORUM)));
 }
 
 #[tokio::test]

@@ -64,6 +64,7 @@ fn text(to: &str, markdown: &str) -> Outgoing {
             is_preview: false,
         },
         replies_to: None,
+        follows: None,
         buttons: Vec::new(),
         is_silent: false,
     }
