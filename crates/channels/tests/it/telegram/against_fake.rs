@@ -417,6 +417,85 @@ async fn a_group_that_moved_is_found_and_remembered() {
     assert_eq!(server.calls_of("sendMessage").len(), 3);
 }
 
+#[tokio::test]
+async fn a_group_that_became_a_supergroup_is_known_by_its_former_name_after_a_restart_too() {
+    const MOVED: i64 = -100_777;
+    let check = async |said_in: i64, service: Value| {
+        let (server, channel) = world().await;
+        server.move_chat(GROUP, MOVED);
+        let inlet = std::sync::Arc::new(HeldInlet::default());
+        let listen = |channel: std::sync::Arc<dyn Channel>| {
+            let held = std::sync::Arc::clone(&inlet);
+            let mut receiving = JoinSet::new();
+            receiving.spawn(async move { channel.receive(&*held).await });
+            receiving
+        };
+        let said = async |words: &str| {
+            let kept = inlet.wait_for(words, |kept| {
+                let last = kept.updates.last().map(|update| &update.incoming);
+                matches!(last, Some(Incoming::Message(message)) if message.text == words)
+            });
+            kept.await.updates.pop().unwrap().incoming.chat().clone()
+        };
+        let receiving = listen(channel);
+        server.say(said_in, service);
+        server.say(MOVED, json!({"text": "here we are"}));
+        let chat = said("here we are").await;
+        assert_eq!(chat.id, MOVED.to_string());
+        assert_eq!(chat.former, Some(GROUP.to_string()));
+        drop(receiving);
+        let channel = open_at(&server.url(), TOKEN, &json!({}));
+        let _receiving = listen(std::sync::Arc::clone(&channel));
+        server.say(MOVED, json!({"text": "still here"}));
+        assert_eq!(said("still here").await.former, Some(GROUP.to_string()));
+        channel
+            .send(&text(&format!("telegram:{GROUP}"), "yes"))
+            .await
+            .unwrap();
+        assert_eq!(
+            server.calls_of("sendMessage").len(),
+            1,
+            "it went there at once"
+        );
+        // Nobody else is taken for it.
+        server.say(ALICE, json!({"text": "and I"}));
+        assert_eq!(said("and I").await.former, None);
+    };
+    check(GROUP, json!({"migrate_to_chat_id": MOVED})).await;
+    check(MOVED, json!({"migrate_from_chat_id": GROUP})).await;
+}
+
+#[tokio::test]
+async fn a_webhook_keeps_what_a_group_is_called_now() {
+    let settings =
+        json!({"webhook_url": "https://bot.example.org/telegram", "webhook_secret": "s3cret_word"});
+    let (server, channel) = world_with(&settings).await;
+    let inlet = std::sync::Arc::new(HeldInlet::default());
+    let mut receiving = JoinSet::new();
+    let (listening, held) = (
+        std::sync::Arc::clone(&channel),
+        std::sync::Arc::clone(&inlet),
+    );
+    receiving.spawn(async move { listening.receive(&*held).await });
+    inlet
+        .wait_for("connected", |kept| !kept.connected.is_empty())
+        .await;
+    server.say(GROUP, json!({"migrate_to_chat_id": -100_777}));
+    let (secret, body) = server.next_post().expect("an update");
+    let request = hermes_core::WebRequest {
+        method: "POST".to_owned(),
+        query: String::new(),
+        headers: vec![("x-telegram-bot-api-secret-token".to_owned(), secret)],
+        body,
+    };
+    assert_eq!(channel.on_request(request, &*inlet).await.status, 200);
+    let kept = inlet.kept().cursor.expect("a cursor");
+    assert!(
+        kept.contains(&GROUP.to_string()) && kept.contains("-100777"),
+        "{kept}"
+    );
+}
+
 fn file(to: i64, path: &std::path::Path, kind: AttachmentKind, name: &str) -> Outgoing {
     Outgoing {
         body: Body::File {
