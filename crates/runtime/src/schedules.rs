@@ -170,6 +170,14 @@ impl Desk {
         }
     }
 
+    /// The same for one job that is looked at closely.
+    fn noted(&self, job: Job) -> JobReading {
+        let mut reading = self.reading(job);
+        let unpriced = check::note_on_cost(&reading.job.spec, &self.base);
+        reading.notes.extend(unpriced);
+        reading
+    }
+
     async fn found(&self, name: &str) -> Result<Job, JobError> {
         let jobs = self.schedules.jobs().await?;
         let name = name.trim();
@@ -212,7 +220,7 @@ impl Desk {
                 self.tell();
                 let job = self.schedules.job(&id).await?;
                 let gone = || JobError::asked("the job was removed meanwhile", "make it anew");
-                return Ok(self.reading(job.ok_or_else(gone)?));
+                return Ok(self.noted(job.ok_or_else(gone)?));
             }
         }
         Err(JobError::asked(
@@ -281,7 +289,7 @@ impl Desk {
         }
         self.schedules.add_job(job.clone()).await?;
         self.tell();
-        Ok(self.reading(job))
+        Ok(self.noted(job))
     }
 
     /// A job with what a draft says.
@@ -434,7 +442,7 @@ impl JobDesk for Desk {
     }
 
     fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<JobReading, JobError>> {
-        Box::pin(async move { Ok(self.reading(self.found(name).await?)) })
+        Box::pin(async move { Ok(self.noted(self.found(name).await?)) })
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<JobReading>, JobError>> {

@@ -374,6 +374,33 @@ async fn a_run_ends_at_its_limits_of_time() {
 }
 
 #[tokio::test]
+async fn a_limit_of_money_that_nobody_can_keep_ends_a_run_before_anything_is_asked() {
+    let house = House::saying("dear").await;
+    // A server of one's own costs nothing, whatever its models are called.
+    let config = house.home().join("config.yaml");
+    let said = fs::read_to_string(&config).unwrap();
+    let hosted = "provider: openrouter, api_key: sk-or-v1-0123456789abcdef";
+    fs::write(&config, said.replace("provider: custom", hosted)).unwrap();
+    let process = house.process().await;
+    let spec = JobSpec {
+        cost_max_micro_usd: Some(500_000),
+        ..to_chat("go")
+    };
+    process.add("a", "every hour", spec).await;
+    house.clock.advance(HOUR);
+    process.tick().await;
+    let run = &process.runs().await[0];
+    assert_eq!(run.status, RunStatus::Failed);
+    let error = run.error.clone().unwrap();
+    assert!(
+        error.contains("not known what") && error.contains("$0.5000"),
+        "{error}"
+    );
+    assert!(run.hint.clone().unwrap().contains("--max-cost 0"));
+    assert_eq!(house.server.requests().len(), 0);
+}
+
+#[tokio::test]
 async fn a_chat_that_takes_nothing_now_gets_it_later_and_a_wrong_target_is_said() {
     let house = House::saying("news").await;
     let process = house.process().await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hermes_testkit::server::{Answer, Script};
 
 use super::{contains, json, refused, run, stdout};
-use crate::setting::{Setting, bare};
+use crate::setting::{Setting, bare, write_config};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -265,4 +265,27 @@ fn a_zone_that_does_not_exist_is_told_wherever_times_are() {
     fs::write(&config, "timezone: Europe/Berlin\n").unwrap();
     contains(&stdout(&hermes, &["config", "check"]), &["ok"]);
     assert!(!run(&hermes, &["cron", "list"]).stderr.contains("timezone"));
+}
+
+#[test]
+fn a_limit_of_money_that_cannot_be_kept_is_told_where_it_is_set() {
+    let hermes = bare();
+    let config = hermes.home().join("config.yaml");
+    let hosted =
+        "model: {provider: openrouter, default: test-model, api_key: sk-or-v1-0123456789abcdef}\n";
+    fs::write(&config, hosted).unwrap();
+    let add = |more: &[&str]| {
+        let args = ["cron", "add", "every day at 9", "Look at the mail"];
+        stdout(&hermes, &[&args[..], more].concat())
+    };
+    contains(
+        &add(&["--max-cost", "0.50"]),
+        &["note", "not known what", "test-model", "--max-cost 0"],
+    );
+    assert!(!add(&[]).contains("not known what"));
+    let priced = add(&["--max-cost", "0.50", "--job-model", "gpt-5-mini"]);
+    assert!(!priced.contains("not known what"), "{priced}");
+    // A server of one's own costs nothing.
+    write_config(&hermes, "http://127.0.0.1:9/v1", "");
+    assert!(!add(&["--max-cost", "0.50"]).contains("not known what"));
 }
