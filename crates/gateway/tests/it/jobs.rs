@@ -401,6 +401,25 @@ async fn a_limit_of_money_that_nobody_can_keep_ends_a_run_before_anything_is_ask
 }
 
 #[tokio::test]
+async fn a_failure_whose_words_hold_a_number_of_their_own_is_told_once() {
+    let error = |id: &str| {
+        let words = format!("no such model (request {id})");
+        Answer::status(400, json!({"error": {"message": words}}))
+    };
+    let script = Script::new([error("req-1a2b"), error("req-3c4d"), error("req-5e6f")]);
+    let house = House::with(script).await;
+    let process = house.process().await;
+    process.add("a", "every hour", to_chat("go")).await;
+    for _ in 0..3 {
+        house.clock.advance(HOUR);
+        process.tick().await;
+    }
+    let runs = process.runs().await;
+    assert_ne!(runs[0].error, runs[1].error);
+    assert_eq!(house.chat.got().len(), 1, "{:?}", house.chat.got());
+}
+
+#[tokio::test]
 async fn a_chat_that_takes_nothing_now_gets_it_later_and_a_wrong_target_is_said() {
     let house = House::saying("news").await;
     let process = house.process().await;
