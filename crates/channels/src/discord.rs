@@ -2,8 +2,9 @@
 //!
 //! Start at [`receive`] for what comes in and [`send`] for what goes out. [`update`] and [`markdown`] translate, as pure
 //! functions; [`refusal`] says what Discord means when it refuses; [`api`] is HTTP, [`socket`] the gateway's frames. Messages
-//! have keys: one that is sent again within some minutes is known to Discord. Threads are chats of their own. Left out on
-//! purpose: voice channels, several connections for one bot (shards), what was said before we were named.
+//! have keys: one that is sent again within some minutes is known to Discord, unless it opens a post in a forum. Threads are
+//! chats of their own. Left out on purpose: voice channels, several connections for one bot (shards), what was said before we
+//! were named.
 
 mod api;
 mod commands;
@@ -66,8 +67,6 @@ const JOINING: Duration = Duration::from_millis(1000);
 const SPLIT_LENGTH: usize = 1900;
 /// Marks that are remembered, to take them away without asking.
 const MARKS_COUNT_MAX: usize = 1000;
-/// Posts of forums whose further parts may still come.
-const POSTS_COUNT_MAX: usize = 100;
 /// Servers whose channels are listed.
 const GUILDS_COUNT_MAX: usize = 50;
 
@@ -93,8 +92,6 @@ struct Discord {
     application: Mutex<Option<String>>,
     places: Places,
     deferred: Deferred,
-    /// Posts that were opened in forums, by what the text is called that they hold.
-    posts: Recent,
     /// How messages are marked, by their ids.
     marks: Recent,
 }
@@ -150,7 +147,6 @@ impl Discord {
             application: Mutex::default(),
             places: Places::default(),
             deferred: Deferred::default(),
-            posts: Recent::new(POSTS_COUNT_MAX),
             marks: Recent::new(MARKS_COUNT_MAX),
         }
     }
@@ -302,6 +298,12 @@ impl Channel for Discord {
 
     fn send<'a>(&'a self, message: &'a Outgoing) -> BoxFuture<'a, Result<MessageId, ChannelError>> {
         Box::pin(self.send_message(message))
+    }
+
+    fn knows_keys(&self, to: &Address) -> bool {
+        // What opens a post in a forum has no nonce.
+        let place = self.places.get(channel(to));
+        place.is_none_or(|place| place.kind != Kind::Forum)
     }
 
     fn edit<'a>(

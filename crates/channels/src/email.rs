@@ -10,6 +10,7 @@ mod address;
 mod authentication;
 mod automated;
 mod compose;
+mod connect;
 mod files;
 mod imap;
 mod markdown;

@@ -8,6 +8,7 @@
 mod api;
 mod commands;
 mod content;
+mod cursor;
 mod files;
 mod markdown;
 mod receive;
@@ -77,7 +78,7 @@ struct Telegram {
     facts: ChannelFacts,
     api: Api,
     us: RwLock<Us>,
-    /// Where groups are that became supergroups, by what they were called before.
+    /// Where groups are that became supergroups, by what they were called before. Kept with how far updates were read.
     moves: Mutex<BTreeMap<String, String>>,
 }
 
@@ -115,10 +116,19 @@ impl Telegram {
 
     fn remember_move(&self, from: &str, to: &str) {
         let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
-        if moves.len() >= MOVES_COUNT_MAX {
+        if moves.len() >= MOVES_COUNT_MAX && !moves.contains_key(from) {
             moves.pop_first();
         }
         moves.insert(from.to_owned(), to.to_owned());
+    }
+
+    /// What a chat was called before it moved.
+    fn former(&self, chat: &str) -> Option<String> {
+        let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut moves = moves.iter();
+        moves
+            .find(|(_, to)| *to == chat)
+            .map(|(from, _)| from.clone())
     }
 
     /// Calls a method; what has gone in the meantime, or says the same already, needs nothing done.

@@ -47,6 +47,13 @@ pub trait Channel: Send + Sync {
     /// Sends one message: its text is at most [`ChannelFacts::length_max`] long by [`Channel::length`].
     fn send<'a>(&'a self, message: &'a Outgoing) -> BoxFuture<'a, Result<MessageId, ChannelError>>;
 
+    /// Whether sending a message there again with the same [`Outgoing::key`] is harmless: the platform knows it. Otherwise one
+    /// that may have arrived is marked when it is sent again.
+    fn knows_keys(&self, to: &Address) -> bool {
+        let _ = to;
+        self.facts().knows_keys
+    }
+
     /// Puts other text, and other buttons, in place of a message of ours. The same again is no error.
     fn edit<'a>(
         &'a self,
@@ -221,7 +228,7 @@ pub struct ChannelFacts {
     /// How long typing is shown for; `None` where it is not.
     pub typing: Option<Duration>,
     pub has_reactions: bool,
-    /// Sending a message again with the same [`Outgoing::key`] is harmless: the platform knows it.
+    /// Messages have keys, in most places at least: [`Channel::knows_keys`].
     pub knows_keys: bool,
     /// How long nothing may be heard ([`Inlet::heard`]) before the connection counts as lost.
     pub silence_max: Duration,

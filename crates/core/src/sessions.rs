@@ -126,6 +126,8 @@ pub struct SessionFacts {
     pub model: ModelName,
     /// Tokens that fit into one request and its answer, as far as that is known.
     pub context_window: Option<u64>,
+    /// What requests cost is known, or they cost nothing: a limit of money can be kept.
+    pub is_priced: bool,
     /// Keys that models are not shown, and programs that read along should not be either.
     pub hidden_keys: Option<Arc<HiddenKeys>>,
 }

@@ -255,6 +255,8 @@ impl ChatGateway {
             ports: Arc::clone(&self.lanes.ports),
             lanes: Arc::clone(&self.lanes),
             cursor: Mutex::new(self.cursor(&parts).await),
+            home: parts.home(),
+            told_moves: Mutex::default(),
         });
         let until_retired = |work: BoxFuture<'static, ()>| {
             let retired = parts.retired.clone();

@@ -7,9 +7,9 @@ use hermes_core::{JobDesk as _, SessionOptions};
 use hermes_gateway::Gateway;
 use hermes_gateway::deliver::Deliver;
 use hermes_gateway::schedules::{Scheduler, SchedulerParts, SchedulerSettings};
-use hermes_runtime::Runtime;
 use hermes_runtime::schedules::lock_file;
 use hermes_runtime::schedules::settings::CronSettings;
+use hermes_runtime::{Runtime, zone_problem};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::note;
@@ -34,6 +34,10 @@ pub(crate) async fn add(
     jobs: usize,
     deliver: Arc<dyn Deliver>,
 ) -> Outcome<String> {
+    if let Some(problem) = zone_problem(&runtime.base().settings) {
+        tracing::warn!("{problem}");
+        note(&format!("gateway: {problem}"));
+    }
     let scheduler = Scheduler::new(parts(runtime, deliver).await?);
     let shutdown = gateway.shutdown().clone();
     let (woken, runtime) = (scheduler.clone(), Arc::clone(runtime));

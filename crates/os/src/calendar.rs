@@ -39,6 +39,12 @@ impl Zone {
         })
     }
 
+    /// The names there are.
+    pub fn names() -> Vec<String> {
+        let names = jiff::tz::db().available();
+        names.map(|name| name.to_string()).collect()
+    }
+
     pub(crate) fn time_zone(&self) -> &TimeZone {
         &self.0
     }

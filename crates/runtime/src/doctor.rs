@@ -19,6 +19,7 @@ use hermes_core::SessionOptions;
 use crate::base::Base;
 use crate::error::Result;
 use crate::layout::count;
+use crate::zones::zone_problem;
 use system::find_program;
 
 /// What is looked at, and how closely.
@@ -48,6 +49,7 @@ impl Examination<'_> {
         let (settings, found) = load_settings(&home, &environment, self.options);
         checks.extend(found);
         checks.extend(settings.as_ref().and_then(unused));
+        checks.extend(settings.as_ref().and_then(zone));
         checks.extend(files::former(&home));
         checks.extend(files::database(&home, self.repair).await);
         checks.push(files::disk_space(&home));
@@ -211,6 +213,13 @@ fn not_looked_at() -> Check {
         "not looked at, nor are commands and MCP servers, as the settings cannot be read",
         "mend the settings, then `hermes doctor` again",
     )
+}
+
+/// Every job would run at other times than was meant.
+fn zone(settings: &Settings) -> Option<Check> {
+    let problem = zone_problem(settings)?;
+    let source = settings.origin("timezone")?.source;
+    Some(Check::broken("settings", problem, to_mend(&source)))
 }
 
 /// Settings that are there for nothing, in one line: `config check` lists them.

@@ -50,9 +50,11 @@ pub mod toolkit;
 pub mod tools;
 pub mod user_model;
 pub mod worktree;
+mod zones;
 
 pub use clock::SystemClock;
 pub use commands::Conversation;
 pub use error::{Error, ErrorKind, Result};
 pub use runtime::{Runtime, TellGateway, open_archive, open_store};
-pub use setup::{Setup, Start, zone};
+pub use setup::{Setup, Start};
+pub use zones::{zone_or_system, zone_problem};

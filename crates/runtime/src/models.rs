@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use hermes_core::text::shorten;
-use hermes_core::{Audience, Model, Secret};
+use hermes_core::{Audience, Cost, Model, Secret};
 use hermes_llm::{
     Client, DeadlineSettings, LoginError, Logins, ModelChoice, ModelSettings, ResolveError,
     Resolved, Route,
@@ -226,6 +226,11 @@ impl Models {
         });
         client
     }
+}
+
+/// Whether it is known what a model costs, whoever of its stand-ins answers.
+pub(crate) fn is_priced(model: &dyn Model) -> bool {
+    model.cost_at_most(1, 1) != Cost::Unknown
 }
 
 fn deadlines(audience: Audience) -> DeadlineSettings {

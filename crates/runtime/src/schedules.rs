@@ -24,8 +24,8 @@ use tokio::sync::Notify;
 
 use crate::base::Base;
 use crate::error::Error;
-use crate::setup::zone;
 use crate::tools::toolsets::Toolsets;
+use crate::zones::{zone_or_system, zone_problem};
 pub use import::Imported;
 
 /// The next times that are shown of a job.
@@ -86,7 +86,7 @@ impl Desk {
             chats: store,
             clock,
             random,
-            zone: zone(&base).unwrap_or_else(|_| Zone::of_system()),
+            zone: zone_or_system(&base),
             base,
             changed: None,
             platforms: None,
@@ -159,6 +159,7 @@ impl Desk {
             let text = job.spec.schedule.trim();
             notes.push(format!("it runs once; `every {text}` runs again and again"));
         }
+        notes.extend(zone_problem(&self.base.settings));
         JobReading {
             reading: schedule
                 .map(|schedule| schedule.words().to_owned())
@@ -167,6 +168,14 @@ impl Desk {
             notes,
             job,
         }
+    }
+
+    /// The same for one job that is looked at closely.
+    fn noted(&self, job: Job) -> JobReading {
+        let mut reading = self.reading(job);
+        let unpriced = check::note_on_cost(&reading.job.spec, &self.base);
+        reading.notes.extend(unpriced);
+        reading
     }
 
     async fn found(&self, name: &str) -> Result<Job, JobError> {
@@ -211,7 +220,7 @@ impl Desk {
                 self.tell();
                 let job = self.schedules.job(&id).await?;
                 let gone = || JobError::asked("the job was removed meanwhile", "make it anew");
-                return Ok(self.reading(job.ok_or_else(gone)?));
+                return Ok(self.noted(job.ok_or_else(gone)?));
             }
         }
         Err(JobError::asked(
@@ -280,7 +289,7 @@ impl Desk {
         }
         self.schedules.add_job(job.clone()).await?;
         self.tell();
-        Ok(self.reading(job))
+        Ok(self.noted(job))
     }
 
     /// A job with what a draft says.
@@ -433,7 +442,7 @@ impl JobDesk for Desk {
     }
 
     fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<JobReading, JobError>> {
-        Box::pin(async move { Ok(self.reading(self.found(name).await?)) })
+        Box::pin(async move { Ok(self.noted(self.found(name).await?)) })
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<JobReading>, JobError>> {

@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::curating::CuratingPlan;
 use crate::error::{Error, Result};
 use crate::hearings::HearingPlan;
+use crate::models::is_priced;
 use crate::own_sessions;
 use crate::recall::keep_titled;
 use crate::reviews::ReviewPlan;
@@ -90,6 +91,7 @@ impl Runtime {
         let facts = SessionFacts {
             model: model.clone(),
             context_window: setup.ports.model.context_window(),
+            is_priced: is_priced(setup.ports.model.as_ref()),
             hidden_keys: setup.ports.safety.hidden_keys.clone(),
         };
         let review = setup.review.clone();

@@ -15,7 +15,6 @@ use hermes_core::{
 use hermes_learning::notes::Notes;
 use hermes_learning::skills::{Happened, Preloaded, Skills};
 use hermes_learning::titles::Titles;
-use hermes_os::calendar::{UnknownZone, Zone};
 
 use serde_json::Value;
 
@@ -40,6 +39,7 @@ use crate::toolkit::{Toolkit, built_in_tools};
 use crate::tools::offer::{Disclosure, Length, Offer};
 use crate::tools::toolsets::Toolsets;
 use crate::user_model;
+use crate::zones::{zone_or_system, zone_problem};
 
 /// How a conversation begins.
 #[derive(Debug, Clone, PartialEq)]
@@ -483,9 +483,6 @@ fn prompt_inputs(
     window: Option<u64>,
 ) -> Result<PromptInputs> {
     let cwd = &base.cwd;
-    let zone = zone(base);
-    let unknown = zone.as_ref().err();
-    let unknown = unknown.map(|error| format!("timezone: {error}; the machine's is used"));
     let facts = EnvironmentFacts {
         os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         shell: base
@@ -495,7 +492,7 @@ fn prompt_inputs(
             .to_owned(),
         cwd: cwd.to_owned(),
         git_branch: git_branch(cwd),
-        zone: zone.unwrap_or_else(|_| Zone::of_system()),
+        zone: zone_or_system(base),
     };
     let soul_file = base.home.soul_md();
     let mut inputs = PromptInputs::gather(
@@ -508,7 +505,7 @@ fn prompt_inputs(
         facts,
         notes,
     );
-    inputs.warnings.extend(unknown);
+    inputs.warnings.extend(zone_problem(&base.settings));
     if !options.leaves_out.rules {
         match skills::index(base) {
             Ok(index) => inputs.skills = Arc::new(index),
@@ -536,14 +533,6 @@ fn context_chars_max(base: &Base, window: Option<u64>) -> Result<usize> {
         Some(window) => (window.saturating_mul(CHARS * PERCENT) / 100).clamp(usual, CHARS_MAX),
         None => usual,
     } as usize)
-}
-
-/// `timezone`: a name of the IANA database; empty for the machine's.
-pub fn zone(base: &Base) -> Result<Zone, UnknownZone> {
-    match base.settings.optional_string("timezone") {
-        Ok(Some(name)) if !name.trim().is_empty() => Zone::named(name.trim()),
-        _ => Ok(Zone::of_system()),
-    }
 }
 
 /// Reads the branch from the repository's own files: starting git would cost more than the answer is worth.

@@ -38,6 +38,9 @@ const BATCH_COUNT_MAX: usize = 100;
 const ANEW_MILLIS: (u64, u64) = (1000, 4000);
 /// Sockets in a row on which no session came about.
 const TRIES_MAX: usize = 5;
+/// How often a session is tried to be resumed: where it was, and then where Discord says its gateway is. What cannot be
+/// resumed there is begun anew.
+const RESUMES_MAX: usize = 3;
 
 mod op {
     pub(super) const DISPATCH: u64 = 0;
@@ -104,22 +107,45 @@ impl Discord {
         let identity = self.who_are_we().await?;
         let mut cursor = Cursor::read(inlet.cursor());
         let mut tries = 0;
+        // How often the session was not resumed.
+        let mut lost = 0;
         loop {
             // What was missed is asked for when a session begins: one that ended in the midst of that is begun anew.
             if cursor.missed_since.is_some() {
                 cursor.session = None;
             }
+            let session = cursor.session.as_ref();
+            let is_resumed = session.is_some();
+            let address = self.gateway_address(session.filter(|_| lost == 0)).await?;
             let mut has_begun = false;
-            let ended = self
-                .hold_session(&identity, inlet, &mut cursor, &mut has_begun)
-                .await?;
+            let held = self
+                .hold_session(&address, &identity, inlet, &mut cursor, &mut has_begun)
+                .await;
             tries = if has_begun { 1 } else { tries + 1 };
+            lost = if has_begun {
+                0
+            } else {
+                lost + usize::from(is_resumed)
+            };
+            let ended = match held {
+                // Discord is there, as it just said: it is this session, or the place that it was on, that may be gone.
+                Err(error) if lost > 0 && error.trouble == Trouble::Passing => {
+                    tracing::info!(%error, lost, "a session of Discord is not resumed");
+                    if lost < RESUMES_MAX {
+                        Ended::Resume
+                    } else {
+                        Ended::Anew
+                    }
+                }
+                held => held?,
+            };
             if tries > TRIES_MAX {
                 let words = "Discord ends every session before it begins";
                 return Err(ChannelError::new(Trouble::Passing, words));
             }
             if let Ended::Anew = ended {
                 cursor.session = None;
+                lost = 0;
                 let (least, more) = ANEW_MILLIS;
                 let wait = least + self.random.below(more);
                 tokio::time::sleep(Duration::from_millis(wait)).await;
@@ -145,13 +171,13 @@ impl Discord {
 
     async fn hold_session(
         &self,
+        address: &str,
         identity: &Identity,
         inlet: &dyn Inlet,
         cursor: &mut Cursor,
         has_begun: &mut bool,
     ) -> Result<Ended, ChannelError> {
-        let address = self.gateway_address(cursor.session.as_ref()).await?;
-        let mut socket = Socket::connect(&self.api, &address, &self.random).await?;
+        let mut socket = Socket::connect(&self.api, address, &self.random).await?;
         let interval = match hello(&mut socket).await? {
             Hello::Every(interval) => interval,
             Hello::Closed(code, words) => return closed(code, &words),

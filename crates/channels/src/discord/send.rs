@@ -108,12 +108,7 @@ impl Discord {
         if way.as_post {
             return self.post(chat, message, payload, upload).await;
         }
-        let mut payload = payload.clone();
-        payload["nonce"] = nonce(&message.key).into();
-        payload["enforce_nonce"] = true.into();
-        if message.is_silent {
-            payload["flags"] = SILENT.into();
-        }
+        let mut payload = once(message, payload);
         // The message that a thread hangs on is not in the thread.
         let reply = message.replies_to.as_ref().filter(|_| way.has_reply);
         let reply = reply.map(MessageId::as_str).filter(|id| *id != chat);
@@ -133,14 +128,16 @@ impl Discord {
         payload: &Value,
         upload: Option<&Upload>,
     ) -> Result<MessageId, Failure> {
-        let whole = message
-            .key
-            .rsplit_once('#')
-            .map_or(message.key.as_str(), |(key, _)| key);
-        if let Some(post) = self.posts.get(whole) {
+        let before = message.follows.as_ref();
+        if let Some((post, _)) = before.and_then(|before| before.as_str().split_once('.')) {
             let path = format!("/channels/{post}/messages");
-            let sent = self.write(Method::POST, &path, payload, upload).await?;
-            return id_in(&sent, forum).map_err(Failure::from);
+            let payload = once(message, payload);
+            match self.write(Method::POST, &path, &payload, upload).await {
+                Ok(sent) => return id_in(&sent, forum).map_err(Failure::from),
+                // Somebody took the post away: the rest of the text is one of its own.
+                Err(failure) if failure.is(Cause::NoChannel) => {}
+                Err(failure) => return Err(failure),
+            }
         }
         let body = json!({
             "name": title_of(payload["content"].as_str().unwrap_or_default()),
@@ -152,7 +149,6 @@ impl Discord {
         let post = opened["id"].as_str().ok_or_else(unnamed)?;
         self.places.learn(&opened, None);
         self.places.join(post);
-        self.posts.put(whole, post);
         Ok(MessageId::from(format!("{post}.{post}")))
     }
 
@@ -228,6 +224,10 @@ impl Discord {
     /// Looks whether a message is the last that we said in a chat.
     pub(super) async fn look_for(&self, message: &Outgoing) -> Result<Arrival, ChannelError> {
         let chat = channel_of(message);
+        // A forum has no messages of its own, and two posts may say the same.
+        if self.place(chat, None).await?.kind == Kind::Forum {
+            return Ok(Arrival::Unknown);
+        }
         let written = payload(message)?;
         let Some(replied) = message
             .replies_to
@@ -261,6 +261,17 @@ impl Discord {
             Body::Text { .. } => Ok(None),
         }
     }
+}
+
+/// The message as Discord takes it once only, however often it is sent.
+fn once(message: &Outgoing, payload: &Value) -> Value {
+    let mut payload = payload.clone();
+    payload["nonce"] = nonce(&message.key).into();
+    payload["enforce_nonce"] = true.into();
+    if message.is_silent {
+        payload["flags"] = SILENT.into();
+    }
+    payload
 }
 
 /// Threads are channels of their own: an address names one as its chat, or below the channel that it belongs to.

@@ -51,6 +51,7 @@ impl Discord {
                 thread: None,
                 parent: Some(chat.id.clone()),
                 scope: chat.scope.clone(),
+                former: None,
             }),
             Err(error) => {
                 tracing::info!(%error, "no thread was opened: it is answered in the channel");

@@ -42,7 +42,7 @@ use tokio_rustls::TlsConnector;
 use super::refusal;
 use super::settings::{PASSWORD_VARIABLE, Security, Settings};
 
-pub(super) const CONNECT_MAX: Duration = Duration::from_secs(15);
+const CONNECT_MAX: Duration = Duration::from_secs(15);
 /// What a server needs for one command, on a bad line.
 const CALL_MAX: Duration = Duration::from_secs(60);
 /// A mail is fetched in pieces, so that one on a slow line never looks like silence.
@@ -523,8 +523,8 @@ async fn connect(
 ) -> Result<Box<dyn Stream>, ChannelError> {
     let server = &settings.imap;
     let connecting = async {
-        let tcp = TcpStream::connect((server.host.as_str(), server.port));
-        let tcp = tcp.await.map_err(|error| unreachable(settings, &error))?;
+        let tcp = super::connect::connect(&server.host, server.port).await;
+        let tcp = tcp.map_err(|error| unreachable(settings, &error))?;
         match server.security {
             Security::None => Ok(Box::new(tcp) as Box<dyn Stream>),
             Security::Tls => secured(tcp, settings, tls).await,

@@ -11,7 +11,7 @@ use lettre::transport::smtp::commands::{Data, Mail as MailFrom, Rcpt};
 use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
 
 use super::compose::Mail;
-use super::imap::CONNECT_MAX;
+use super::connect::ADDRESS_MAX;
 use super::refusal::{self, Answer, Stage, classify};
 use super::settings::{Security, Settings};
 use super::tls::CERTIFICATE_HINT;
@@ -46,8 +46,9 @@ async fn open(settings: &Settings) -> Result<AsyncSmtpConnection, ChannelError> 
     let hello = ClientId::default();
     let at = (server.host.as_str(), server.port);
     let implicit = tls.clone().filter(|_| server.security == Security::Tls);
+    // The addresses of the server are tried one after another, each for so long.
     let connecting =
-        AsyncSmtpConnection::connect_tokio1(at, Some(CONNECT_MAX), &hello, implicit, None);
+        AsyncSmtpConnection::connect_tokio1(at, Some(ADDRESS_MAX), &hello, implicit, None);
     let mut connection = bounded(Stage::Connect, CALL_MAX, connecting).await?;
     if let Some(tls) = tls.filter(|_| server.security == Security::StartTls) {
         let securing = connection.starttls(tls, &hello);

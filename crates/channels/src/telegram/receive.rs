@@ -1,5 +1,6 @@
 //! Receiving: by asking again and again, or by being called.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use hermes_core::{
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Telegram;
+use super::cursor::Cursor;
 use super::settings::Webhook;
 use super::update::{self, Us};
 use super::wire::RawUpdate;
@@ -49,12 +51,12 @@ impl Telegram {
 
     async fn poll(&self, inlet: &dyn Inlet) -> Result<std::convert::Infallible, ChannelError> {
         self.api.renew();
+        let mut offset = self.take_up(inlet).offset;
         let identity = self.who_are_we().await?;
         // What waits at Telegram stays there: a webhook of before goes, its updates come to us.
         self.done("deleteWebhook", json!({"drop_pending_updates": false}))
             .await?;
         inlet.connected(identity);
-        let mut offset = inlet.cursor().and_then(|cursor| cursor.parse::<i64>().ok());
         loop {
             let asked = Instant::now();
             let updates = self.updates_from(offset).await?;
@@ -63,8 +65,31 @@ impl Telegram {
                 tokio::time::sleep_until(asked + PAUSE_BETWEEN_EMPTY).await;
                 continue;
             }
-            offset = Some(self.take(updates, offset, inlet).await?);
+            let next = self.take(updates, inlet).await?;
+            // Numbers begin anew after a quiet week, or on another server. Whoever answers without regard to what is confirmed
+            // is not asked more often than one that does not wait.
+            if let Some(before) = offset.filter(|before| next <= *before) {
+                tracing::info!(before, next, "Telegram numbers its updates anew");
+                tokio::time::sleep_until(asked + PAUSE_BETWEEN_EMPTY).await;
+            }
+            offset = Some(next);
         }
+    }
+
+    /// Goes on where the last process was.
+    fn take_up(&self, inlet: &dyn Inlet) -> Cursor {
+        let cursor = Cursor::read(inlet.cursor());
+        for (from, to) in &cursor.moves {
+            self.remember_move(from, to);
+        }
+        cursor
+    }
+
+    /// How far was read, to be kept.
+    fn cursor(&self, offset: Option<i64>) -> String {
+        let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        let moves = moves.clone();
+        Cursor { offset, moves }.write()
     }
 
     async fn updates_from(&self, offset: Option<i64>) -> Result<Vec<Value>, ChannelError> {
@@ -88,25 +113,12 @@ impl Telegram {
     }
 
     /// Hands updates over, and returns where to read on: Telegram forgets what is before it, so not before they are kept.
-    async fn take(
-        &self,
-        updates: Vec<Value>,
-        offset: Option<i64>,
-        inlet: &dyn Inlet,
-    ) -> Result<i64, ChannelError> {
+    async fn take(&self, updates: Vec<Value>, inlet: &dyn Inlet) -> Result<i64, ChannelError> {
         let numbered: Vec<RawUpdate> = updates.into_iter().filter_map(RawUpdate::read).collect();
         let last = numbered.iter().map(|update| update.id).max();
         let next = last.map(|id| id.saturating_add(1)).ok_or_else(|| {
             ChannelError::new(Trouble::Passing, "Telegram's updates have no numbers")
         })?;
-        // Numbers begin anew after a quiet week; otherwise they only grow.
-        let next = offset.map_or(next, |offset| {
-            if last.is_some_and(|id| id < offset) {
-                offset
-            } else {
-                next
-            }
-        });
         let us = self.us();
         let updates = numbered
             .into_iter()
@@ -115,7 +127,7 @@ impl Telegram {
         let accepted = inlet
             .accept(Updates {
                 updates,
-                cursor: Some(next.to_string()),
+                cursor: Some(self.cursor(Some(next))),
             })
             .await;
         accepted.map_err(|error| ChannelError::new(Trouble::Passing, error.to_string()))?;
@@ -128,6 +140,8 @@ impl Telegram {
         inlet: &dyn Inlet,
     ) -> Result<std::convert::Infallible, ChannelError> {
         self.api.renew();
+        // Before we know our name, and so before anything is read.
+        self.take_up(inlet);
         let identity = self.who_are_we().await?;
         let body = json!({
             "url": webhook.url,
@@ -137,11 +151,15 @@ impl Telegram {
         });
         self.done("setWebhook", body).await?;
         inlet.connected(identity);
+        let mut told = None;
         loop {
             tokio::time::sleep(WEBHOOK_PROBE_INTERVAL).await;
             let info = self.api.call("getWebhookInfo", &json!({})).await;
             let info = info.map_err(|failure| failure.error)?;
             inlet.heard();
+            if let Some(words) = new_error(&info, &mut told) {
+                tracing::warn!("Telegram could not reach the webhook: {words}");
+            }
             check_webhook(webhook, &info)?;
         }
     }
@@ -172,7 +190,15 @@ impl Telegram {
     /// Reads an update; `None` if it is not for us.
     fn read(&self, update: RawUpdate, us: &Us) -> Option<Update> {
         let id = update.id;
-        let read = update::read(update, us);
+        if let Some((from, to)) = update::moved(&update.raw) {
+            tracing::info!(from, to, "a group of Telegram is a supergroup now");
+            self.remember_move(&from.to_string(), &to.to_string());
+        }
+        let mut read = update::read(update, us);
+        if let Some(update) = &mut read {
+            let chat = update.incoming.chat_mut();
+            chat.former = self.former(&chat.id);
+        }
         let read =
             read.filter(|update| self.settings.topics.are_listened_in(update.incoming.chat()));
         if read.is_none() {
@@ -204,23 +230,35 @@ impl Telegram {
         let raw = serde_json::from_slice(&request.body)
             .ok()
             .and_then(RawUpdate::read);
-        let Some(update) = raw.and_then(|raw| self.read(raw, &us)) else {
+        let is_move = raw
+            .as_ref()
+            .is_some_and(|raw| update::moved(&raw.raw).is_some());
+        let update = raw.and_then(|raw| self.read(raw, &us));
+        if update.is_none() && !is_move {
             return WebResponse::status(200);
-        };
+        }
+        let offset = Cursor::read(inlet.cursor()).offset;
         let accepted = inlet
             .accept(Updates {
-                updates: vec![update],
-                cursor: None,
+                updates: update.into_iter().collect(),
+                cursor: is_move.then(|| self.cursor(offset)),
             })
             .await;
         WebResponse::status(if accepted.is_ok() { 200 } else { 503 })
     }
 }
 
+/// What went wrong on Telegram's way to us since that was last told: it repeats the last error for ever.
+fn new_error<'a>(info: &'a Value, told: &mut Option<i64>) -> Option<&'a str> {
+    let words = info["last_error_message"].as_str()?;
+    let date = info["last_error_date"].as_i64();
+    let date = Some(date.unwrap_or_default());
+    let is_new = *told != date;
+    *told = date;
+    is_new.then_some(words)
+}
+
 fn check_webhook(webhook: &Webhook, info: &Value) -> Result<(), ChannelError> {
-    if let Some(words) = info["last_error_message"].as_str() {
-        tracing::warn!("Telegram could not reach the webhook: {words}");
-    }
     match info["url"].as_str() {
         Some(url) if url == webhook.url => Ok(()),
         _ => Err(
@@ -239,4 +277,24 @@ fn is_same(left: &[u8], right: &[u8]) -> bool {
         .zip(right)
         .fold(0, |seen, (left, right)| seen | (left ^ right));
     left.len() == right.len() && differences == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_webhook_is_told_once() {
+        let mut told = None;
+        let error = |date: i64| json!({"last_error_message": "timed out", "last_error_date": date});
+        assert_eq!(new_error(&json!({}), &mut told), None);
+        assert_eq!(new_error(&error(5), &mut told), Some("timed out"));
+        assert_eq!(new_error(&error(5), &mut told), None);
+        assert_eq!(new_error(&json!({}), &mut told), None);
+        assert_eq!(new_error(&error(5), &mut told), None);
+        assert_eq!(new_error(&error(6), &mut told), Some("timed out"));
+        let undated = json!({"last_error_message": "timed out"});
+        assert_eq!(new_error(&undated, &mut told), Some("timed out"));
+        assert_eq!(new_error(&undated, &mut told), None);
+    }
 }

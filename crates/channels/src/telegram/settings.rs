@@ -119,8 +119,11 @@ impl Topics {
         let Some(thread) = &chat.thread else {
             return true;
         };
-        let whole = format!("{}:{}", chat.id, thread.id);
-        let names = |entry: &String| *entry == thread.id || *entry == whole;
+        let is_whole = |entry: &String| {
+            let mut ids = chat.ids();
+            ids.any(|id| *entry == format!("{id}:{}", thread.id))
+        };
+        let names = |entry: &String| *entry == thread.id || is_whole(entry);
         let is_allowed = self.allowed.is_empty() || self.allowed.iter().any(names);
         is_allowed && !self.ignored.iter().any(names)
     }

@@ -4,6 +4,7 @@ use hermes_core::{
     Chat, ChatKind, Incoming, IncomingMessage, Mentions, MessageId, Press, RepliedTo, Sender,
     Thread, Timestamp, Update,
 };
+use serde_json::Value;
 
 use super::content;
 use super::wire::{
@@ -34,11 +35,31 @@ pub(super) fn read(update: RawUpdate, us: &Us) -> Option<Update> {
         (Incoming::Press(press(wire.callback_query?)?), None)
     };
     Some(Update {
-        id: update.id.to_string(),
+        id: id_of(update.id, &incoming, sent),
         sent: sent.map(|secs| Timestamp::from_millis(secs.saturating_mul(1000))),
         raw: update.raw,
         incoming,
     })
+}
+
+/// What a group was called, and what it is called now that it is a supergroup, if an update tells that.
+pub(super) fn moved(raw: &Value) -> Option<(i64, i64)> {
+    let message = &raw["message"];
+    let here = message["chat"]["id"].as_i64()?;
+    let to = message["migrate_to_chat_id"].as_i64();
+    let from = message["migrate_from_chat_id"].as_i64();
+    to.map(|to| (here, to))
+        .or_else(|| from.map(|from| (from, here)))
+}
+
+/// Numbers begin anew somewhere after a quiet week, and on another server; one that was used before is then another update.
+/// So what never changes about an update is part of its id: when it was sent, or what the press is called.
+fn id_of(number: i64, incoming: &Incoming, sent: Option<i64>) -> String {
+    match (incoming, sent) {
+        (Incoming::Press(press), _) => format!("{number}.{}", press.id),
+        (_, Some(secs)) => format!("{number}.{secs}"),
+        (_, None) => number.to_string(),
+    }
 }
 
 /// Somebody who walks with a live location edits it all the time, and says nothing.
@@ -137,6 +158,7 @@ fn chat(message: &WireMessage) -> Chat {
         thread: thread(message, kind),
         parent: None,
         scope: None,
+        former: None,
     }
 }
 

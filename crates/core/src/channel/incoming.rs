@@ -35,6 +35,13 @@ impl Incoming {
         }
     }
 
+    pub fn chat_mut(&mut self) -> &mut Chat {
+        match self {
+            Self::Message(message) | Self::Edited(message) => &mut message.chat,
+            Self::Press(press) => &mut press.chat,
+        }
+    }
+
     pub fn sender(&self) -> &Sender {
         match self {
             Self::Message(message) | Self::Edited(message) => &message.sender,
@@ -92,6 +99,9 @@ pub struct Chat {
     /// The server, workspace or team it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// Its id before its platform gave it another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub former: Option<String>,
 }
 
 impl Chat {
@@ -103,7 +113,18 @@ impl Chat {
             thread: None,
             parent: None,
             scope: None,
+            former: None,
         }
+    }
+
+    /// The id that conversations know it by: it stays when the chat gets another one.
+    pub fn first_id(&self) -> &str {
+        self.former.as_deref().unwrap_or(&self.id)
+    }
+
+    /// The ids that settings may call it by.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.id.as_str()).chain(self.former.as_deref())
     }
 }
 

@@ -61,6 +61,9 @@ pub struct Outgoing {
     pub body: Body,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies_to: Option<MessageId>,
+    /// The part of the same text before it; none for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<MessageId>,
     /// Rows of buttons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buttons: Vec<Vec<Button>>,

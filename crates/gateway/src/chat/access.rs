@@ -198,6 +198,28 @@ impl PlatformAccess {
         self.admins.is_empty() || names(&self.admins, sender)
     }
 
+    /// The settings that call a chat by the id that it had before it moved, and not by the one that it has.
+    pub fn outdated_for(&self, chat: &Chat) -> Vec<&'static str> {
+        let Some(former) = &chat.former else {
+            return Vec::new();
+        };
+        let is_of = |entry: &str, id: &str| {
+            let rest = entry.strip_prefix(id);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        let names = |list: &[String], id: &str| list.iter().any(|entry| is_of(entry, id));
+        let lists = [
+            ("group_allowed_chats", &self.group_allowed_chats),
+            ("allowed_chats", &self.allowed_chats),
+            ("free_response_chats", &self.free_chats),
+            ("free_response_topics", &self.free_topics),
+        ];
+        let outdated = lists
+            .into_iter()
+            .filter(|(_, list)| names(list, former) && !names(list, &chat.id));
+        outdated.map(|(setting, _)| setting).collect()
+    }
+
     /// Reads what a platform's settings say, under the names that all platforms share.
     pub fn read(settings: &PlatformSettings, usual: Usual) -> Self {
         let lists = |keys: &[&str]| -> Vec<String> {
@@ -269,15 +291,21 @@ fn names_topic(list: &[String], chat: &Chat) -> bool {
     let Some(thread) = &chat.thread else {
         return false;
     };
-    let whole = format!("{}:{}", chat.id, thread.id);
+    let is_whole = |entry: &str| {
+        let mut ids = chat.ids();
+        ids.any(|id| entry == format!("{id}:{}", thread.id))
+    };
     list.iter()
-        .any(|entry| *entry == thread.id || *entry == whole)
+        .any(|entry| *entry == thread.id || is_whole(entry))
 }
 
 fn names_chat(list: &[String], chat: &Chat) -> bool {
-    let parent = chat.parent.as_deref();
-    list.iter()
-        .any(|entry| entry == "*" || *entry == chat.id || Some(entry.as_str()) == parent)
+    let is_id = |entry: &str| {
+        chat.ids()
+            .chain(chat.parent.as_deref())
+            .any(|id| id == entry)
+    };
+    list.iter().any(|entry| entry == "*" || is_id(entry))
 }
 
 #[cfg(test)]
@@ -316,6 +344,40 @@ mod tests {
             ..sender("7")
         };
         assert_eq!(of(&closed, &dm, &bot), Access::Denied);
+    }
+
+    #[test]
+    fn a_group_that_moved_is_no_stranger_and_its_settings_are_told() {
+        let list = || vec!["-1".to_owned()];
+        let access = PlatformAccess {
+            group_allowed_chats: list(),
+            allowed_chats: vec!["-1".into(), "-100".into()],
+            free_chats: list(),
+            free_topics: vec!["-1:7".into()],
+            require_mention: true,
+            ..PlatformAccess::default()
+        };
+        let moved = Chat {
+            former: Some("-1".into()),
+            id: "-100".into(),
+            ..group()
+        };
+        assert_eq!(of(&access, &moved, &sender("7")), Access::Granted);
+        assert!(access.is_for_us(&moved, "hi", Mentions::default(), false));
+        assert_eq!(
+            access.outdated_for(&moved),
+            [
+                "group_allowed_chats",
+                "free_response_chats",
+                "free_response_topics"
+            ]
+        );
+        assert!(access.outdated_for(&group()).is_empty());
+        let other = Chat {
+            id: "-100".into(),
+            ..group()
+        };
+        assert_eq!(of(&access, &other, &sender("7")), Access::IfPaired);
     }
 
     #[test]

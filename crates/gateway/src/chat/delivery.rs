@@ -369,9 +369,8 @@ impl Delivery {
             Ok(id) => {
                 // A platform that knows the key may have a preview under it, and say that this is there.
                 let is_doubtful = entry.parts[part].is_doubtful;
-                let facts = self.channel.facts();
-                let may_be_preview =
-                    is_doubtful && facts.knows_keys && facts.edit_interval.is_some();
+                let is_edited = self.channel.facts().edit_interval.is_some();
+                let may_be_preview = is_doubtful && is_edited && self.channel.knows_keys(&entry.to);
                 let change = OutboxChange::Arrived {
                     part,
                     id,
@@ -464,13 +463,13 @@ impl Delivery {
                 error: message,
             },
             // Sent again once, and marked. Who does not answer twice would get it again and again.
-            Trouble::Ambiguous if !self.channel.facts().knows_keys && is_doubtful => {
+            Trouble::Ambiguous if !self.channel.knows_keys(&entry.to) && is_doubtful => {
                 OutboxChange::GiveUp {
                     error: format!("it may have arrived, or not: {message}"),
                     is_dead: false,
                 }
             }
-            Trouble::Ambiguous if !self.channel.facts().knows_keys => {
+            Trouble::Ambiguous if !self.channel.knows_keys(&entry.to) => {
                 let due = now.plus(RETRY.wait(entry.attempts, &self.random));
                 OutboxChange::Doubt {
                     due,
@@ -518,7 +517,7 @@ impl Delivery {
         let one = entry.parts.get(part)?;
         let mut body = one.body.clone()?;
         if one.is_doubtful
-            && !self.channel.facts().knows_keys
+            && !self.channel.knows_keys(&entry.to)
             && let Body::Text { markdown, .. } = &mut body
         {
             markdown.insert_str(0, MAY_BE_DOUBLE);
@@ -532,6 +531,9 @@ impl Delivery {
                 .replies_to
                 .clone()
                 .filter(|_| part == 0 || self.reply_to == ReplyTo::All),
+            follows: part
+                .checked_sub(1)
+                .and_then(|before| entry.parts[before].id.clone()),
             buttons: if is_last {
                 entry.buttons.clone()
             } else {

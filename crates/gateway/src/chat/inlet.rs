@@ -1,5 +1,6 @@
 //! The way in: who may ask is decided here, once, before anything is kept; what is kept is acknowledged afterwards.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hermes_core::{
@@ -26,6 +27,9 @@ pub(super) struct ChannelInlet {
     pub(super) lanes: Arc<Lanes>,
     /// As it was last accepted.
     pub(super) cursor: Mutex<Option<String>>,
+    pub(super) home: Option<Address>,
+    /// Chats that moved, of which it was said which settings name them as before.
+    pub(super) told_moves: Mutex<BTreeSet<String>>,
 }
 
 impl Inlet for ChannelInlet {
@@ -100,6 +104,7 @@ impl ChannelInlet {
     async fn admit(&self, mut update: Update) -> Result<Option<NewUpdate>, StoreError> {
         let incoming = &update.incoming;
         let (chat, sender) = (incoming.chat(), incoming.sender());
+        self.tell_move(chat);
         if !self.is_for_us(incoming) {
             if let Incoming::Message(message) | Incoming::Edited(message) = incoming
                 && self.access.observes(&message.chat)
@@ -140,6 +145,30 @@ impl ChannelInlet {
             raw: update.raw,
             incoming: update.incoming,
         }))
+    }
+
+    /// Says which settings name a chat that moved as it was called before: they count, as long as it is known that it moved.
+    fn tell_move(&self, chat: &Chat) {
+        let Some(former) = &chat.former else {
+            return;
+        };
+        let mut told = self
+            .told_moves
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !told.insert(chat.id.clone()) {
+            return;
+        }
+        let mut settings = self.access.outdated_for(chat);
+        let is_home = |home: &&Address| home.chat == *former;
+        settings.extend(self.home.iter().find(is_home).map(|_| "home_channel"));
+        if !settings.is_empty() {
+            let (platform, settings) = (self.channel.facts().platform, settings.join(", "));
+            tracing::warn!(
+                "the chat {former} of {platform} is {} now: write that in its place in the settings ({settings})",
+                chat.id
+            );
+        }
     }
 
     fn is_for_us(&self, incoming: &Incoming) -> bool {

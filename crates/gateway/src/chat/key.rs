@@ -36,7 +36,7 @@ impl KeyRules {
             parts.push(if chat.id.is_empty() { person } else { &chat.id });
             parts.extend(thread);
         } else {
-            parts.push(&chat.id);
+            parts.push(chat.first_id());
             parts.extend(thread);
             if !self.is_shared(chat) {
                 parts.push(person);
@@ -124,6 +124,16 @@ mod tests {
             apart.key("fake", &thread, &ann()),
             "agent:main:fake:group:-1:9:42"
         );
+    }
+
+    #[test]
+    fn a_chat_that_moved_keeps_its_conversation() {
+        let moved = Chat {
+            former: Some("-1".into()),
+            ..chat(ChatKind::Group, "-100", None)
+        };
+        let key = KeyRules::default().key("fake", &moved, &ann());
+        assert_eq!(key, "agent:main:fake:group:-1:42");
     }
 
     #[test]

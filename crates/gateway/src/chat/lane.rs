@@ -456,7 +456,7 @@ impl Lane {
         let incoming = &entry.incoming;
         let chat = incoming.chat();
         let person = if is_shared {
-            format!("{}:chat:{}", entry.platform, chat.id)
+            format!("{}:chat:{}", entry.platform, chat.first_id())
         } else {
             linked.unwrap_or(account)
         };

@@ -72,12 +72,11 @@ impl Manner {
     /// Puts what a chat has of its own into the options of its conversations. The thread says more than the chat it is in.
     pub(super) fn apply(&self, chat: &Chat, options: &mut SessionOptions) {
         let thread = chat.thread.as_ref();
-        let whole = thread.map(|thread| format!("{}:{}", chat.id, thread.id));
-        let names = [chat.parent.as_deref(), Some(&chat.id), whole.as_deref()];
-        let own = names
-            .into_iter()
-            .flatten()
-            .filter_map(|id| self.chats.get(id));
+        let ids = chat.parent.iter().cloned();
+        let ids = ids.chain(chat.ids().map(str::to_owned));
+        let whole = |id: &str| thread.map(|thread| format!("{id}:{}", thread.id));
+        let names = ids.chain(chat.ids().filter_map(whole));
+        let own = names.filter_map(|id| self.chats.get(&id));
         for own in own {
             options.notes.extend(own.prompts.iter().cloned());
             options.skills.extend(own.skills.iter().cloned());

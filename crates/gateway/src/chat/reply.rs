@@ -260,7 +260,7 @@ impl ReplyWriter {
                 };
                 self.step(ports, id, change).await?;
                 self.slow_down(error.trouble);
-                let knows_keys = self.place.channel.facts().knows_keys;
+                let knows_keys = self.place.channel.knows_keys(&self.place.to);
                 if error.trouble == Trouble::Ambiguous && !knows_keys {
                     // It may be there. Another one beside it would stay there for good.
                     self.failures = FAILURES_MAX;
@@ -455,6 +455,7 @@ impl ReplyWriter {
                 is_preview: true,
             },
             replies_to: self.place.replies_to.clone().filter(|_| self.segment == 0),
+            follows: None,
             buttons: Vec::new(),
             is_silent: ring == Ring::Silently,
         }

@@ -7,7 +7,8 @@ use futures_util::StreamExt as _;
 use hermes_core::report::Report;
 use hermes_core::{
     CancellationToken, Event, Events, Message, Op, OpenError, Origin, Role, RunningSession,
-    SessionHandle, SessionId, SessionOptions, Sessions, UserMessage, Warning, WarningAbout,
+    SessionFacts, SessionHandle, SessionId, SessionOptions, Sessions, UserMessage, Warning,
+    WarningAbout,
 };
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -67,6 +68,14 @@ impl Asking<'_> {
 
     /// Asks, and waits for the answer.
     pub(crate) async fn ask(&self, opened: RunningSession, prompt: &str) -> Outcome {
+        if let Some(problem) = self.unpriced(&opened.facts) {
+            self.close(opened.handle.id()).await;
+            return Outcome::Failed {
+                problem,
+                cost_micro_usd: None,
+                may_retry: false,
+            };
+        }
         let origin = Origin::Schedule {
             job: self.job.to_owned(),
         };
@@ -160,6 +169,21 @@ impl Asking<'_> {
                 return Ended::Beyond(problem);
             }
         }
+    }
+
+    /// A limit that nobody can keep is none: whoever set it does not want to find out by the bill.
+    fn unpriced(&self, facts: &SessionFacts) -> Option<Problem> {
+        let max = self
+            .limits
+            .cost_max_micro_usd
+            .filter(|_| !facts.is_priced)?;
+        let (model, max) = (&facts.model, dollars(max));
+        Some(Problem::new(
+            format!(
+                "nothing was asked: it is not known what {model}, or a model that stands in for it, costs, and the run may cost ${max:.4}"
+            ),
+            "take its limit away with `hermes cron edit JOB --max-cost 0` (and `cron.max_cost_usd` in the settings), or give it a model whose price `hermes model` shows",
+        ))
     }
 
     fn too_dear(&self, report: &Report) -> Option<Problem> {

@@ -97,7 +97,10 @@ pub(crate) fn end(
                 cost_micro_usd,
                 ..blank
             };
-            answered(&text, &remarks(refused, missing), job, wraps, blank)
+            match text.trim() {
+                "" if !job.spec.silent => failed(nothing_said(), job, run, blank),
+                _ => answered(&text, &remarks(refused, missing), job, wraps, blank),
+            }
         }
         Outcome::Failed {
             problem,
@@ -135,20 +138,6 @@ fn answered(text: &str, remarks: &[String], job: &Job, wraps: bool, blank: RunEn
             ..blank
         };
     }
-    if text.is_empty() {
-        let problem = Problem::new(
-            "the agent answered nothing",
-            "see the conversation of the run: `hermes cron history JOB` names it",
-        );
-        return RunEnd {
-            status: RunStatus::Failed,
-            tells_failure: true,
-            deliveries: deliveries(job, &failure_text(job, &problem, 0)),
-            error: Some(problem.error),
-            hint: Some(problem.hint),
-            ..blank
-        };
-    }
     let mut told = text.to_owned();
     for remark in remarks {
         told.push_str(&format!("\n\n({remark})"));
@@ -160,6 +149,13 @@ fn answered(text: &str, remarks: &[String], job: &Job, wraps: bool, blank: RunEn
     }
 }
 
+fn nothing_said() -> Problem {
+    Problem::new(
+        "the agent answered nothing",
+        "see the conversation of the run: `hermes cron history JOB` names it",
+    )
+}
+
 fn failed(problem: Problem, job: &Job, run: &Run, blank: RunEnd) -> RunEnd {
     let problem = Problem {
         error: shorten(&problem.error, ERROR_CHARS_MAX),
@@ -168,7 +164,7 @@ fn failed(problem: Problem, job: &Job, run: &Run, blank: RunEnd) -> RunEnd {
     let was_told = job.told.as_ref().is_some_and(|told| {
         // A clock that was ahead must not silence it until then.
         let since_ms = blank.at.as_millis() - told.at.as_millis();
-        told.error == problem.error && (0..TOLD_AGAIN_AFTER_MS).contains(&since_ms)
+        is_same_failure(&told.error, &problem.error) && (0..TOLD_AGAIN_AFTER_MS).contains(&since_ms)
     });
     let tells = !was_told;
     let deliveries = if tells {
@@ -184,6 +180,29 @@ fn failed(problem: Problem, job: &Job, run: &Run, blank: RunEnd) -> RunEnd {
         hint: Some(problem.hint),
         ..blank
     }
+}
+
+/// Whether two errors say the same but for what is another every time: the number of a request, an amount, a time.
+fn is_same_failure(left: &str, right: &str) -> bool {
+    left == right || lasting(left).eq(lasting(right))
+}
+
+/// The words of an error that say what kind of failure it is.
+fn lasting(error: &str) -> impl Iterator<Item = &str> {
+    /// Longer words of letters and digits are names that programs gave.
+    const WORD_CHARS_MAX: usize = 24;
+    let mut before = "";
+    error.split_whitespace().map(move |word| {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let number: Option<u16> = bare.parse().ok();
+        let is_code = matches!(before, "code" | "status" | "signal" | "HTTP" | "error")
+            || number.is_some_and(|number| (400..600).contains(&number));
+        let is_number = bare.chars().any(|c| c.is_ascii_digit()) && !(is_code && number.is_some());
+        let is_name =
+            bare.chars().count() > WORD_CHARS_MAX && bare.chars().all(char::is_alphanumeric);
+        before = bare;
+        if is_number || is_name { "…" } else { word }
+    })
 }
 
 fn failure_text(job: &Job, problem: &Problem, earlier_tries: u32) -> String {
@@ -239,4 +258,33 @@ fn targets(job: &Job) -> Vec<String> {
 pub(super) fn is_origin(job: &Job, target: &str) -> bool {
     let is_meant = job.spec.targets().contains(&ORIGIN_TARGET);
     is_meant && job.spec.origin.as_deref() == Some(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_the_same_when_only_their_numbers_differ() {
+        let same = |left: &str, right: &str| is_same_failure(left, right);
+        assert!(same(
+            "openai/gpt: the server is overloaded (request req_011CSHoEeqs5C35K2UUqR7Fy)",
+            "openai/gpt: the server is overloaded (request req_011Dxj2Pd4Ww6A77M3VVrQ8Gz)",
+        ));
+        assert!(same(
+            "the run had cost $0.1234, and may cost $0.1000",
+            "the run had cost $0.1301, and may cost $0.1000",
+        ));
+        assert!(same("try again in 12 s", "try again in 7 s"));
+        assert!(!same(
+            "the provider answers 401",
+            "the provider answers 503"
+        ));
+        assert!(!same(
+            "the script ended with code 1",
+            "the script ended with code 127"
+        ));
+        assert!(!same("no such file", "no such folder"));
+        assert!(!same("no such file", "no such file at all"));
+    }
 }

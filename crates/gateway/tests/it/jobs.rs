@@ -374,6 +374,52 @@ async fn a_run_ends_at_its_limits_of_time() {
 }
 
 #[tokio::test]
+async fn a_limit_of_money_that_nobody_can_keep_ends_a_run_before_anything_is_asked() {
+    let house = House::saying("dear").await;
+    // A server of one's own costs nothing, whatever its models are called.
+    let config = house.home().join("config.yaml");
+    let said = fs::read_to_string(&config).unwrap();
+    let hosted = "provider: openrouter, api_key: sk-or-v1-0123456789abcdef";
+    fs::write(&config, said.replace("provider: custom", hosted)).unwrap();
+    let process = house.process().await;
+    let spec = JobSpec {
+        cost_max_micro_usd: Some(500_000),
+        ..to_chat("go")
+    };
+    process.add("a", "every hour", spec).await;
+    house.clock.advance(HOUR);
+    process.tick().await;
+    let run = &process.runs().await[0];
+    assert_eq!(run.status, RunStatus::Failed);
+    let error = run.error.clone().unwrap();
+    assert!(
+        error.contains("not known what") && error.contains("$0.5000"),
+        "{error}"
+    );
+    assert!(run.hint.clone().unwrap().contains("--max-cost 0"));
+    assert_eq!(house.server.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_failure_whose_words_hold_a_number_of_their_own_is_told_once() {
+    let error = |id: &str| {
+        let words = format!("no such model (request {id})");
+        Answer::status(400, json!({"error": {"message": words}}))
+    };
+    let script = Script::new([error("req-1a2b"), error("req-3c4d"), error("req-5e6f")]);
+    let house = House::with(script).await;
+    let process = house.process().await;
+    process.add("a", "every hour", to_chat("go")).await;
+    for _ in 0..3 {
+        house.clock.advance(HOUR);
+        process.tick().await;
+    }
+    let runs = process.runs().await;
+    assert_ne!(runs[0].error, runs[1].error);
+    assert_eq!(house.chat.got().len(), 1, "{:?}", house.chat.got());
+}
+
+#[tokio::test]
 async fn a_chat_that_takes_nothing_now_gets_it_later_and_a_wrong_target_is_said() {
     let house = House::saying("news").await;
     let process = house.process().await;

@@ -13,7 +13,7 @@ use hermes_gateway::deliver::{Deliver, ToLog};
 use hermes_gateway::presence;
 use hermes_gateway::schedules::Scheduler;
 use hermes_runtime::schedules::{Desk, are_run, shown};
-use hermes_runtime::{Runtime, SystemClock, open_store};
+use hermes_runtime::{Runtime, SystemClock, open_store, zone_problem};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -51,6 +51,11 @@ pub(crate) async fn run(base: &Arc<Base>, args: CronArgs) -> Outcome<()> {
             | CronCommand::Resume { .. }
             | CronCommand::Run { .. }
     );
+    // What shows a job tells it there.
+    let shows_times = matches!(command, CronCommand::List { .. } | CronCommand::Next { .. });
+    if let Some(problem) = zone_problem(&base.settings).filter(|_| shows_times) {
+        note(&problem);
+    }
     act(base, &desk, command).await?;
     if tells && !are_run(base) {
         note(shown::NOT_RUN);

@@ -38,6 +38,10 @@ pub enum CronError {
         "`{text}` has {found} fields; a cron expression has five, or six with seconds in front"
     )]
     Fields { text: String, found: usize },
+    #[error(
+        "`{text}` is no nickname of a schedule; there are `@hourly`, `@daily` (`@midnight`), `@weekly`, `@monthly` and `@yearly` (`@annually`)"
+    )]
+    Nickname { text: String },
     #[error("`{part}` is no {field}: {expected}")]
     Part {
         part: String,
@@ -82,6 +86,13 @@ impl Cron {
         let text = text.trim();
         let spelled = nickname(text).unwrap_or(text);
         let fields: Vec<&str> = spelled.split_whitespace().collect();
+        if let [nickname] = fields.as_slice()
+            && nickname.starts_with('@')
+        {
+            return Err(CronError::Nickname {
+                text: text.to_owned(),
+            });
+        }
         let (seconds, rest) = match fields.len() {
             5 => ("0", fields.as_slice()),
             6 => (fields[0], &fields[1..]),

@@ -135,6 +135,12 @@ March 3rd 2027 at 8pm | once, on Wed 2027-03-03 20:00 | Wed 2027-03-03 20:00
 2026-12-24T18:00:30 | once, on Thu 2026-12-24 18:00:30 | Thu 2026-12-24 18:00:30
 2026-12-24 18:00 | once, on Thu 2026-12-24 18:00 | Thu 2026-12-24 18:00
 2026-12-24T18:00:00Z | once, on Thu 2026-12-24 19:00 | Thu 2026-12-24 19:00
+2026-12-24T18:00+09:00[Asia/Tokyo] | once, on Thu 2026-12-24 10:00 | Thu 2026-12-24 10:00
+every day at 09:00 and 5 pm | every day at 09:00 and 17:00 | Wed 2026-11-18 17:00
+every evening at 7 and 9 | every day at 19:00 and 21:00 | Wed 2026-11-18 19:00
+every night at 1 | every day at 01:00 | Thu 2026-11-19 01:00
+every friday night at 11 | every Friday at 23:00 | Fri 2026-11-20 23:00
+every day at 8, 10 and 12 | every day at 08:00, 10:00 and 12:00 | Wed 2026-11-18 12:00
 ";
 
 const BEATS: &str = "\
@@ -177,6 +183,7 @@ every day at 9 UTC | every day at 09:00 (UTC) | Thu 2026-11-19 09:00 +00:00
 every day at 9 Asia/Tokyo | every day at 09:00 (Asia/Tokyo) | Thu 2026-11-19 09:00 +09:00
 0 9 * * 1-5 in Tokyo | every Monday to Friday at 09:00 (Asia/Tokyo), by cron `0 9 * * 1-5` | Thu 2026-11-19 09:00 +09:00
 0 9 * * * UTC | every day at 09:00 (UTC), by cron `0 9 * * *` | Thu 2026-11-19 09:00 +00:00
+2026-12-24T18:00[Asia/Tokyo] | once, on Thu 2026-12-24 18:00 (Asia/Tokyo) | Thu 2026-12-24 18:00 +09:00
 @daily Europe/London | every day at 00:00 (Europe/London), by cron `@daily` | Thu 2026-11-19 00:00 +00:00
 ";
 
@@ -252,6 +259,23 @@ montags um 9 | `montags` is not understood
 tous les jours à 9h | `tous` is not understood
 cada lunes a las 9 | `cada` is not understood
 every day um 9 | `um` is not understood
+every monday at 8 10 | `10` is not understood
+every day at 9 three | `three` is not understood
+every day at 7 and 9 pm | `7am` or `7pm`
+every day at 9 pm and 7:30 | `7:30am` or `7:30pm`
+every friday night at 1 | `every saturday at 1am`
+tomorrow at 1 at night | on the day that is named or on the next
+every friday night at midnight | on the day that is named or on the next
+2026-12-24T18:00[Asia/Atlantis] | no time zone is called `asia/atlantis`
+2026-12-24T18:00+01:00[Asia/Tokyo] | do not go together
+2026-12-24T18:00+09:00 in Berlin | stands alone
+2026-12-24[Asia/Tokyo] | `2026-12-24[asia/tokyo]` is not understood
+@reboot | `@hourly`
+@every 5m | `@hourly`
+every day at 0900 | written as `09:00`
+every day at 930 | written as `09:30`
+every day at 9h30 | written as `09:30`
+every day at 18h | written as `18:00`
 every day at 9 uhr | `uhr` is not understood
 ";
 
@@ -334,6 +358,7 @@ const SO_ANYHOW: &[(&str, &str)] = &[
     ("daily at 7:15 and 19:15", "twice"),
     ("every day at 9 a.m. and 5 p.m.", "a.m."),
     ("every day at 9 a.m. and 5 p.m.", "twice"),
+    ("every day at 09:00 and 5 pm", "twice"),
     ("tomorrow morning", "morning"),
     ("next friday at 5pm", "next"),
     ("once on friday at 9", "once"),

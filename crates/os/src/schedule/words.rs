@@ -61,6 +61,22 @@ impl ScheduleError {
     fn unclear(what: impl Into<String>) -> Self {
         Self::Unclear { what: what.into() }
     }
+
+    /// A word that is in no clause; with how it is written, where it is plain what it should be.
+    fn not_understood(word: &str) -> Self {
+        if word.starts_with('@') && word.len() > 1 {
+            let text = word.to_owned();
+            return CronError::Nickname { text }.into();
+        }
+        match tokens::misspelled_time(word) {
+            Some(time) => Self::unclear(format!(
+                "`{word}` is not understood: a time of day is written as `{time}`"
+            )),
+            None => Self::Word {
+                word: word.to_owned(),
+            },
+        }
+    }
 }
 
 pub(super) fn read(text: &str, now: &Zoned) -> Result<Schedule, ScheduleError> {
@@ -75,6 +91,12 @@ pub(super) fn read(text: &str, now: &Zoned) -> Result<Schedule, ScheduleError> {
         return cron;
     }
     if let Ok(at) = text.to_ascii_uppercase().parse::<Timestamp>() {
+        // A zone behind an offset must be one that has it then.
+        if text.contains('[') && text.parse::<Zoned>().is_err() {
+            return Err(ScheduleError::unclear(
+                "the offset and the zone behind it do not go together: leave one of them out",
+            ));
+        }
         let at = at.to_zoned(now.time_zone().clone());
         let has_seconds = at.second() != 0;
         return once::checked(at, now, has_seconds);
@@ -158,6 +180,16 @@ fn too_often() -> ScheduleError {
 }
 
 fn resolve(clauses: Clauses, now: &Zoned) -> Result<Schedule, ScheduleError> {
+    if let Some(time) = clauses
+        .times
+        .past_midnight()
+        .filter(|_| clauses.days.are_named())
+    {
+        let hour = time.strftime("%-H:%M");
+        return Err(ScheduleError::unclear(format!(
+            "is {hour} that night on the day that is named or on the next? write the day that it is then, without `night` (`every saturday at 1am`)"
+        )));
+    }
     match clauses.often()? {
         None => once::read(&clauses, now),
         Some(Often::Interval(interval)) => hours::read(interval, &clauses, now),

@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::schedule::{LOCAL_TARGET, ORIGIN_TARGET};
 use hermes_core::text::{nearest, shorten};
-use hermes_core::{Job, JobDraft, JobError, JobId, JobSpec, Timestamp};
+use hermes_core::{Job, JobDraft, JobError, JobId, JobSpec, SessionOptions, Timestamp};
 use hermes_learning::threats;
 use hermes_os::paths::within;
 
 use super::PlatformStanding;
+use crate::base::Base;
 use crate::layout::one_line;
+use crate::models::settings::model_settings;
+use crate::models::{Models, is_priced};
 
 /// A prompt that is longer belongs into a skill or a file.
 const PROMPT_BYTES_MAX: usize = 64 * 1024;
@@ -159,6 +162,29 @@ pub(super) fn notes_on_targets(spec: &JobSpec, platforms: &[PlatformStanding]) -
         }
     };
     targets.filter_map(note).collect()
+}
+
+/// A limit of money that no run can keep, so that none is made.
+pub(super) fn note_on_cost(spec: &JobSpec, base: &Base) -> Option<String> {
+    let limit = spec.cost_max_micro_usd.map(|_| "--max-cost 0").or_else(|| {
+        let max = base.settings.f64("cron.max_cost_usd").ok()?;
+        (max > 0.0).then_some("`cron.max_cost_usd: 0` in the settings")
+    });
+    let limit = limit.filter(|_| !spec.no_agent)?;
+    let options = SessionOptions {
+        model: spec.model.clone(),
+        provider: spec.provider.clone(),
+        ..SessionOptions::default()
+    };
+    let base = base.with_options(&options).ok()?;
+    let settings = model_settings(&base).ok()?;
+    let model = Models::default().of_settings(&base, &settings).ok()?.model;
+    let name = model.name();
+    (!is_priced(model.as_ref())).then(|| {
+        format!(
+            "runs are refused: it is not known what {name}, or a model that stands in for it, costs, so the limit of money cannot be kept ({limit} takes it away)"
+        )
+    })
 }
 
 /// Whether the platform of a target is set up. An error when there is none.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::base::Base;
 use crate::error::Result;
-use crate::setup::zone;
+use crate::zones::zone_or_system;
 
 /// Runs at once where `cron.max_parallel_jobs` is empty.
 const PARALLEL: usize = 4;
@@ -46,7 +46,7 @@ impl CronSettings {
             _ => ConsentOption::Ask,
         };
         Ok(Self {
-            zone: zone(base).unwrap_or_else(|_| Zone::of_system()),
+            zone: zone_or_system(base),
             parallel_max: parallel_max.max(1),
             output_folder: home.join("cron").join("output"),
             output_kept_max: settings.u64("cron.output_retention")? as usize,

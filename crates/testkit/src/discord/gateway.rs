@@ -206,8 +206,10 @@ impl Socket {
             socket: self.number,
             ..Session::default()
         };
+        let here = || format!("ws://{address}");
+        let resume_url = state.resume_url.clone().unwrap_or_else(here);
         let ready = json!({
-            "v": 10, "user": bot(), "session_id": id, "resume_gateway_url": format!("ws://{address}"), "session_type": "normal",
+            "v": 10, "user": bot(), "session_id": id, "resume_gateway_url": resume_url, "session_type": "normal",
             "guilds": [{"id": GUILD, "unavailable": true}], "application": {"id": APPLICATION_ID, "flags": 0},
             "private_channels": [], "relationships": [], "shard": [0, 1],
         });
@@ -221,6 +223,9 @@ impl Socket {
     fn resume(&mut self, state: &mut State, data: &Value) -> Result<Vec<Value>, u16> {
         if data["token"] != state.token.as_str() {
             return Err(4004);
+        }
+        if state.hangs_up_on_resume {
+            return Err(4000);
         }
         let id = data["session_id"].as_str().unwrap_or_default().to_owned();
         let seq = data["seq"].as_u64().ok_or(4002u16)?;

@@ -82,6 +82,9 @@ pub(super) struct State {
     bucket: Option<(u64, Duration)>,
     spent: BTreeMap<String, Vec<Instant>>,
     pub(super) sessions_left: u64,
+    /// Where sessions are to be resumed, if not here.
+    pub(super) resume_url: Option<String>,
+    pub(super) hangs_up_on_resume: bool,
 }
 
 pub(super) struct Shared {
@@ -109,6 +112,8 @@ impl DiscordServer {
             bucket: None,
             spent: BTreeMap::new(),
             sessions_left: 1000,
+            resume_url: None,
+            hangs_up_on_resume: false,
         };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
@@ -155,6 +160,16 @@ impl DiscordServer {
     /// No sessions can be begun any more today.
     pub fn use_up_sessions(&self) {
         self.shared.lock().sessions_left = 0;
+    }
+
+    /// Sessions that begin from now on are to be resumed at another address.
+    pub fn resume_at(&self, url: &str) {
+        self.shared.lock().resume_url = Some(url.to_owned());
+    }
+
+    /// Whoever wants to resume a session is left without a word of why.
+    pub fn hang_up_on_resume(&self) {
+        self.shared.lock().hangs_up_on_resume = true;
     }
 
     pub fn calls(&self) -> Vec<Called> {

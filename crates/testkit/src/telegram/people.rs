@@ -93,6 +93,11 @@ impl TelegramServer {
         self.with_world(|world| world.updates.push(update));
     }
 
+    /// The next update has this number, as after a quiet week or on another server.
+    pub fn number_from(&self, first: i64) {
+        self.with_world(|world| world.next_update = first - 1);
+    }
+
     /// The updates that wait come in another order.
     pub fn reverse_updates(&self) {
         self.with_world(|world| world.updates.reverse());

@@ -257,11 +257,7 @@ async fn poll(shared: &Shared, form: &Form) -> Answered {
         state.world.call("getUpdates", form)?;
         state.poll += 1;
         if let Some(offset) = number("offset") {
-            state
-                .world
-                .updates
-                .retain(|update| update["update_id"].as_i64().is_none_or(|id| id >= offset));
-            state.world.confirmed = offset;
+            state.world.confirm(offset);
         }
         state.poll
     };

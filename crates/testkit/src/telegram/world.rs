@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 pub const BOT_ID: i64 = 42;
 pub const BOT_NAME: &str = "hermes_test_bot";
 
+/// As in telegram-bot-api's queue of updates.
+const AHEAD_MAX: i64 = 10;
+
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub(super) chats: BTreeMap<i64, ChatState>,
@@ -97,6 +100,17 @@ impl World {
         }
         state.messages.insert(id, message.clone());
         message
+    }
+
+    /// Forgets what is before a number. One that lies well ahead of all there are is not one of this numbering: Telegram then
+    /// answers from the beginning of what waits, and forgets nothing.
+    pub(super) fn confirm(&mut self, offset: i64) {
+        if offset > self.next_update + 1 + AHEAD_MAX {
+            return;
+        }
+        let is_left = |update: &Value| update["update_id"].as_i64().is_none_or(|id| id >= offset);
+        self.updates.retain(is_left);
+        self.confirmed = offset;
     }
 
     pub(super) fn tell(&mut self, kind: &str, content: Value) {

@@ -27,6 +27,7 @@ fn text_message(markdown: &str) -> Outgoing {
             is_preview: false,
         },
         replies_to: None,
+        follows: None,
         buttons: Vec::new(),
         is_silent: false,
     }

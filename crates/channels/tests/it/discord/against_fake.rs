@@ -117,6 +117,7 @@ fn text(channel: &str, markdown: &str, key: &str) -> Outgoing {
             is_preview: false,
         },
         replies_to: None,
+        follows: None,
         buttons: Vec::new(),
         is_silent: false,
     }
@@ -146,6 +147,37 @@ async fn a_session_is_resumed_after_a_restart_and_nothing_is_lost_or_doubled() {
     assert_eq!(world.server.sessions_count(), 1, "it was resumed");
     assert_eq!(world.inlet.kept().updates.len(), 3);
     assert_eq!(world.inlet.kept().numbers.len(), 3);
+}
+
+#[tokio::test]
+async fn a_session_whose_place_is_gone_is_resumed_where_the_gateway_is_now() {
+    let mut world = World::new().await;
+    world.server.resume_at("ws://127.0.0.1:1");
+    world.connect().await;
+    world.say(DIRECT, "one");
+    world.heard("one").await;
+    world.receiving.shutdown().await;
+    world.say(DIRECT, "two");
+    world.restart().await;
+    world.heard("two").await;
+    assert_eq!(world.server.sessions_count(), 1, "it was resumed");
+    assert_eq!(world.inlet.kept().updates.len(), 2);
+    assert!(world.receiving.try_join_next().is_none());
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_resumes_is_begun_anew_and_what_was_missed_is_asked_for() {
+    let mut world = World::new().await;
+    world.connect().await;
+    world.say(DIRECT, "one");
+    world.heard("one").await;
+    world.receiving.shutdown().await;
+    world.say(DIRECT, "two");
+    world.server.hang_up_on_resume();
+    world.restart().await;
+    world.heard("two").await;
+    assert_eq!(world.server.sessions_count(), 2);
+    assert_eq!(world.inlet.kept().updates.len(), 2);
 }
 
 #[tokio::test]
@@ -464,11 +496,21 @@ async fn a_forum_gets_a_post_and_the_rest_of_the_text_in_it() {
         .send(&text(FORUM, "# Weekly report\n\nAll well.", "job/1#0"))
         .await
         .unwrap();
-    let second = world
-        .channel
-        .send(&text(FORUM, "More of it.", "job/1#1"))
-        .await
-        .unwrap();
+    // As after `kill -9`: another process, which is told what came before.
+    let more = Outgoing {
+        follows: Some(first.clone()),
+        ..text(FORUM, "More of it.", "job/1#1")
+    };
+    let world = World {
+        channel: open_at(&world.server.url(), TOKEN, &json!({})),
+        ..world
+    };
+    let (post, _) = first.as_str().split_once('.').unwrap();
+    let route = format!("POST /channels/{post}/messages");
+    world.server.fail(&route, CallFault::DropAfter);
+    let error = world.channel.send(&more).await.unwrap_err();
+    assert_eq!(error.trouble, Trouble::Ambiguous);
+    let second = world.channel.send(&more).await.unwrap();
     let threads = world.server.threads(FORUM);
     assert_eq!(threads.len(), 1);
     let (post, name) = &threads[0];
@@ -504,6 +546,23 @@ async fn a_forum_gets_a_post_and_the_rest_of_the_text_in_it() {
         .await
         .unwrap();
     assert_eq!(world.server.threads(FORUM).len(), 2);
+}
+
+#[tokio::test]
+async fn a_post_that_may_have_been_opened_is_known_to_be_in_doubt() {
+    let world = World::new().await;
+    let to = |channel: &str| Address::parse(&format!("discord:{channel}")).unwrap();
+    let route = format!("POST /channels/{FORUM}/threads");
+    world.server.fail(&route, CallFault::DropAfter);
+    let post = text(FORUM, "Weekly report", "job/1#0");
+    let error = world.channel.send(&post).await.unwrap_err();
+    assert_eq!(error.trouble, Trouble::Ambiguous);
+    assert!(!world.channel.knows_keys(&to(FORUM)));
+    assert!(world.channel.knows_keys(&to(GENERAL)));
+    // Another process finds that out before it sends again.
+    let other = open_at(&world.server.url(), TOKEN, &json!({}));
+    assert_eq!(other.find_sent(&post).await.unwrap(), Arrival::Unknown);
+    assert!(!other.knows_keys(&to(FORUM)));
 }
 
 #[tokio::test]

@@ -72,6 +72,7 @@ fn answer(mailbox: &Mailbox, key: &str, replies_to: Option<MessageId>) -> Outgoi
             is_preview: false,
         },
         replies_to,
+        follows: None,
         buttons: Vec::new(),
         is_silent: false,
     }

@@ -64,6 +64,7 @@ fn text(to: &str, markdown: &str) -> Outgoing {
             is_preview: false,
         },
         replies_to: None,
+        follows: None,
         buttons: Vec::new(),
         is_silent: false,
     }
@@ -313,6 +314,44 @@ async fn updates_without_numbers_end_the_connection_and_not_the_process() {
 }
 
 #[tokio::test]
+async fn numbers_that_begin_anew_are_heard_confirmed_and_no_duplicates_of_old_ones() {
+    let (server, channel) = world().await;
+    let inlet = std::sync::Arc::new(HeldInlet::default());
+    let mut receiving = JoinSet::new();
+    let held = std::sync::Arc::clone(&inlet);
+    receiving.spawn(async move { channel.receive(&*held).await });
+    let arrived = async |count: usize| {
+        let all = inlet.wait_for("all arrive", |kept| kept.updates.len() >= count);
+        assert_eq!(all.await.updates.len(), count);
+        for _ in 0..2000 {
+            if server.pending_count() == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{} updates are never confirmed", server.pending_count());
+    };
+    server.number_from(900);
+    server.say(ALICE, json!({"text": "before", "date": 1_000_000}));
+    arrived(1).await;
+    // More than one answer has room for.
+    server.number_from(1);
+    for at in 0..120 {
+        server.say(ALICE, json!({"text": at.to_string(), "date": 1_700_000}));
+    }
+    arrived(121).await;
+    let polls = server.calls_of("getUpdates").len();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert!(server.calls_of("getUpdates").len() <= polls + 1);
+    // A number that was used by the first numbering, and what is only told again.
+    server.number_from(900);
+    server.say(ALICE, json!({"text": "after", "date": 1_800_000}));
+    server.repeat_last();
+    arrived(122).await;
+    assert_eq!(inlet.kept().cursor.as_deref(), Some("901"));
+}
+
+#[tokio::test]
 async fn a_webhook_of_before_is_taken_away_and_nothing_that_waits_is_dropped() {
     let (server, channel) = world().await;
     server.set_webhook("https://elsewhere.example/hook", "x");
@@ -376,6 +415,85 @@ async fn a_group_that_moved_is_found_and_remembered() {
     channel.edit(&id, &text(&to, "three")).await.unwrap();
     assert_eq!(server.ours(-100_777).len(), 2);
     assert_eq!(server.calls_of("sendMessage").len(), 3);
+}
+
+#[tokio::test]
+async fn a_group_that_became_a_supergroup_is_known_by_its_former_name_after_a_restart_too() {
+    const MOVED: i64 = -100_777;
+    let check = async |said_in: i64, service: Value| {
+        let (server, channel) = world().await;
+        server.move_chat(GROUP, MOVED);
+        let inlet = std::sync::Arc::new(HeldInlet::default());
+        let listen = |channel: std::sync::Arc<dyn Channel>| {
+            let held = std::sync::Arc::clone(&inlet);
+            let mut receiving = JoinSet::new();
+            receiving.spawn(async move { channel.receive(&*held).await });
+            receiving
+        };
+        let said = async |words: &str| {
+            let kept = inlet.wait_for(words, |kept| {
+                let last = kept.updates.last().map(|update| &update.incoming);
+                matches!(last, Some(Incoming::Message(message)) if message.text == words)
+            });
+            kept.await.updates.pop().unwrap().incoming.chat().clone()
+        };
+        let receiving = listen(channel);
+        server.say(said_in, service);
+        server.say(MOVED, json!({"text": "here we are"}));
+        let chat = said("here we are").await;
+        assert_eq!(chat.id, MOVED.to_string());
+        assert_eq!(chat.former, Some(GROUP.to_string()));
+        drop(receiving);
+        let channel = open_at(&server.url(), TOKEN, &json!({}));
+        let _receiving = listen(std::sync::Arc::clone(&channel));
+        server.say(MOVED, json!({"text": "still here"}));
+        assert_eq!(said("still here").await.former, Some(GROUP.to_string()));
+        channel
+            .send(&text(&format!("telegram:{GROUP}"), "yes"))
+            .await
+            .unwrap();
+        assert_eq!(
+            server.calls_of("sendMessage").len(),
+            1,
+            "it went there at once"
+        );
+        // Nobody else is taken for it.
+        server.say(ALICE, json!({"text": "and I"}));
+        assert_eq!(said("and I").await.former, None);
+    };
+    check(GROUP, json!({"migrate_to_chat_id": MOVED})).await;
+    check(MOVED, json!({"migrate_from_chat_id": GROUP})).await;
+}
+
+#[tokio::test]
+async fn a_webhook_keeps_what_a_group_is_called_now() {
+    let settings =
+        json!({"webhook_url": "https://bot.example.org/telegram", "webhook_secret": "s3cret_word"});
+    let (server, channel) = world_with(&settings).await;
+    let inlet = std::sync::Arc::new(HeldInlet::default());
+    let mut receiving = JoinSet::new();
+    let (listening, held) = (
+        std::sync::Arc::clone(&channel),
+        std::sync::Arc::clone(&inlet),
+    );
+    receiving.spawn(async move { listening.receive(&*held).await });
+    inlet
+        .wait_for("connected", |kept| !kept.connected.is_empty())
+        .await;
+    server.say(GROUP, json!({"migrate_to_chat_id": -100_777}));
+    let (secret, body) = server.next_post().expect("an update");
+    let request = hermes_core::WebRequest {
+        method: "POST".to_owned(),
+        query: String::new(),
+        headers: vec![("x-telegram-bot-api-secret-token".to_owned(), secret)],
+        body,
+    };
+    assert_eq!(channel.on_request(request, &*inlet).await.status, 200);
+    let kept = inlet.kept().cursor.expect("a cursor");
+    assert!(
+        kept.contains(&GROUP.to_string()) && kept.contains("-100777"),
+        "{kept}"
+    );
 }
 
 fn file(to: i64, path: &std::path::Path, kind: AttachmentKind, name: &str) -> Outgoing {

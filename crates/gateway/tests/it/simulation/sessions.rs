@@ -117,6 +117,7 @@ impl SimSessions {
             facts: SessionFacts {
                 model: self.model.name(),
                 context_window: None,
+                is_priced: true,
                 hidden_keys: None,
             },
             warnings: Vec::new(),

@@ -55,7 +55,10 @@ fn setting_problems(home: &Home, environment: &Environment) -> Vec<String> {
     match load(home, environment) {
         Ok(settings) => {
             let problems = settings.problems().iter().map(ToString::to_string);
-            problems.chain(crate::mcp::oddities(&settings)).collect()
+            let problems = problems.chain(crate::mcp::oddities(&settings));
+            problems
+                .chain(hermes_runtime::zone_problem(&settings))
+                .collect()
         }
         Err(error) => vec![format!("{error} ({})", error.hint())],
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hermes_gateway::chat::{ResetPolicy, ResetRule};
-use hermes_os::calendar::Zone;
 use serde_json::Value;
 
 use crate::base::Base;
@@ -52,7 +51,7 @@ pub(super) fn policy(base: &Base) -> Outcome<ResetPolicy> {
         by_kind: rules("reset_by_type")?,
         is_told: said["notify"].as_bool().unwrap_or(true),
         untold_on,
-        zone: hermes_runtime::zone(base).unwrap_or_else(|_| Zone::of_system()),
+        zone: hermes_runtime::zone_or_system(base),
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hermes_testkit::server::{Answer, Script};
 
 use super::{contains, json, refused, run, stdout};
-use crate::setting::{Setting, bare};
+use crate::setting::{Setting, bare, write_config};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -236,4 +236,56 @@ async fn a_gateway_runs_jobs_that_are_wanted_meanwhile_and_others_can_tell() {
     assert_eq!(history[0]["output"], "All is well.", "{history}");
     gateway.kill_9();
     contains(&run(hermes, &["cron", "list"]).stderr, &["only while"]);
+}
+
+#[test]
+fn a_zone_that_does_not_exist_is_told_wherever_times_are() {
+    let hermes = bare();
+    let config = hermes.home().join("config.yaml");
+    fs::write(&config, "timezone: Europe/Berln\n").unwrap();
+    let told = [
+        "config.yaml:1:11: timezone: `Europe/Berln` is no time zone",
+        "did you mean `Europe/Berlin`",
+    ];
+    let add = ["cron", "add", "every day at 9", "Look at the mail"];
+    contains(&run(&hermes, &add).stdout, &told);
+    contains(
+        &run(&hermes, &["cron", "next", "every day at 9"]).stderr,
+        &told,
+    );
+    contains(&run(&hermes, &["cron", "list"]).stderr, &told);
+    for args in [&["config", "check"][..], &["doctor", "--offline"]] {
+        let checked = run(&hermes, args);
+        assert_eq!(checked.code, Some(1), "{checked:?}");
+        contains(&checked.stdout, &told);
+    }
+    fs::write(&config, "timezone: Berln\n").unwrap();
+    let near = ["did you mean `Europe/Berlin`"];
+    contains(&run(&hermes, &["config", "check"]).stdout, &near);
+    fs::write(&config, "timezone: Europe/Berlin\n").unwrap();
+    contains(&stdout(&hermes, &["config", "check"]), &["ok"]);
+    assert!(!run(&hermes, &["cron", "list"]).stderr.contains("timezone"));
+}
+
+#[test]
+fn a_limit_of_money_that_cannot_be_kept_is_told_where_it_is_set() {
+    let hermes = bare();
+    let config = hermes.home().join("config.yaml");
+    let hosted =
+        "model: {provider: openrouter, default: test-model, api_key: sk-or-v1-0123456789abcdef}\n";
+    fs::write(&config, hosted).unwrap();
+    let add = |more: &[&str]| {
+        let args = ["cron", "add", "every day at 9", "Look at the mail"];
+        stdout(&hermes, &[&args[..], more].concat())
+    };
+    contains(
+        &add(&["--max-cost", "0.50"]),
+        &["note", "not known what", "test-model", "--max-cost 0"],
+    );
+    assert!(!add(&[]).contains("not known what"));
+    let priced = add(&["--max-cost", "0.50", "--job-model", "gpt-5-mini"]);
+    assert!(!priced.contains("not known what"), "{priced}");
+    // A server of one's own costs nothing.
+    write_config(&hermes, "http://127.0.0.1:9/v1", "");
+    assert!(!add(&["--max-cost", "0.50"]).contains("not known what"));
 }

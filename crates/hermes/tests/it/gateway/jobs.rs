@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use hermes_testkit::server::{Answer, Script};
 use serde_json::{Value, json};
 
 use super::client::Client;
-use super::served;
+use super::{Gateway, served};
+use crate::setting::Setting;
 
 fn job(client: &Client, id: &str) -> Value {
     client.get(&format!("/api/jobs/{id}")).json()["job"].clone()
@@ -151,4 +153,15 @@ async fn what_is_wrong_with_a_job_is_said_over_http() {
     assert_eq!(client.post("/api/cron/fire", &json!({})).status, 400);
     let stranger = client.send("GET", "/api/jobs", &[("authorization", "Bearer no")], None);
     assert_eq!(stranger.status, 401);
+}
+
+#[tokio::test]
+async fn a_zone_that_does_not_exist_is_told_when_the_gateway_starts() {
+    let setting = Setting::new(Script::always(Answer::text("x"))).await;
+    let config = setting.hermes.home().join("config.yaml");
+    let said = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{said}timezone: Europe/Berln\n")).unwrap();
+    let gateway = Gateway::start(&setting.hermes);
+    let told = gateway.running.stderr();
+    assert!(told.contains("did you mean `Europe/Berlin`"), "{told}");
 }

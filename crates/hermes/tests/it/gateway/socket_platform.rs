@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use hermes_testkit::discord::people::{ALICE, DIRECT, GENERAL};
-use hermes_testkit::discord::{BOT_ID, DiscordServer, TOKEN};
+use hermes_testkit::discord::people::{ALICE, DIRECT, FORUM, GENERAL};
+use hermes_testkit::discord::{BOT_ID, CallFault, DiscordServer, TOKEN};
 use hermes_testkit::process::Running;
 use hermes_testkit::server::{Answer, Script};
 use serde_json::{Value, json};
@@ -171,6 +171,30 @@ async fn a_channel_that_nobody_wrote_in_can_be_named() {
         .run(&["send", "discord:the hall", "good evening"]);
     assert!(sent.is_success(), "{sent:?}");
     bot.expect(GENERAL, &["good morning", "good evening"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_for_a_forum_is_one_post_and_one_in_doubt_is_marked() {
+    let bot = Bot::new(Script::always(Answer::text("yes")), ALICE).await;
+    let target = format!("discord:{FORUM}");
+    let long = format!("Report\n\n{}", "All is well. ".repeat(200));
+    let sent = bot.setting.run(&["send", &target, &long]);
+    assert!(sent.is_success(), "{sent:?}");
+    let posts = || bot.discord.threads(FORUM);
+    bot.wait("the post", || !posts().is_empty());
+    let (first, _) = posts().remove(0);
+    bot.wait("all of it", || bot.texts(&first).len() == 2);
+    assert_eq!(posts().len(), 1);
+    // The answer to a second one is lost.
+    let route = format!("POST /channels/{FORUM}/threads");
+    bot.discord.fail(&route, CallFault::DropAfter);
+    bot.setting.run(&["send", &target, "News"]);
+    bot.wait("it is sent again", || posts().len() == 3);
+    let marked = posts().into_iter().filter(|(post, _)| {
+        let texts = bot.texts(post).join("\n");
+        texts.contains("may be a duplicate")
+    });
+    assert_eq!(marked.count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -73,7 +73,7 @@ impl Clauses {
                 break;
             };
             if !clauses.take(&mut tokens, &word)? {
-                return Err(ScheduleError::Word { word });
+                return Err(ScheduleError::not_understood(&word));
             }
         }
         clauses.days.check()?;
@@ -272,9 +272,7 @@ impl Clauses {
         let word = tokens.peek().map(str::to_owned);
         match (tokens.zone(), word) {
             (Some(zone), _) => self.place(zone),
-            (None, Some(word)) => Err(ScheduleError::unclear(format!(
-                "no time zone is called `{word}` (names are those of the IANA database, such as `Europe/Berlin`, or their cities)"
-            ))),
+            (None, Some(word)) => Err(no_such_zone(&word)),
             (None, None) => Err(ScheduleError::unclear("`in` goes with a time or a place")),
         }
     }
@@ -298,9 +296,7 @@ impl Clauses {
             return Ok(());
         }
         match tokens.peek() {
-            Some(word) => Err(ScheduleError::Word {
-                word: word.to_owned(),
-            }),
+            Some(word) => Err(ScheduleError::not_understood(word)),
             None => Err(ScheduleError::unclear("something is missing behind `at`")),
         }
     }
@@ -314,8 +310,9 @@ impl Clauses {
         while let Some(time) = tokens.attempt(|tokens| {
             let is_joined = tokens.take_word("and");
             tokens.take_word("at");
-            // A number further on must be told from a day of the month.
-            let time = tokens.time(is_bare_fine)?;
+            // A number further on must be told from what is to be done then: `at 8 10 ideas for the blog`.
+            let time = tokens.time(is_bare_fine && (is_joined || !is_any))?;
+            // And from a day of the month.
             let is_date = is_joined && tokens.peek().is_some_and(is_month);
             (!is_date).then_some(time)
         }) {
@@ -527,6 +524,12 @@ impl Clauses {
 
 fn is_month(word: &str) -> bool {
     super::tokens::month(word).is_some()
+}
+
+fn no_such_zone(name: &str) -> ScheduleError {
+    ScheduleError::unclear(format!(
+        "no time zone is called `{name}` (names are those of the IANA database, such as `Europe/Berlin`, or their cities)"
+    ))
 }
 
 fn twice() -> ScheduleError {

@@ -56,6 +56,10 @@ impl Part {
         }
     }
 
+    fn is_past_midnight(self, time: Time) -> bool {
+        self == Self::Night && time.hour() <= 5
+    }
+
     /// Which of the two times a clock with twelve hours means. None when neither is in this part.
     fn of_day(self, time: Time) -> Option<Time> {
         let later = time.hour() % 12 + 12;
@@ -77,6 +81,26 @@ pub(super) struct Written {
     pub(super) time: Time,
     /// `9` may be in the evening, `9 am` and `17` may not.
     pub(super) is_sure: bool,
+    /// `am`, `pm` or a part of the day was said: the clock has twelve hours.
+    pub(super) has_half: bool,
+    /// `07:00`, as clocks with 24 hours have it.
+    pub(super) is_padded: bool,
+}
+
+impl Written {
+    pub(super) fn surely(time: Time) -> Self {
+        Self {
+            time,
+            is_sure: true,
+            has_half: false,
+            is_padded: false,
+        }
+    }
+
+    /// Beside a time with its half of the day, nobody knows which half is meant.
+    fn may_be_either(self) -> bool {
+        !self.is_sure && !self.is_padded && (1..=12).contains(&self.time.hour())
+    }
 }
 
 /// The times of a schedule, and the part of the day that they are in.
@@ -85,6 +109,8 @@ pub(super) struct Times {
     written: Vec<Written>,
     /// Said before its time: `every evening at 7`.
     part: Option<Part>,
+    /// `at night` was said behind a time.
+    has_night: bool,
 }
 
 impl Times {
@@ -105,6 +131,7 @@ impl Times {
         if self.part.is_some() {
             return Err(ScheduleError::unclear("which part of the day is meant?"));
         }
+        self.has_night |= part == Part::Night && !self.written.is_empty();
         let mut open = self.written.iter_mut().filter(|time| !time.is_sure);
         match (open.next(), open.next()) {
             (Some(one), None) => {
@@ -124,10 +151,25 @@ impl Times {
         }
     }
 
+    /// A time of a night that is on the day after the evening.
+    pub(super) fn past_midnight(&self) -> Option<Time> {
+        let of_night = |written: &Written| match self.part {
+            Some(part) => settled(*written, part).ok(),
+            None => Some(*written),
+        };
+        let is_meant = self.part == Some(Part::Night) || self.has_night;
+        let mut times = self.written.iter().filter_map(of_night);
+        let found = times.find(|written| Part::Night.is_past_midnight(written.time));
+        found.filter(|_| is_meant).map(|written| written.time)
+    }
+
     /// The times in order; none when nothing was said.
     pub(super) fn all(&self) -> Result<Vec<Time>, ScheduleError> {
         let mut times = match (self.part, self.written.as_slice()) {
-            (None, written) => written.iter().map(|written| written.time).collect(),
+            (None, written) => {
+                check_halves(written)?;
+                written.iter().map(|written| written.time).collect()
+            }
             (Some(part), []) => vec![part.usual()],
             (Some(part), written) => {
                 let settled = written.iter().map(|written| settled(*written, part));
@@ -138,6 +180,23 @@ impl Times {
         times.sort_unstable();
         times.dedup();
         Ok(times)
+    }
+}
+
+/// `at 7 and 9 pm`: the seven may be in the morning or in the evening.
+fn check_halves(written: &[Written]) -> Result<(), ScheduleError> {
+    let open = written.iter().find(|written| written.may_be_either());
+    let has_half = written.iter().any(|written| written.has_half);
+    match open.filter(|_| has_half) {
+        Some(open) => {
+            let time = open.time.strftime("%-I:%M");
+            let time = time.to_string();
+            let time = time.trim_end_matches(":00");
+            Err(ScheduleError::unclear(format!(
+                "is {time} in the morning or the afternoon? (`{time}am` or `{time}pm`)"
+            )))
+        }
+        None => Ok(()),
     }
 }
 
@@ -154,5 +213,7 @@ fn settled(written: Written, part: Part) -> Result<Written, ScheduleError> {
     Ok(Written {
         time,
         is_sure: true,
+        has_half: true,
+        ..written
     })
 }

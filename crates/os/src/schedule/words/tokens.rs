@@ -192,15 +192,9 @@ impl Tokens {
     pub(super) fn time(&mut self, is_bare_fine: bool) -> Option<Written> {
         self.attempt(|tokens| {
             let word = tokens.next()?;
-            let sure = |time| {
-                Some(Written {
-                    time,
-                    is_sure: true,
-                })
-            };
             match word.as_str() {
-                "noon" | "midday" => return sure(Time::constant(12, 0, 0, 0)),
-                "midnight" => return sure(Time::midnight()),
+                "noon" | "midday" => return Some(Written::surely(Time::constant(12, 0, 0, 0))),
+                "midnight" => return Some(Written::surely(Time::midnight())),
                 _ => {}
             }
             let (digits, half) = half_of_day(&word);
@@ -212,6 +206,7 @@ impl Tokens {
                 Some(_) => return None,
                 None => (digits, None),
             };
+            let is_padded = hour.len() == 2 && hour.starts_with('0');
             let hour = hour_of(hour)?;
             if minute.is_none() && half.is_none() && !is_bare_fine {
                 return None;
@@ -220,6 +215,8 @@ impl Tokens {
             Some(Written {
                 time: time.ok()?,
                 is_sure: half.is_some() || hour > 12,
+                has_half: half.is_some(),
+                is_padded,
             })
         })
     }
@@ -383,6 +380,23 @@ fn hour_of(text: &str) -> Option<i8> {
     }
     let is_digits = text.len() <= 2 && text.chars().all(|char| char.is_ascii_digit());
     is_digits.then(|| text.parse().ok()).flatten()
+}
+
+/// What was meant by `0900` or `9h30`, as it is written here.
+pub(super) fn misspelled_time(word: &str) -> Option<String> {
+    let (hour, minute) = match word.split_once('h') {
+        Some((hour, "")) => (hour, "00"),
+        Some(parts) => parts,
+        None => word.split_at_checked(word.len().checked_sub(2)?)?,
+    };
+    let is_number = |text: &str| {
+        (1..=2).contains(&text.len()) && text.chars().all(|char| char.is_ascii_digit())
+    };
+    if !is_number(hour) || !is_number(minute) || minute.len() != 2 {
+        return None;
+    }
+    let time = Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok()?;
+    Some(time.strftime("%H:%M").to_string())
 }
 
 fn of_day(hour: i8, half: Option<&str>) -> Option<i8> {

@@ -178,6 +178,7 @@ impl<S: PlatformSide> Bench<S> {
             key: format!("key-{keys}"),
             body,
             replies_to: None,
+            follows: None,
             buttons: Vec::new(),
             is_silent: false,
         })

@@ -1,9 +1,11 @@
 //! Days that are named: of the week, of the month, of the year, and which one of a month.
 
 use jiff::civil::{Date, DateTime, Weekday};
+use jiff::tz::TimeZone;
 
 use super::super::ScheduleError;
 use super::super::days::{Once, WEEKEND, WORKDAYS};
+use super::super::places;
 use super::super::times::Written;
 use super::super::tokens::{Tokens, Unit, day_number, month, ordinal, weekday};
 use super::{Clauses, Often};
@@ -12,9 +14,7 @@ impl Clauses {
     /// `every monday`, `every second monday`, `every first and third friday`, `every 24 December`
     pub(super) fn every_named(&mut self, tokens: &mut Tokens) -> Result<(), ScheduleError> {
         let wrong = |tokens: &Tokens| match tokens.peek() {
-            Some(word) => ScheduleError::Word {
-                word: word.to_owned(),
-            },
+            Some(word) => ScheduleError::not_understood(word),
             None => ScheduleError::unclear("every what?"),
         };
         let before = tokens.attempt(ordinals);
@@ -196,19 +196,22 @@ impl Clauses {
             self.on_dates(tokens, &[day], number)?;
             return Ok(true);
         }
-        if let Some(at) = tokens.take(|word| {
-            let is_both = word.contains('t');
-            is_both.then(|| word.to_uppercase().parse::<DateTime>().ok())?
-        }) {
+        if let Some(found) = tokens.take(date_and_time) {
+            let (at, zone) = found?;
             self.once(Once::Date(at.date()))?;
             self.note_times()?;
-            self.times.push(Written {
-                time: at.time(),
-                is_sure: true,
-            });
+            self.times.push(Written::surely(at.time()));
+            if let Some(zone) = zone {
+                self.place(zone)?;
+            }
             return Ok(true);
         }
-        match tokens.take(|word| word.parse::<Date>().ok()) {
+        // What else may stand in one word with a date would be left out without a sign.
+        let is_plain = |word: &str| {
+            word.chars()
+                .all(|char| char.is_ascii_digit() || char == '-')
+        };
+        match tokens.take(|word| word.parse::<Date>().ok().filter(|_| is_plain(word))) {
             Some(date) => self.once(Once::Date(date)).map(|()| true),
             None => Ok(false),
         }
@@ -269,6 +272,26 @@ impl Clauses {
         }
         self.days.months.len() > before
     }
+}
+
+/// `2026-12-24t18:00`, and the zone in brackets behind it. `None` for what is no date with a time at all.
+fn date_and_time(word: &str) -> Option<Result<(DateTime, Option<TimeZone>), ScheduleError>> {
+    let (local, zone) = match word.strip_suffix(']').and_then(|word| word.split_once('[')) {
+        Some((local, zone)) => (local, Some(zone)),
+        None => (word, None),
+    };
+    let (_, clock) = local.split_once('t')?;
+    let at = local.to_uppercase().parse::<DateTime>().ok()?;
+    if clock.contains(['+', '-']) {
+        return Some(Err(ScheduleError::unclear(
+            "a time with an offset stands alone (`2026-12-24T18:00+09:00`); with more words, name the place (`2026-12-24T18:00 in Tokyo`)",
+        )));
+    }
+    let Some(name) = zone else {
+        return Some(Ok((at, None)));
+    };
+    let zone = places::by_itself(name).ok_or_else(|| super::no_such_zone(name));
+    Some(zone.map(|zone| (at, Some(zone))))
 }
 
 /// `first`, `1st and 15th`
