@@ -445,7 +445,8 @@ impl CompactionContext<'_> {
     async fn renewed_prefix(&self, history: &History) -> Option<Prefix> {
         let inputs = self.ports.tool_source.as_ref()?.prompt_inputs().await;
         let (model, now) = (self.ports.model.name(), self.ports.clock.now());
-        prompt::renewed(&history.prefix, &inputs, &model, now)
+        let tools = self.ports.tools.iter().chain(&self.ports.unlisted);
+        prompt::renewed(&history.prefix, &inputs, tools, &model, now)
     }
 
     /// Notes how much it freed, and tells what to do where that is little.

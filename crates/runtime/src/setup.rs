@@ -521,6 +521,7 @@ fn prompt_inputs(
         facts,
         notes,
     );
+    inputs.window = window;
     inputs.warnings.extend(unknown);
     if !options.leaves_out.rules {
         match skills::index(base) {
