@@ -479,7 +479,7 @@ pub fn prefix_without_servers(
 }
 
 /// Says things in so many words. What is in `SOUL.md` until its owner changes it is ours to say in fewer.
-fn worded(mut inputs: PromptInputs, wording: Wording) -> PromptInputs {
+pub(crate) fn worded(mut inputs: PromptInputs, wording: Wording) -> PromptInputs {
     inputs.wording = wording;
     if wording == Wording::Brief {
         inputs.soul = inputs
