@@ -16,7 +16,8 @@ use std::time::Duration;
 use hermes_core::text::{head, tail};
 use hermes_core::{
     CancellationToken, CompactionEnd, CompactionReason, CompactionReport, Entry, Event, Message,
-    ModelError, Origin, Part, Prefix, Shortened, StoreError, SummarySource, SummaryUse, TurnId,
+    ModelError, Notice, Origin, Part, Prefix, Shortened, StoreError, SummarySource, SummaryUse,
+    TurnId,
 };
 use tokio::time::Instant;
 
@@ -118,6 +119,9 @@ pub(crate) async fn make_room(
     if tokens < budget.trigger || !has_grown(history, tokens, &budget) {
         return Ok(Outcome::Unchanged);
     }
+    if cx.begin_with_less(history).await? && cx.tokens(history) < cx.budget(history).trigger {
+        return Ok(Outcome::Compacted);
+    }
     let task = Task {
         reason: CompactionReason::Full,
         topic: None,
@@ -149,6 +153,9 @@ pub(crate) async fn recover(
     let window = history.gauge.window(cx.ports.model.context_window());
     let said = stated_limit(&error.message).filter(|said| *said <= window);
     history.gauge.learn(said, tokens, window);
+    if cx.begin_with_less(history).await? && cx.tokens(history) < cx.budget(history).full {
+        return Ok(Outcome::Compacted);
+    }
     let task = Task {
         reason: CompactionReason::TooLong,
         topic: None,
@@ -440,12 +447,47 @@ impl CompactionContext<'_> {
         Ok(())
     }
 
+    /// Begins requests with less where they begin with most of what fits: with what a new session with this model is told. Says
+    /// whether it did.
+    async fn begin_with_less(&self, history: &mut History) -> Result<bool, StoreError> {
+        let window = history.gauge.window(self.ports.model.context_window());
+        let told = self.prefix(history);
+        let (Some(source), true) = (&self.ports.tool_source, told * 2 > window) else {
+            return Ok(false);
+        };
+        let prefix = source.prefix_now().await;
+        let less = history
+            .gauge
+            .other_prefix(&prefix, &self.ports.model.name());
+        if !is_worthwhile(told, less) {
+            return Ok(false);
+        }
+        let cut = history.after_summary();
+        self.recorder.add(Entry::Compacted {
+            summary: None,
+            kept: (history.messages().len() - cut) as u32,
+            shortened: Vec::new(),
+            prefix: Some(prefix.clone()),
+            used: None,
+        });
+        self.recorder.commit().await?;
+        history.compact(None, cut, Vec::new(), Some(prefix));
+        let text = format!(
+            "{} has a small context window: from here on it is told less, and of fewer tools",
+            self.ports.model.name()
+        );
+        let notice = Notice::Context { text };
+        self.events.tell(Event::Notice { notice });
+        Ok(true)
+    }
+
     /// What requests begin with from now on, where what was learned is not what the prefix tells of it. Otherwise the bytes
     /// stay, and caches go on to serve them.
     async fn renewed_prefix(&self, history: &History) -> Option<Prefix> {
         let inputs = self.ports.tool_source.as_ref()?.prompt_inputs().await;
         let (model, now) = (self.ports.model.name(), self.ports.clock.now());
-        prompt::renewed(&history.prefix, &inputs, &model, now)
+        let tools = self.ports.tools.iter().chain(&self.ports.unlisted);
+        prompt::renewed(&history.prefix, &inputs, tools, &model, now)
     }
 
     /// Notes how much it freed, and tells what to do where that is little.

@@ -37,6 +37,10 @@ pub trait ToolSource: Send + Sync {
     /// with it where those have changed.
     fn prompt_inputs(&self) -> BoxFuture<'_, PromptInputs>;
 
+    /// Returns what a session that begins now would begin with. A conversation whose prefix does not fit into another model
+    /// goes on with it.
+    fn prefix_now(&self) -> BoxFuture<'_, Prefix>;
+
     /// Returns the tools of servers as they are this moment: a model may learn of one in the middle of a turn, from what
     /// a tool says or from the person, and calls it before it was told. Cheap.
     fn late(&self) -> Vec<Arc<dyn Tool>>;

@@ -45,6 +45,11 @@ pub trait Store: Approvals {
 
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>>;
 
+    /// Reads the entries that a copy of a session begins with: each turn that was not taken back, what tools kept in it, and
+    /// what a model sees in place of older ones. Refused while a turn is open: its calls may have no results yet.
+    fn entries_of_copy(&self, session: &SessionId)
+    -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
+
     /// Finds the turn that is so many from the end, the last one being 1: the first there is when there are fewer. Says how
     /// many turns it is from the end, and what it began with, also when a summary covers that.
     fn turn_from_end(
@@ -145,7 +150,8 @@ pub enum Entry {
     /// From here on a model sees `summary` and the last `kept` messages, some of them shortened. Nothing is deleted: people
     /// and search see everything, and taking back a turn that the summary covers takes back the compaction.
     Compacted {
-        /// Its origin is [`crate::Origin::Summary`]. Without one, all that is seen now is kept, and some of it shortened.
+        /// Its origin is [`crate::Origin::Summary`]. Without one, all that is seen now is kept, and some of it shortened or
+        /// the prefix replaced.
         summary: Option<Message>,
         kept: u32,
         /// What is seen in place of some of the kept messages. Those that were shortened before stay so.

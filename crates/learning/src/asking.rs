@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_core::{
-    Cost, Delta, Finished, LearningUse, Message, Model, ModelRequest, SessionId, TurnId,
+    Clock, Cost, Delta, Finished, LearningLedger, LearningUse, Message, Model, ModelRequest,
+    NewLearningUse, SessionId, TurnId,
 };
 
 /// Tokens of one answer, with what a model thinks before it. Nearly every model takes such a limit, and what is kept is short.
@@ -38,6 +39,40 @@ pub struct Asking {
     pub model: Arc<dyn Model>,
     /// How long one answer may take, from the question to its end.
     pub timeout: Duration,
+    /// Where it is noted what answers took; `None` where nothing can be written.
+    pub books: Option<Books>,
+}
+
+/// The account of what learning used, and the clock that it goes by.
+#[derive(Clone)]
+pub struct Books {
+    pub ledger: Arc<dyn LearningLedger>,
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Books {
+    /// Notes a use that nothing was reserved for: it leaves less to the budget of the day, and is not refused by it.
+    async fn note(&self, purpose: &str, session: &SessionId, finished: &Finished) {
+        const UNLIMITED: LearningUse = LearningUse {
+            tokens: u64::MAX,
+            micro_usd: u64::MAX,
+        };
+        let used = LearningUse::of(&finished.usage, finished.cost.micro_usd());
+        let noted = NewLearningUse {
+            day: self.clock.now().date_text(),
+            purpose: purpose.to_owned(),
+            session: Some(session.clone()),
+            at_most: used,
+        };
+        let noted = match self.ledger.reserve_use(noted, UNLIMITED).await {
+            Ok(Some(noted)) => self.ledger.settle_use(noted, used).await,
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = noted {
+            tracing::warn!("what an answer took is not in the account of {purpose}: {error}");
+        }
+    }
 }
 
 /// What is asked.
@@ -86,7 +121,18 @@ impl Asking {
         }
     }
 
+    /// Asks, and notes in the books what the answer took.
     pub async fn ask(&self, question: Question<'_>) -> Result<Answer, AskError> {
+        let (purpose, session) = (question.purpose, question.session);
+        let answer = self.ask_reserved(question).await?;
+        if let (Some(books), Some(finished)) = (&self.books, &answer.finished) {
+            books.note(purpose, session, finished).await;
+        }
+        Ok(answer)
+    }
+
+    /// The same for whoever has reserved it in the books, and settles it there.
+    pub(crate) async fn ask_reserved(&self, question: Question<'_>) -> Result<Answer, AskError> {
         let answer = tokio::time::timeout(self.timeout, self.answer(question));
         answer
             .await

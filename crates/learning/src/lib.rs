@@ -11,4 +11,5 @@ pub mod titles;
 pub mod user_model;
 
 pub mod asking;
+mod blocking;
 pub use hermes_core::threats;

@@ -19,12 +19,14 @@ use hermes_core::{
     Author, ChangeFilter, ChangeId, Clock, LearnedChange, LearningLog, NewLearnedChange, SessionId,
     StoreError, Subject, TurnId,
 };
+use hermes_os::FileLock;
 
 pub use entries::{DELIMITER, Operation, Refused, Usage};
 pub use files::{Found, folder_name};
 pub use pending::PendingNote;
 pub use tool::{NAME as TOOL_NAME, staging_tool, tool};
 
+use crate::blocking::blocking;
 use entries::{Limits, Planned, join, parse};
 use files::Files;
 
@@ -335,6 +337,22 @@ impl Notes {
         }
     }
 
+    /// Works on the files of who holds their lock. It is given back once the work is done, also when nobody waits for it any
+    /// more.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        lock: &Arc<FileLock>,
+        work: impl FnOnce(&Files) -> T + Send + 'static,
+    ) -> T {
+        let (files, lock) = (Arc::clone(&self.files), Arc::clone(lock));
+        blocking(move || {
+            let done = work(&files);
+            drop(lock);
+            done
+        })
+        .await
+    }
+
     /// Makes one change under the lock of its file. Whatever dies on the way leaves the file as it was or as it is to be.
     async fn change(
         &self,
@@ -344,8 +362,8 @@ impl Notes {
         agreed: Option<&str>,
         plan: impl FnOnce(&[String]) -> Result<Planned, NotesError>,
     ) -> Result<Changed, NotesError> {
-        let _lock = self.files.lock(file).await?;
-        let now = self.files.read(file)?;
+        let lock = Arc::new(self.files.lock(file).await?);
+        let now = self.on_disk(&lock, move |files| files.read(file)).await?;
         self.settle_history(file, now.as_deref()).await?;
         let entries = parse(now.as_deref().unwrap_or_default());
         let planned = plan(&entries)?;
@@ -365,8 +383,11 @@ impl Notes {
         if planned.entries == entries {
             return Ok(changed);
         }
-        self.files
-            .add_to_archive(file, &changed.archived, self.clock.now())?;
+        let (archived, at) = (changed.archived.clone(), self.clock.now());
+        self.on_disk(&lock, move |files| {
+            files.add_to_archive(file, &archived, at)
+        })
+        .await?;
         let id = self
             .log
             .begin(NewLearnedChange {
@@ -381,7 +402,8 @@ impl Notes {
                 undoes,
             })
             .await?;
-        if let Err(error) = self.files.write(file, &after) {
+        let written = self.on_disk(&lock, move |files| files.write(file, &after));
+        if let Err(error) = written.await {
             self.log.abandon(id).await?;
             return Err(error);
         }

@@ -385,7 +385,7 @@ impl LocalUserModel {
             return Ok(Heard::OutOfBudget);
         };
         let answer = tokio::select! {
-            answer = asking.ask(question) => answer,
+            answer = asking.ask_reserved(question) => answer,
             // What was asked may be paid for: it stays reserved.
             () = stop.cancelled() => return Ok(Heard::PutOff),
         };
@@ -480,7 +480,8 @@ impl UserModel for LocalUserModel {
         Box::pin(async move {
             let session = SessionId::from(PURPOSE);
             let answered = ask::answer(self, &session, question).await;
-            answered.map_err(|error| error.to_string())
+            let answered = answered.map_err(|error| error.to_string())?;
+            Ok(answered.answer)
         })
     }
 }

@@ -95,7 +95,7 @@ pub async fn decide(notes: &Notes, word: &str, number: &str) -> Result<String> {
         .with_hint("`hermes memory pending` lists them")
     })?;
     if word == "reject" {
-        let dropped = notes.reject(number).map_err(told)?;
+        let dropped = notes.reject(number).await.map_err(told)?;
         return Ok(format!("dropped: {}", printable(&dropped.summary)));
     }
     let changed = notes.approve(number).await.map_err(told)?;

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use hermes_agent::Follower;
 use hermes_config::Home;
 use hermes_core::{Archive, Audience, Event, Followed, Model, SessionId, SessionOptions, Tool};
-use hermes_learning::asking::Asking;
+use hermes_learning::asking::{Asking, Books};
 use hermes_learning::recall::{Profiles, Recall, tool, tool_to_look_at};
 use hermes_learning::titles::Titles;
 use hermes_store::SqliteStore;
@@ -28,6 +28,7 @@ pub(crate) fn asking(
     models: &Models,
     purpose: Purpose,
     main: &Arc<dyn Model>,
+    books: Option<Books>,
 ) -> Result<Asking> {
     let model = models.get(base, purpose)?;
     let section = purpose.section().unwrap_or_default();
@@ -35,6 +36,7 @@ pub(crate) fn asking(
     Ok(Asking {
         model: model.unwrap_or_else(|| Arc::clone(main)),
         timeout: timeout.clamp(Duration::from_secs(1), TIMEOUT_MAX),
+        books,
     })
 }
 
@@ -54,7 +56,9 @@ pub async fn recall_for_people(
     models: &Models,
 ) -> Result<Recall> {
     let main = models.main(base, Audience::Nobody).await?.model;
-    let asking = asking(base, models, Purpose::Recall, &main)?;
+    // Who only looks writes nothing down.
+    let books = None;
+    let asking = asking(base, models, Purpose::Recall, &main, books)?;
     Ok(recall(base, archive, Some(asking)))
 }
 
@@ -110,6 +114,7 @@ pub(crate) fn titles(
     options: &SessionOptions,
     main: &Arc<dyn Model>,
     archive: Arc<dyn Archive>,
+    books: Books,
 ) -> Result<Option<Titles>> {
     let settings = &base.settings;
     if options.audience != Audience::Person
@@ -119,7 +124,7 @@ pub(crate) fn titles(
     }
     Ok(Some(Titles {
         archive,
-        asking: asking(base, models, Purpose::Titles, main)?,
+        asking: asking(base, models, Purpose::Titles, main, Some(books))?,
         language: settings
             .optional_string("auxiliary.title_generation.language")?
             .unwrap_or_default(),

@@ -12,6 +12,7 @@ use hermes_core::{
     Audience, Checkpoints, Clock, Import, ModeSwitch, Model, ModelName, Prefix, ProcessName,
     ProcessState, Processes, SessionId, SessionOptions, Terminal, Tool,
 };
+use hermes_learning::asking::Books;
 use hermes_learning::notes::Notes;
 use hermes_learning::skills::{Happened, Preloaded, Skills};
 use hermes_learning::titles::Titles;
@@ -146,8 +147,13 @@ impl Setup {
         };
         built_in.extend(toolkit.for_skills.iter().filter(may_have).cloned());
         let archive = runtime.store();
+        let books = Books {
+            ledger: archive.clone(),
+            clock: Arc::clone(runtime.clock()),
+        };
         if is_owner {
-            let asking = recall::asking(base, runtime.models(), Purpose::Recall, &model)?;
+            let books = Some(books.clone());
+            let asking = recall::asking(base, runtime.models(), Purpose::Recall, &model, books)?;
             built_in.push(recall::recall_tool(base, archive.clone(), Some(asking)));
             built_in.push(hermes_tools::cronjob(Some(runtime.desk())));
             let chats = runtime.chats();
@@ -155,7 +161,14 @@ impl Setup {
         }
         let user_model = user_model::of(runtime, base, options, &model)?;
         built_in.extend(user_model.iter().flat_map(|known| known.model.tools()));
-        let titles = recall::titles(base, runtime.models(), options, &model, archive.clone())?;
+        let titles = recall::titles(
+            base,
+            runtime.models(),
+            options,
+            &model,
+            archive.clone(),
+            books,
+        )?;
         let length = Length::read(base, options)?;
         let mut offer = Offer::new(built_in, chosen, Disclosure::read(base)?, length);
         offer.set_of_servers(server_tools(&servers.shared(), offer.chosen()));
@@ -466,7 +479,7 @@ pub fn prefix_without_servers(
 }
 
 /// Says things in so many words. What is in `SOUL.md` until its owner changes it is ours to say in fewer.
-fn worded(mut inputs: PromptInputs, wording: Wording) -> PromptInputs {
+pub(crate) fn worded(mut inputs: PromptInputs, wording: Wording) -> PromptInputs {
     inputs.wording = wording;
     if wording == Wording::Brief {
         inputs.soul = inputs
@@ -505,6 +518,7 @@ fn prompt_inputs(
         facts,
         notes,
     );
+    inputs.window = window;
     inputs.warnings.extend(zone_problem(&base.settings));
     if !options.leaves_out.rules {
         match skills::index(base) {

@@ -8,7 +8,7 @@ use hermes_core::{
     Audience, ChangeId, Clock, Conclusion, FactId, Model, Premise, Representation, SessionOptions,
     Superseded, Timestamp, Tool, UserModel,
 };
-use hermes_learning::asking::Asking;
+use hermes_learning::asking::{Asking, Books};
 use hermes_learning::user_model::honcho::{
     Honcho, HonchoSettings, HonchoUserModel, Known, PROVIDER as HONCHO, WriteFrequency,
 };
@@ -107,7 +107,11 @@ pub(crate) fn of(
             .then(|| hearing(runtime, base, options, &model, pace));
         return Ok(Some(OfSession { model, hearing }));
     }
-    let asking = recall::asking(base, runtime.models(), Purpose::UserModel, main)?;
+    let books = Some(Books {
+        ledger: store.clone(),
+        clock: Arc::clone(&clock),
+    });
+    let asking = recall::asking(base, runtime.models(), Purpose::UserModel, main, books)?;
     let local = local(base, person, store, clock, Some(asking))?;
     let model: Arc<dyn UserModel> = Arc::new(local);
     let settings = &base.settings;
@@ -295,8 +299,13 @@ pub async fn for_questions(
     models: &Models,
 ) -> Result<LocalUserModel> {
     let main = models.main(base, Audience::Nobody).await?.model;
-    let asking = recall::asking(base, models, Purpose::UserModel, &main)?;
-    local(base, person, store, Arc::new(SystemClock), Some(asking))
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let books = Some(Books {
+        ledger: store.clone(),
+        clock: Arc::clone(&clock),
+    });
+    let asking = recall::asking(base, models, Purpose::UserModel, &main, books)?;
+    local(base, person, store, clock, Some(asking))
 }
 
 /// The tools where nobody calls them: they are only looked at.

@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::gateway::inbox;
 use crate::sessions::{self, TokenColumns};
 use crate::stored::{encode, role_name};
-use crate::{compactions, prefixes, queued, records, reviews, tool_states};
+use crate::{compactions, prefixes, queued, records, reviews, tool_states, user_models};
 
 /// Characters of the first message that stand for a session without a title: a line in a list.
 const PREVIEW_CHARS_MAX: usize = 80;
@@ -175,6 +175,7 @@ impl<'conn> Log<'conn> {
                     summary: summary.as_ref(),
                     kept: *kept,
                     shortened,
+                    is_prefixed_anew: prefix.is_some(),
                 };
                 self.compact(&seen, prefix.as_ref(), *used)
             }
@@ -348,10 +349,24 @@ impl<'conn> Log<'conn> {
         if self.added.preview.is_empty() {
             self.added.preview = messages.first().map(preview).unwrap_or_default();
         }
+        let mut last = None;
         for message in messages {
-            self.add_message(number, message)?;
+            last = Some(self.add_message(number, message)?);
         }
-        Ok(())
+        match last {
+            // What was said in another session is heard there.
+            Some(last) if self.is_branch()? => {
+                user_models::hear_from(self.conn, self.session, last)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_branch(&self) -> Result<bool, Failure> {
+        Ok(self
+            .conn
+            .prepare_cached("SELECT parent IS NOT NULL FROM sessions WHERE number = ?1")?
+            .query_row([self.session], |row| row.get(0))?)
     }
 
     fn add_turn(&self, turn: &TurnId) -> Result<i64, Failure> {

@@ -26,6 +26,8 @@ pub(crate) struct NewView<'a> {
     pub(crate) summary: Option<&'a Message>,
     pub(crate) kept: u32,
     pub(crate) shortened: &'a [Shortened],
+    /// Requests begin with something else from now on: that alone is an epoch.
+    pub(crate) is_prefixed_anew: bool,
 }
 
 /// Has a summary stand for everything but the last messages, and shorter ones for some of those.
@@ -47,7 +49,7 @@ pub(crate) fn compact(
             view.covers = covers;
             view.summary = Some(summary.clone());
         }
-        None if new.shortened.is_empty() => {
+        None if new.shortened.is_empty() && !new.is_prefixed_anew => {
             return Err(Failure::Refused("nothing would be shortened".into()));
         }
         None => {}

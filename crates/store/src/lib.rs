@@ -18,6 +18,7 @@ mod append;
 mod approvals;
 mod claim;
 mod compactions;
+mod copies;
 mod gateway;
 mod health;
 mod insights;

@@ -224,7 +224,7 @@ fn message(row: &rusqlite::Row<'_>) -> Result<Message, Failure> {
     })
 }
 
-fn open_turn(conn: &Connection, session: i64) -> Result<Option<OpenTurn>, Failure> {
+pub(crate) fn open_turn(conn: &Connection, session: i64) -> Result<Option<OpenTurn>, Failure> {
     let found = conn
         .prepare_cached(
             "SELECT t.number, t.id, t.reply FROM sessions s

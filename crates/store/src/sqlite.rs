@@ -22,8 +22,8 @@ use crate::salvage::{self, Salvage};
 use crate::sessions::Left;
 use crate::writer::Writer;
 use crate::{
-    append, approvals, connection, insights, learning, load, offers, records, reviews, search,
-    sessions, user_models,
+    append, approvals, connection, copies, insights, learning, load, offers, records, reviews,
+    search, sessions, user_models,
 };
 
 /// Sessions in one SQLite file.
@@ -180,6 +180,17 @@ impl Store for SqliteStore {
     fn load(&self, session: &SessionId) -> BoxFuture<'_, Result<LoadedSession, StoreError>> {
         let session = session.clone();
         Box::pin(self.readers.run(move |conn| load::load(conn, &session)))
+    }
+
+    fn entries_of_copy(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        let session = session.clone();
+        Box::pin(
+            self.readers
+                .run(move |conn| copies::entries(conn, &session)),
+        )
     }
 
     fn turn_from_end(

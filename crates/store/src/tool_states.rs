@@ -37,11 +37,31 @@ pub(crate) fn all(conn: &Connection, session: i64) -> Result<ToolStates, Failure
     let mut rows = statement.query([session])?;
     let mut states = ToolStates::new();
     while let Some(row) = rows.next()? {
-        let state: String = row.get(1)?;
-        let state = serde_json::from_str(&state)
-            .map_err(|error| Failure::Unreadable(format!("the state of a tool: {error}")))?;
         // Later turns come later.
-        states.insert(row.get(0)?, state);
+        states.insert(row.get(0)?, state(row.get(1)?)?);
     }
     Ok(states)
+}
+
+/// Reads what was kept in each turn that was not taken back.
+pub(crate) fn by_turn(
+    conn: &Connection,
+    session: i64,
+) -> Result<Vec<(TurnId, String, Value)>, Failure> {
+    let mut statement = conn.prepare_cached(
+        "SELECT t.id, s.tool, s.state FROM tool_states s JOIN turns t ON t.number = s.turn
+         WHERE s.session = ?1 AND t.taken_back IS NULL ORDER BY s.turn, s.tool",
+    )?;
+    let mut rows = statement.query([session])?;
+    let mut kept = Vec::new();
+    while let Some(row) = rows.next()? {
+        let turn: String = row.get(0)?;
+        kept.push((turn.into(), row.get(1)?, state(row.get(2)?)?));
+    }
+    Ok(kept)
+}
+
+fn state(json: String) -> Result<Value, Failure> {
+    serde_json::from_str(&json)
+        .map_err(|error| Failure::Unreadable(format!("the state of a tool: {error}")))
 }

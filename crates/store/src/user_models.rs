@@ -70,6 +70,16 @@ pub(crate) fn set_due(conn: &Connection, hearing: &DueHearing) -> Result<(), Fai
     Ok(())
 }
 
+/// Hears of a session only what comes behind a message.
+pub(crate) fn hear_from(conn: &Connection, session: i64, message: i64) -> Result<(), Failure> {
+    conn.prepare_cached(
+        "INSERT INTO hearings (session, heard) VALUES (?1, ?2)
+         ON CONFLICT (session) DO UPDATE SET heard = excluded.heard",
+    )?
+    .execute(params![session, message])?;
+    Ok(())
+}
+
 pub(crate) fn all_due(
     conn: &Connection,
     person: Option<&str>,

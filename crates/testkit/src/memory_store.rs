@@ -237,8 +237,13 @@ impl Log {
                 summary,
                 kept,
                 shortened,
-                ..
-            } => return self.check_compaction(summary.is_some(), *kept as usize, shortened),
+                prefix,
+                used: _,
+            } => {
+                let is_new = !shortened.is_empty() || prefix.is_some();
+                let kept = *kept as usize;
+                return self.check_compaction(summary.is_some(), kept, shortened, is_new);
+            }
             Entry::Queued { queued } => {
                 if self.queued().iter().any(|one| one.id == queued.id) {
                     return Err(format!("words `{}` wait already", queued.id));
@@ -277,6 +282,7 @@ impl Log {
         has_summary: bool,
         kept: usize,
         shortened: &[Shortened],
+        is_new: bool,
     ) -> Result<(), String> {
         let told = self.told();
         let messages = told.messages();
@@ -287,7 +293,7 @@ impl Log {
             Some(covers) if has_summary && covers <= covered => {
                 return Err("there is nothing new to compact".into());
             }
-            Some(covers) if !has_summary && (covers != covered || shortened.is_empty()) => {
+            Some(covers) if !has_summary && (covers != covered || !is_new) => {
                 return Err("nothing would be shortened".into());
             }
             Some(covers) => &messages[covers..],
@@ -389,6 +395,14 @@ impl Log {
             open_turn,
             last_end: self.last_end(),
         }
+    }
+
+    fn entries_of_copy(&self) -> Result<Vec<Entry>, StoreError> {
+        if let Some(open) = self.open_turn() {
+            let detail = format!("turn `{}` has not ended", open.turn);
+            return Err(StoreError::Refused { detail });
+        }
+        Ok(self.told().entries_of_copy())
     }
 
     fn record(&self, messages: &[Message], has_open_turn: bool) -> SessionRecord {
@@ -542,6 +556,39 @@ impl Told {
             .collect()
     }
 
+    fn entries_of_copy(&self) -> Vec<Entry> {
+        let said = self.turns.iter().map(|turn| Entry::Inherited {
+            turn: turn.turn.clone(),
+            messages: turn.messages.clone(),
+        });
+        let kept = self.turns.iter().flat_map(|turn| {
+            let kept = turn.kept.iter();
+            kept.map(|(tool, state)| Entry::ToolKept {
+                turn: turn.turn.clone(),
+                tool: tool.clone(),
+                state: state.clone(),
+            })
+        });
+        let compacted = self.compactions.last().map(|last| {
+            let kept = self.messages().len() - last.covers;
+            let shortened = last.shortened.iter().filter(|(at, _)| **at < kept);
+            let shortened = shortened.map(|(at, message)| Shortened {
+                at: *at as u32,
+                message: message.clone(),
+            });
+            Entry::Compacted {
+                summary: last.summary.clone(),
+                kept: kept as u32,
+                shortened: shortened.collect(),
+                prefix: None,
+                used: None,
+            }
+        });
+        let is_seen_whole = |entry: &Entry| matches!(entry, Entry::Compacted { summary: None, shortened, .. } if shortened.is_empty());
+        let compacted = compacted.filter(|entry| !is_seen_whole(entry));
+        said.chain(kept).chain(compacted).collect()
+    }
+
     fn prefix(&self) -> Option<&Prefix> {
         let mut latest = self.compactions.iter().rev();
         latest.find_map(|compaction| compaction.prefix.as_ref())
@@ -620,6 +667,16 @@ impl Store for MemoryStore {
         let log = contents.sessions.get(session);
         let loaded = log.map(Log::load).ok_or_else(|| not_found(session));
         Box::pin(std::future::ready(loaded))
+    }
+
+    fn entries_of_copy(
+        &self,
+        session: &SessionId,
+    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
+        let contents = self.lock();
+        let log = contents.sessions.get(session);
+        let entries = log.ok_or_else(|| not_found(session));
+        Box::pin(std::future::ready(entries.and_then(Log::entries_of_copy)))
     }
 
     fn turn_from_end(

@@ -36,6 +36,8 @@ pub enum Behaviour {
     Echo,
     /// Returns the same text whatever it is asked.
     Say(String),
+    /// Returns this text behind the number of the call: never the same twice.
+    Count(String),
     /// Returns pictures beside its text.
     Show(Vec<Media>),
     /// Waits first.
@@ -198,7 +200,7 @@ impl TestTool {
         arguments: Value,
         cx: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        self.runs.fetch_add(1, Ordering::Relaxed);
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let text = arguments
             .get("text")
             .and_then(Value::as_str)
@@ -207,6 +209,7 @@ impl TestTool {
         match &self.behaviour {
             Behaviour::Echo => Ok(ToolOutput::text(text)),
             Behaviour::Say(words) => Ok(ToolOutput::text(words)),
+            Behaviour::Count(words) => Ok(ToolOutput::text(format!("{number} {words}"))),
             Behaviour::Show(images) => Ok(ToolOutput::text(text).with_images(images.clone())),
             Behaviour::After(wait) => {
                 tokio::time::sleep(*wait).await;

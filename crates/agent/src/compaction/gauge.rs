@@ -129,6 +129,11 @@ impl Gauge {
         move |message| message_tokens(family, message) * percent / 100
     }
 
+    /// What requests would begin with, in tokens, were it this.
+    pub(crate) fn other_prefix(&self, prefix: &Prefix, model: &ModelName) -> u64 {
+        self.corrected(prefix_tokens(Family::of(&model.model), prefix))
+    }
+
     pub(crate) fn prefix(&self, prefix: &Prefix, model: &ModelName) -> u64 {
         let family = Family::of(&model.model);
         let tokens = match self.prefix {

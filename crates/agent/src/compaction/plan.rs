@@ -41,8 +41,10 @@ pub(crate) struct Budget {
     pub(crate) full: u64,
     pub(crate) tail: u64,
     pub(crate) summary: u64,
-    /// What the tail may take for the sake of the user's own words.
-    whole_words: u64,
+    /// What the last reply with its results may take, and other long messages: more of them is cut out.
+    fit: u64,
+    /// What the tail may take at all. The user's own words may take it up.
+    whole: u64,
 }
 
 impl Budget {
@@ -60,14 +62,16 @@ impl Budget {
         let summary = (room / 4)
             .min((window / 20).max(1_000))
             .clamp(SUMMARY_TOKENS_MIN, SUMMARY_TOKENS_MAX);
+        let tail = tail.min(room * 2 / 5).max(room / 4);
         Self {
             window,
             prefix,
             trigger,
             full,
-            tail: tail.min(room * 2 / 5).max(room / 4),
+            tail,
             summary,
-            whole_words: full.saturating_sub(prefix + 2 * summary),
+            fit: tail * 2,
+            whole: full.saturating_sub(prefix + 2 * summary),
         }
     }
 
@@ -76,13 +80,14 @@ impl Budget {
         let tighter = |tokens: u64| tokens >> times.min(8);
         Self {
             tail: tighter(self.tail),
-            whole_words: tighter(self.whole_words),
+            fit: tighter(self.fit),
+            whole: tighter(self.whole),
             summary: tighter(self.summary).max(SUMMARY_TOKENS_MIN),
             ..self
         }
     }
 
-    /// A budget for a conversation that need not be shorter, and is to be all the same.
+    /// A budget for a conversation that need not be shorter, and is to be all the same. What fits is not cut for that.
     pub(crate) fn of_a_part(self, tokens: u64, ratio: f64) -> Self {
         let said = tokens.saturating_sub(self.prefix);
         Self {
@@ -260,6 +265,14 @@ fn repeated(messages: &[Message], cut: usize, size: &Size<'_>) -> Vec<(usize, Me
     repeated
 }
 
+/// What is left of each message that is cut.
+enum AtLeast {
+    /// So much of the limit, as its divisor.
+    Part(u64),
+    /// What each would get if all got the same.
+    Share,
+}
+
 /// Shortens what is too long for the tail: the longest first, the user's own words last.
 fn fit_tail(
     situation: &Situation<'_>,
@@ -279,13 +292,23 @@ fn fit_tail(
     for (at, shorter) in repeated {
         tail[at - cut] = (at, size(&shorter), Some(shorter));
     }
-    let limit = (budget.tail * 2).max(ROOM_MIN);
+    let limit = budget.fit.max(ROOM_MIN);
+    let whole = limit.max(budget.whole);
     let mut cuts_users_words = false;
-    for (of_users, limit) in [(false, limit), (true, limit.max(budget.whole_words))] {
+    for (of_users, limit, at_least) in [
+        (false, limit, AtLeast::Part(4)),
+        // So many that each is short: all of them give up something.
+        (false, whole, AtLeast::Share),
+        (true, whole, AtLeast::Part(4)),
+    ] {
         let mut longest: Vec<usize> = (0..tail.len())
             .filter(|at| messages[cut + at].begins_turn() == of_users)
             .collect();
         longest.sort_by_key(|at| std::cmp::Reverse(tail[*at].1));
+        let at_least = match at_least {
+            AtLeast::Part(part) => limit / part,
+            AtLeast::Share => limit / (longest.len() as u64).max(4),
+        };
         for at in longest {
             let total: u64 = tail.iter().map(|(_, tokens, _)| tokens).sum();
             if total <= limit {
@@ -293,7 +316,7 @@ fn fit_tail(
             }
             let others = total - tail[at].1;
             // What all others leave of the limit, but something in any case.
-            let allowed = limit.saturating_sub(others).max(limit / 4);
+            let allowed = limit.saturating_sub(others).max(at_least);
             if let Some(shorter) = shorten_to(&messages[cut + at], allowed, size) {
                 let tokens = size(&shorter);
                 if tokens < tail[at].1 {

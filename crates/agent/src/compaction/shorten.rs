@@ -11,7 +11,7 @@ const RESULT_HEAD_CHARS: usize = 120;
 /// Longer texts inside the arguments of old calls are shortened.
 const ARGUMENT_CHARS_MAX: usize = 500;
 const ARGUMENT_HEAD_CHARS: usize = 120;
-/// Nothing is cut to less.
+/// Nothing that somebody said is cut to less. A result of which less could stay becomes a line.
 const BYTES_MIN: usize = 200;
 
 /// Counts the tokens of a message.
@@ -121,7 +121,11 @@ pub(crate) fn shorten_to(message: &Message, tokens: u64, size: &Size<'_>) -> Opt
 
 fn without_middle(text: &str, tokens: u64, of: u64, role: Role) -> String {
     let bytes = (text.len() as u64).saturating_mul(tokens) / of.max(1);
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(BYTES_MIN);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if role == Role::Tool && bytes < BYTES_MIN && text.len() > BYTES_MIN / 2 {
+        return format!("[A result of {} bytes, left out to make room.]", text.len());
+    }
+    let bytes = bytes.max(BYTES_MIN);
     if text.len() <= bytes {
         return text.to_owned();
     }

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use hermes_core::text::head;
 use hermes_core::{Example, Timestamp, Tool, ToolSpec};
 
 use super::PromptInputs;
+use super::skills::{self, Order};
 
 const IDENTITY: &str = "You are Hermes. You work on the user's computer with tools.";
 
@@ -20,7 +22,21 @@ pub(super) fn spec(tool: &dyn Tool) -> ToolSpec {
     brief.map_or_else(|| tool.spec().clone(), |brief| brief.of(tool.spec()))
 }
 
-pub(super) fn assemble(inputs: &PromptInputs, tools: &[Arc<dyn Tool>], today: Timestamp) -> String {
+/// What is remembered gets this part of a window, and at most so many bytes where that is larger: the request is to stand out.
+const REMEMBERED_PART: u64 = 8;
+const REMEMBERED_BYTES_MAX: u64 = 8_000;
+/// Of English. Other scripts have more in a token, which keeps the part.
+const BYTES_PER_TOKEN: u64 = 4;
+
+const MORE: &str = "[There is more, and no room for it here.]";
+
+/// `specs` are what the model is told of the tools.
+pub(super) fn assemble(
+    inputs: &PromptInputs,
+    tools: &[Arc<dyn Tool>],
+    specs: &[ToolSpec],
+    today: Timestamp,
+) -> String {
     let mut fragments = vec![inputs.soul.as_deref().unwrap_or(IDENTITY).trim().to_owned()];
     fragments.extend(rules(tools));
     let facts = &inputs.environment;
@@ -30,7 +46,39 @@ pub(super) fn assemble(inputs: &PromptInputs, tools: &[Arc<dyn Tool>], today: Ti
         facts.zone.date_text(today.as_millis())
     ));
     fragments.extend(inputs.notes_and_context());
+    fragments.extend(skills::fragment(
+        &inputs.skills,
+        specs,
+        inputs.wording,
+        Order::ByUse,
+    ));
+    fragments.extend(remembered(inputs));
     fragments.join("\n\n")
+}
+
+/// What is remembered, as far as there is room: each paragraph gives up the same part of itself.
+pub(super) fn remembered(inputs: &PromptInputs) -> Vec<String> {
+    let room = inputs.window.map_or(REMEMBERED_BYTES_MAX, |tokens| {
+        (tokens.saturating_mul(BYTES_PER_TOKEN) / REMEMBERED_PART).min(REMEMBERED_BYTES_MAX)
+    });
+    let all: usize = inputs.remembered.iter().map(String::len).sum();
+    let room = usize::try_from(room).unwrap_or(usize::MAX);
+    if all <= room {
+        return inputs.remembered.clone();
+    }
+    let paragraphs = inputs.remembered.iter();
+    let cut = paragraphs.map(|paragraph| cut(paragraph, paragraph.len() * room / all));
+    cut.collect()
+}
+
+/// Cuts a paragraph behind a line, where that keeps something of it. What stands above the first empty line stays.
+fn cut(paragraph: &str, bytes_max: usize) -> String {
+    let top = paragraph.find("\n\n").map_or(0, |end| end + 2);
+    let kept = head(paragraph, bytes_max.saturating_sub(MORE.len()).max(top));
+    let lines = kept.rfind('\n').filter(|end| *end > top);
+    let kept = lines.map_or(kept, |end| &kept[..end]);
+    let kept = kept.trim_end_matches(|c: char| c == '§' || c.is_whitespace());
+    format!("{kept}\n{MORE}")
 }
 
 /// How tools are used, where there are any.

@@ -39,25 +39,25 @@ impl SessionTask {
         });
     }
 
-    /// Begins a session with what another has said, in the same prefix, so that caches go on to serve it.
+    /// Begins a session with all that another has said, in the same prefix and compacted as it is there, so that caches go
+    /// on to serve it.
     pub(super) async fn branch(
         &mut self,
         of: SessionId,
         source: String,
         title: Option<String>,
     ) -> Result<Resumed, StoreError> {
-        let parent = self.ports.store.load(&of).await?;
-        if parent.open_turn.is_some() {
-            return Err(StoreError::Refused {
-                detail: format!("session `{of}` has a turn that has not ended"),
-            });
-        }
+        let mut inherited = self.ports.store.entries_of_copy(&of).await?;
+        // Subagents that are under way report to the session that sent them.
+        let is_of_subagents =
+            |entry: &Entry| matches!(entry, Entry::ToolKept { tool, .. } if tool == DELEGATE_TASK);
+        inherited.retain(|entry| !is_of_subagents(entry));
+        let prefix = self.ports.store.load(&of).await?.prefix;
         let row = NewSession {
             parent: Some(of),
-            ..self.row(source, title, parent.prefix.clone())
+            ..self.row(source, title, prefix)
         };
         let id = row.id.clone();
-        let inherited = inherited(&parent, &self.ports);
         // It has something to lose from the beginning, so that it is written at once.
         self.claim = Some(self.ports.store.claim(&id).await?);
         self.ports.store.create(row, inherited).await?;
@@ -114,22 +114,6 @@ impl SessionTask {
             has_open_turn: self.open_turn.is_some(),
         })
     }
-}
-
-/// Returns a conversation as entries of a branch: each turn as it was told, and with the last one what tools keep.
-/// Subagents that are under way report to the session that sent them.
-fn inherited(parent: &LoadedSession, ports: &Ports) -> Vec<Entry> {
-    let mut entries = inherited_turns(&parent.messages, ports);
-    if let Some(Entry::Inherited { turn, .. }) = entries.last().cloned() {
-        let kept = parent.tool_states.iter();
-        let kept = kept.filter(|(tool, _)| *tool != DELEGATE_TASK);
-        entries.extend(kept.map(|(tool, state)| Entry::ToolKept {
-            turn: turn.clone(),
-            tool: tool.clone(),
-            state: state.clone(),
-        }));
-    }
-    entries
 }
 
 /// Returns what was said elsewhere as entries, one for each turn.

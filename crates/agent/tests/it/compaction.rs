@@ -10,7 +10,7 @@ use hermes_core::{
 use hermes_testkit::{AnsweringModel, Behaviour, Step, TestTool, World};
 use serde_json::json;
 
-use crate::run::{Running, resume, settings, start, start_with, stored};
+use crate::run::{Running, branch, resume, settings, start, start_with, stored};
 
 const WINDOW: u64 = 4_096;
 const SUMMARY: &str = "## Goal\nfind the treasure\n## State\nthe key is under the stone";
@@ -359,6 +359,95 @@ async fn a_rewind_reaches_behind_a_compaction() {
         texts[0].starts_with("turn0") && texts[2] == "other words",
         "{texts:?}"
     );
+}
+
+#[tokio::test]
+async fn a_branch_of_a_compacted_conversation_is_compacted_and_taken_back_like_any_other() {
+    let (mut world, log) = world(Some(WINDOW), WINDOW, || Step::text(SUMMARY));
+    world = world.tool(
+        TestTool::new("look")
+            .effect(Effect::Read)
+            .does(Behaviour::Say(words(40, "found"))),
+    );
+    let mut running = start(&world).await;
+    for turn in 0..8 {
+        say(&mut running, &format!("turn{turn} {}", words(500, "sand"))).await;
+    }
+    assert!(!reports(&running).is_empty());
+    let seen = stored(&world, &running).await;
+    assert_eq!(seen[0].origin, Some(Origin::Summary));
+
+    let mut first = branch(&world, running.session.id()).await;
+    assert_eq!(stored(&world, &first).await, seen);
+    for turn in 8..14 {
+        let said = format!("turn{turn} {}", words(500, "sand"));
+        assert_eq!(say(&mut first, &said).await, TurnEnd::Finished);
+    }
+    assert!(!reports(&first).is_empty(), "it was summarised again");
+    let mut second = branch(&world, first.session.id()).await;
+    assert_eq!(stored(&world, &second).await, stored(&world, &first).await);
+    second.send(Op::Rewind { turns: 13 }).await;
+    let event = second
+        .until(|event| matches!(event, Event::Rewound { .. }))
+        .await;
+    let Event::Rewound { turns, said } = event else {
+        unreachable!("waited for it");
+    };
+    assert!(turns == 13 && said.starts_with("turn1 "), "{turns} {said}");
+    say(&mut second, "other words").await;
+    let asked = log.lock().unwrap().last().unwrap().messages.clone();
+    let texts: Vec<_> = asked.iter().map(|message| message.said()).collect();
+    assert!(
+        texts[0].starts_with("turn0") && texts[2] == "other words",
+        "{texts:?}"
+    );
+    assert_eq!(stored(&world, &running).await, seen, "the first goes on");
+}
+
+#[tokio::test]
+async fn results_in_a_branch_of_a_compacted_conversation_are_shortened() {
+    let summaries = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&summaries);
+    let mut world = World::new([]).tool(
+        TestTool::new("look")
+            .effect(Effect::Read)
+            .does(Behaviour::Say(words(900, "found"))),
+    );
+    world.answering = Some(Arc::new(AnsweringModel::new(
+        Some(16_384),
+        move |request| {
+            if is_for_summary(request.system) {
+                *counted.lock().unwrap() += 1;
+                return Step::text(SUMMARY);
+            }
+            let last = request.messages.last().unwrap();
+            if last.role == Role::User && last.text().contains("look") {
+                Step::call("c1", "look", &json!({"count": request.messages.len()}))
+            } else {
+                Step::text("seen")
+            }
+        },
+    )));
+    let mut running = start(&world).await;
+    for _ in 0..30 {
+        say(&mut running, &words(60, "talk")).await;
+    }
+    running.send(Op::Compact { topic: None }).await;
+    running
+        .until(|event| matches!(event, Event::CompactionEnded { .. }))
+        .await;
+    assert_eq!(*summaries.lock().unwrap(), 1);
+    let mut branched = branch(&world, running.session.id()).await;
+    for turn in 0..14 {
+        let end = say(&mut branched, "look").await;
+        assert_eq!(end, TurnEnd::Finished, "turn {turn}");
+    }
+    let report = &reports(&branched)[0];
+    assert_eq!(report.summary, SummarySource::None, "{report:?}");
+    assert!(report.shortened > 3, "{report:?}");
+    assert_eq!(*summaries.lock().unwrap(), 1);
+    let seen = stored(&world, &branched).await;
+    assert_eq!(seen[0].origin, Some(Origin::Summary));
 }
 
 #[tokio::test]

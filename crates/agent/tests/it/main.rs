@@ -11,6 +11,7 @@ mod disk_waits;
 mod elicitations;
 mod following;
 mod inner_calls;
+mod odd_histories;
 mod queued;
 mod recovery;
 mod replies;

@@ -16,7 +16,7 @@ use hermes_core::{
     ModelRequest, Prefix, Random, Role, SearchQuery, SessionId, Store as _, Tool, TurnEnd,
 };
 use hermes_store::SqliteStore;
-use hermes_testkit::server::{Answer, Script};
+use hermes_testkit::server::{Answer, Request, Script};
 use hermes_testkit::{AnsweringModel, Behaviour, Step, TestClock, TestTool};
 use serde_json::json;
 
@@ -326,15 +326,37 @@ async fn windows_of_8k_and_4k_hold_a_long_conversation_with_the_usual_settings()
 async fn plain_lines_say_what_was_made_shorter() {
     let setting = Setting::new(talk()).await;
     let long = "The weather was fine again. ".repeat(90);
-    for day in 0..8 {
+    for day in 0..12 {
         let go_on: &[&str] = if day == 0 { &[] } else { &["-c"] };
         setting.run(&[go_on, &["-z", &format!("Day {day}. {long}")]].concat());
     }
     let url = setting.server.url();
     write_config(&setting.hermes, &url, "  context_length: 8192\n");
-    let output = setting.run(&["chat", "-c", "-q", "Day 9, and the last."]);
+    let output = setting.run(&["chat", "-c", "-q", "Day 12, and the last."]);
     assert_eq!(output.code, Some(0), "{output:?}");
     for words in ["making it shorter", "tokens before", "messages summarised"] {
         assert!(output.stderr.contains(words), "{words}: {output:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_with_a_model_into_which_its_prompt_does_not_fit() {
+    let setting = Setting::new(talk()).await;
+    setting.run(&["-z", "Day 0. It was fine."]);
+    let size = |request: &Request| {
+        let (tools, messages) = (&request.json["tools"], &request.json["messages"]);
+        (tools.to_string().len() + messages.to_string().len()) as u64 / 4
+    };
+    assert!(size(&setting.server.requests()[0]) > 4_096);
+    let url = setting.server.url();
+    write_config(&setting.hermes, &url, "  context_length: 4096\n");
+    for day in 1..8 {
+        let words = format!("Day {day}. {}", "The weather was fine again. ".repeat(60));
+        let output = setting.run(&["-c", "-z", &words]);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        let last = setting.server.requests().pop().unwrap();
+        assert!(size(&last) < 4_096, "day {day}: {}", size(&last));
+        let tools = last.json["tools"].to_string();
+        assert!(tools.contains("\"tool_search\""), "day {day}: {tools}");
     }
 }

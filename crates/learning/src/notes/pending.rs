@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hermes_core::{Author, SessionId, Timestamp, TurnId};
 use hermes_os::{Access, Durability};
 use serde::{Deserialize, Serialize};
+
+use crate::blocking::blocking;
 
 use super::{Changed, NoteFile, Notes, NotesError, Operation, Provenance};
 
@@ -41,7 +44,8 @@ impl Notes {
 
     /// Makes a change that waited: somebody agreed to it.
     pub async fn approve(&self, number: u64) -> Result<Changed, NotesError> {
-        let pending = self.found(number)?;
+        let notes = self.clone();
+        let pending = blocking(move || notes.found(number)).await?;
         let file = NoteFile::named(&pending.file).ok_or(NotesError::NotPending(number))?;
         let by = Provenance {
             author: pending.author,
@@ -50,15 +54,20 @@ impl Notes {
         };
         let changed = self.apply(file, &pending.operations, pending.make_room, &by);
         let changed = changed.await?;
-        self.forget(number)?;
+        let notes = self.clone();
+        blocking(move || notes.forget(number)).await?;
         Ok(changed)
     }
 
     /// Drops a change that waited.
-    pub fn reject(&self, number: u64) -> Result<PendingNote, NotesError> {
-        let pending = self.found(number)?;
-        self.forget(number)?;
-        Ok(pending)
+    pub async fn reject(&self, number: u64) -> Result<PendingNote, NotesError> {
+        let notes = self.clone();
+        blocking(move || {
+            let pending = notes.found(number)?;
+            notes.forget(number)?;
+            Ok(pending)
+        })
+        .await
     }
 
     /// Writes a change down that somebody is to agree to. What could not be made is refused at once, and what waits already is not
@@ -71,12 +80,30 @@ impl Notes {
         by: &Provenance,
     ) -> Result<PendingNote, NotesError> {
         let limits = self.limits(file, make_room)?;
-        let planned = super::entries::plan(&self.entries(file)?, operations, limits)?;
-        let _lock = self.files.lock(file).await?;
+        let lock = Arc::new(self.files.lock(file).await?);
+        let (notes, operations, by) = (self.clone(), operations.to_vec(), by.clone());
+        let staging = self.on_disk(&lock, move |_| {
+            let planned = super::entries::plan(&notes.entries(file)?, &operations, limits)?;
+            notes.put(PendingNote {
+                number: 0,
+                at: notes.clock.now(),
+                author: by.author,
+                session: by.session,
+                turn: by.turn,
+                person: notes.settings.person.clone(),
+                file: file.as_str().to_owned(),
+                operations,
+                make_room,
+                summary: planned.summary,
+            })
+        });
+        staging.await
+    }
+
+    /// Gives a change the next number and writes it down, unless it waits already.
+    fn put(&self, new: PendingNote) -> Result<PendingNote, NotesError> {
         let is_same = |one: &PendingNote| {
-            one.person == self.settings.person
-                && one.file == file.as_str()
-                && one.operations == operations
+            one.person == new.person && one.file == new.file && one.operations == new.operations
         };
         let all = self.all_pending();
         if let Some(same) = all.iter().find(|one| is_same(one)) {
@@ -85,18 +112,8 @@ impl Notes {
         if all.len() >= PENDING_MAX {
             return Err(NotesError::TooManyWait(PENDING_MAX));
         }
-        let pending = PendingNote {
-            number: all.last().map_or(1, |last| last.number + 1),
-            at: self.clock.now(),
-            author: by.author,
-            session: by.session.clone(),
-            turn: by.turn.clone(),
-            person: self.settings.person.clone(),
-            file: file.as_str().to_owned(),
-            operations: operations.to_vec(),
-            make_room,
-            summary: planned.summary,
-        };
+        let number = all.last().map_or(1, |last| last.number + 1);
+        let pending = PendingNote { number, ..new };
         self.write(&pending)?;
         Ok(pending)
     }

@@ -16,6 +16,7 @@ use super::{
     Changed, NoteFile, Notes, NotesError, Operation, PendingNote, Provenance, Refused, basis_of,
     diff,
 };
+use crate::blocking::blocking;
 
 pub const NAME: &str = "memory";
 
@@ -349,12 +350,14 @@ impl Action for Call {
             else {
                 return Ok(None);
             };
-            let notes = &self.tool.notes;
-            let (before, after) = notes
-                .preview(*file, operations, *make_room)
-                .map_err(|error| ToolError::Answer(error.to_string()))?;
+            let (notes, operations) = (self.tool.notes.clone(), operations.clone());
+            let (file, make_room) = (*file, *make_room);
+            let path = notes.path(file);
+            let previewed = blocking(move || notes.preview(file, &operations, make_room)).await;
+            let (before, after) =
+                previewed.map_err(|error| ToolError::Answer(error.to_string()))?;
             Ok(Some(Preview {
-                diff: diff(&notes.path(*file), &before, &after),
+                diff: diff(&path, &before, &after),
                 is_whole: true,
                 basis: basis_of(&before, &after),
             }))
@@ -365,7 +368,7 @@ impl Action for Call {
         Box::pin(async move {
             let Self { tool, wanted } = *self;
             match wanted.map_err(ToolError::Answer)? {
-                Wanted::Search { words } => tool.search(&words),
+                Wanted::Search { words } => tool.search(words).await,
                 Wanted::Change {
                     file,
                     operations,
@@ -397,8 +400,9 @@ impl Action for Call {
 }
 
 impl Memory {
-    fn search(&self, words: &str) -> Result<ToolOutput, ToolError> {
-        let found = self.notes.search(words);
+    async fn search(&self, words: String) -> Result<ToolOutput, ToolError> {
+        let notes = self.notes.clone();
+        let found = blocking(move || notes.search(&words)).await;
         let found = found.map_err(|error| ToolError::Answer(error.to_string()))?;
         let found: Vec<Value> = found
             .iter()

@@ -4,8 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use hermes_core::text::shorten;
 use hermes_core::{
-    Effect, Exposure, FactId, Parallel, Plan, PlanContext, Representation, Scripts, SessionId,
-    Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec, UserAnswer,
+    Effect, Exposure, FactId, Finished, Parallel, Plan, PlanContext, Representation, Scripts,
+    SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError, ToolGroup, ToolOutput, ToolSpec,
+    UserAnswer,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,6 +16,9 @@ use crate::asking::Question;
 use crate::threats;
 
 pub const NAME: &str = "user_model";
+
+/// What answers are booked as.
+const PURPOSE: &str = "user_question";
 
 /// Characters of a question.
 const QUESTION_CHARS_MAX: usize = 1_000;
@@ -105,7 +109,11 @@ impl AskTool {
             answer = answer => answer,
             () = cx.stop.cancelled() => return Err(ToolError::Stopped("stopped".to_owned())),
         };
-        let answer = answer.map_err(|error| ToolError::Answer(error.to_string()))?;
+        let Answered { answer, spent } =
+            answer.map_err(|error| ToolError::Answer(error.to_string()))?;
+        if let Some(spent) = spent {
+            cx.spending.add(spent).await;
+        }
         let known = self.model.known().await;
         let known = known.map_err(|error| ToolError::Answer(error.to_string()))?;
         Ok(with_sources(&answer, &known))
@@ -147,26 +155,39 @@ fn source(known: &Representation, id: FactId) -> Option<String> {
     ))
 }
 
+/// An answer, and what asking a model for it took.
+pub(super) struct Answered {
+    pub(super) answer: UserAnswer,
+    spent: Option<Finished>,
+}
+
+impl From<UserAnswer> for Answered {
+    fn from(answer: UserAnswer) -> Self {
+        let spent = None;
+        Self { answer, spent }
+    }
+}
+
 /// Answers a question. What is not borne out by a fact is not known.
 pub(super) async fn answer(
     model: &LocalUserModel,
     session: &SessionId,
     question: &str,
-) -> Result<UserAnswer, UserModelError> {
+) -> Result<Answered, UserModelError> {
     let question = question.trim();
     if question.is_empty() {
         return Err(UserModelError::Refused("ask something".to_owned()));
     }
     let known = model.known().await?;
     if facts::is_empty(&known) {
-        return Ok(not_known());
+        return Ok(not_known().into());
     }
     let Some(asking) = &model.asking else {
-        return Ok(found(&known, question));
+        return Ok(found(&known, question).into());
     };
     let asked = asking.ask(Question {
         session,
-        purpose: NAME,
+        purpose: PURPOSE,
         system: SYSTEM,
         text: json!({
             "question": shorten(question, QUESTION_CHARS_MAX),
@@ -176,10 +197,13 @@ pub(super) async fn answer(
         answer_chars_max: ANSWER_CHARS_MAX,
     });
     match asked.await {
-        Ok(answer) => Ok(borne_out(&answer.text, &known)),
+        Ok(answer) => Ok(Answered {
+            answer: borne_out(&answer.text, &known),
+            spent: answer.finished,
+        }),
         Err(error) => {
             tracing::debug!("a question about the user was answered without a model: {error}");
-            Ok(found(&known, question))
+            Ok(found(&known, question).into())
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use hermes_core::{
     Agreement, Author, CancellationToken, ChangeFilter, Consent, LearnedChange, LearningLog,
@@ -517,4 +519,54 @@ async fn an_entry_longer_than_the_file_is_refused_with_a_word() {
         refused,
         Err(NotesError::Refused(Refused::TooLong { .. }))
     ));
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "making a pipe is a program's work"
+)]
+fn make_pipe(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+}
+
+/// A disk that answers once it is told to, or after so long that whoever waited for it was held up.
+struct SlowDisk {
+    go_on: mpsc::Sender<()>,
+    /// Whether it was told to.
+    answering: JoinHandle<bool>,
+}
+
+impl SlowDisk {
+    /// Opening a pipe waits until somebody opens its other end.
+    fn at(path: &Path) -> Self {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        make_pipe(path);
+        let path = path.to_owned();
+        let (go_on, told) = mpsc::channel();
+        let answering = thread::spawn(move || {
+            let is_told = told.recv_timeout(Duration::from_secs(5)).is_ok();
+            fs::write(&path, "likes tea").unwrap();
+            is_told
+        });
+        Self { go_on, answering }
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_slow_disk_holds_up_nobody_but_who_waits_for_notes() {
+    let home = Home::new();
+    let notes = home.notes();
+    let file = home.folder.path().join("memories").join("USER.md");
+    let disk = SlowDisk::at(&file);
+    let (operations, by) = (add("likes milk"), agent());
+    let changing = notes.apply(NoteFile::User, &operations, false, &by);
+    let others = async {
+        tokio::task::yield_now().await;
+        disk.go_on.send(()).ok();
+    };
+    let (changed, ()) = tokio::join!(changing, others);
+    assert_eq!(changed.unwrap().entries, 2);
+    assert!(disk.answering.join().unwrap(), "the others were held up");
+    assert_eq!(home.read("USER.md"), "likes tea\n§\nlikes milk");
 }

@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hermes_core::{
-    Archive as _, Cost, Entry, FinishReason, Message, ModelName, NewSession, Prefix, SessionId,
-    Store as _, Timestamp, Tool, ToolContext, ToolError, TurnEnd, Usage,
+    Archive as _, Clock as _, Cost, Entry, FinishReason, LearningLedger as _, Message, ModelName,
+    NewSession, Prefix, SessionId, Store as _, Timestamp, Tool, ToolContext, ToolError, TurnEnd,
+    Usage,
 };
-use hermes_learning::asking::Asking;
+use hermes_learning::asking::{Asking, Books};
 use hermes_learning::recall::{Recall, tool};
 use hermes_learning::titles::Titles;
 use hermes_store::SqliteStore;
 use hermes_testkit::contract::tool::{check, context};
-use hermes_testkit::{AnsweringModel, ScriptedModel, Step};
+use hermes_testkit::{AnsweringModel, ScriptedModel, Step, TestClock};
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
@@ -107,6 +108,7 @@ fn asking(steps: impl IntoIterator<Item = Step>) -> (Asking, Arc<ScriptedModel>)
     let asking = Asking {
         model: model.clone(),
         timeout: Duration::from_secs(5),
+        books: None,
     };
     (asking, model)
 }
@@ -257,6 +259,7 @@ async fn summaries_link_to_messages_and_fail_alone() {
     let asking = Asking {
         model: Arc::new(model),
         timeout: Duration::from_secs(5),
+        books: None,
     };
     let tool = home.tool(Some(asking));
     let arguments = json!({"query": "otter", "summarize": true, "sort": "oldest"});
@@ -295,9 +298,16 @@ async fn odd_arguments_are_answered_in_words() {
 
 async fn title(home: &Home, step: Step) -> Option<String> {
     let (asking, _) = asking([step]);
+    let books = Books {
+        ledger: home.store.clone(),
+        clock: Arc::new(TestClock::default()),
+    };
     let titles = Titles {
         archive: home.store.clone(),
-        asking,
+        asking: Asking {
+            books: Some(books),
+            ..asking
+        },
         language: String::new(),
     };
     titles.name(&SessionId::from("s1")).await.unwrap()
@@ -316,6 +326,26 @@ async fn a_conversation_gets_a_title_unless_somebody_gave_one() {
     assert_eq!(title(&home, Step::text("Another")).await, None);
     let record = home.store.record(&"s1".into()).await.unwrap();
     assert_eq!(record.title.as_deref(), Some("Mine"));
+}
+
+#[tokio::test]
+async fn what_a_title_took_is_among_the_insights_and_in_the_days_budget() {
+    let home = Home::new();
+    home.told("s1", "cli", None, &[("plan a trip", "gladly")])
+        .await;
+    let named = title(&home, Step::text("A trip").counting(700)).await;
+    assert!(named.is_some());
+    let insights = home
+        .store
+        .insights(Timestamp::from_millis(0))
+        .await
+        .unwrap();
+    let costs = insights.learning.costs;
+    assert_eq!((costs[0].purpose.as_str(), costs[0].requests), ("title", 1));
+    assert!(costs[0].tokens >= 700, "{costs:?}");
+    let day = TestClock::default().now().date_text();
+    let used = home.store.used_on(&day).await.unwrap();
+    assert_eq!(used.tokens, costs[0].tokens);
 }
 
 #[tokio::test]

@@ -174,6 +174,7 @@ impl World {
             asking: Some(Asking {
                 model: self.model.clone(),
                 timeout: Duration::from_secs(30),
+                books: None,
             }),
             settings: UserModelSettings {
                 person: None,

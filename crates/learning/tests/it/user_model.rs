@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hermes_core::{
-    Author, CancellationToken, Clock as _, Cost, DueHearing, Entry, FinishReason, Heard,
-    LearningLedger as _, LearningLog as _, LearningUse, Message, Model as _, ModelErrorKind,
-    NewSession, Origin, Prefix, Representation, SessionId, Store as _, ToolContext, ToolOutput,
-    TurnEnd, Usage, UserModel as _, UserModels as _,
+    Archive as _, Author, CallMessage, CallSender, CancellationToken, Clock as _, Cost, DueHearing,
+    Entry, FinishReason, Heard, LearningLedger as _, LearningLog as _, LearningUse, Message,
+    Model as _, ModelErrorKind, NewSession, Origin, Prefix, Representation, SessionId, Store as _,
+    Timestamp, ToolContext, ToolOutput, TurnEnd, Usage, UserModel as _, UserModels as _,
+    call_channel,
 };
-use hermes_learning::asking::Asking;
+use hermes_learning::asking::{Asking, Books};
 use hermes_learning::user_model::{LocalUserModel, UserModelError, UserModelSettings, facts};
 use hermes_store::SqliteStore;
 use hermes_testkit::{ScriptedModel, Step, TestClock};
@@ -110,6 +111,10 @@ impl World {
             asking: Some(Asking {
                 model: self.model.clone(),
                 timeout: Duration::from_secs(30),
+                books: Some(Books {
+                    ledger: self.store.clone(),
+                    clock: self.clock.clone(),
+                }),
             }),
             settings: UserModelSettings {
                 person: person.map(str::to_owned),
@@ -471,7 +476,36 @@ async fn questions_are_answered_from_facts_or_not_at_all() {
     assert!(found.contains("[p1] The user lives in Lyon"), "{found}");
 }
 
+#[tokio::test]
+async fn what_an_answer_took_is_told_to_its_turn_and_is_among_the_insights() {
+    let world = World::new([
+        lyon().counting(300),
+        Step::text("They live in Lyon [p1].").counting(700),
+    ]);
+    world
+        .said(SESSION, None, &[Message::user("I live in Lyon")])
+        .await;
+    world.hear(SESSION).await;
+    let (sender, mut told) = call_channel();
+    called_telling(&world.of(None), "Where do they live?", &sender).await;
+    drop(sender);
+    let Some(CallMessage::Spent(spent)) = told.recv().await else {
+        panic!("the turn is told what its call took");
+    };
+    assert_eq!(spent.usage.input, 700);
+    let insights = world.store.insights(Timestamp::from_millis(0)).await;
+    let costs = insights.unwrap().learning.costs;
+    let of = |purpose: &str| costs.iter().find(|cost| cost.purpose == purpose).unwrap();
+    assert_eq!(of("user_question").requests, 1);
+    assert!(of("user_question").tokens >= 700, "{costs:?}");
+    assert_eq!(of("user_model").requests, 1, "a hearing is booked once");
+}
+
 async fn called(known: &LocalUserModel, question: &str) -> String {
+    called_telling(known, question, &call_channel().0).await
+}
+
+async fn called_telling(known: &LocalUserModel, question: &str, told: &CallSender) -> String {
     let tool = known.tools().remove(0);
     let cwd = std::env::temp_dir();
     let session = SessionId::from(SESSION);
@@ -482,7 +516,7 @@ async fn called(known: &LocalUserModel, question: &str) -> String {
             cwd: &cwd,
         },
     );
-    let cx = ToolContext::alone(session, "c1", &cwd);
+    let cx = ToolContext::alone(session, "c1", &cwd).telling(told);
     let ToolOutput { text, .. } = plan.action.run(&cx).await.unwrap();
     text
 }

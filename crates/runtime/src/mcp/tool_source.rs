@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use hermes_agent::prompt::{self, PromptInputs, Wording};
 use hermes_agent::{EventLog, SessionTools, ToolSource};
-use hermes_core::{BoxFuture, Clock, Event, Model, Notice, Tool, UserBlock, UserModel};
+use hermes_core::{BoxFuture, Clock, Event, Model, Notice, Prefix, Tool, UserBlock, UserModel};
 use hermes_learning::notes::Notes;
 use hermes_mcp::{Mcp, ServerState, Unseen};
 use tokio::time::timeout;
 
 use crate::models::small::ModelSize;
 use crate::notes::with_notes;
-use crate::setup::prefix;
+use crate::setup::{prefix, worded};
 use crate::toolkit::Toolkit;
-use crate::tools::offer::{Offer, ServerTools};
+use crate::tools::offer::{Offer, ServerTools, Tools};
 use crate::tools::toolsets::Toolsets;
 
 /// Most servers are there within it, and need no word.
@@ -160,6 +160,35 @@ impl McpToolSource {
         }
     }
 
+    /// The tools for the model that answers now, and those of them that come from servers.
+    fn offered(&self) -> (Tools, Vec<Arc<dyn Tool>>) {
+        let mut offer = self.offer.clone();
+        offer.set_of_servers(server_tools(&self.servers, offer.chosen()));
+        let tools = offer.tools(&ModelSize::of(self.model.as_ref()));
+        (tools, offer.of_servers().to_vec())
+    }
+
+    /// The same inputs for the model that answers now: `/model` may have chosen another one.
+    fn for_model(&self, inputs: PromptInputs) -> PromptInputs {
+        let size = ModelSize::of(self.model.as_ref());
+        let inputs = worded(inputs, self.offer.wording(&size));
+        PromptInputs {
+            window: size.context_window,
+            ..inputs
+        }
+    }
+
+    fn prefix_of(&self, inputs: &PromptInputs, listed: &[Arc<dyn Tool>]) -> Prefix {
+        let (model, clock) = (self.model.as_ref(), self.clock.as_ref());
+        match inputs.wording {
+            Wording::Full => {
+                let specs = self.toolkit.specs_of(listed);
+                prompt::prefix_with(inputs, specs, &model.name(), clock.now())
+            }
+            Wording::Brief => prefix(inputs, listed, model, clock),
+        }
+    }
+
     fn missing(&self, server: &Unseen) -> String {
         let name = &server.name;
         let why = match (&server.state, &server.last_error) {
@@ -219,25 +248,23 @@ impl ToolSource for McpToolSource {
 
     fn session_tools(&self) -> SessionTools {
         self.taken.store(self.version(), Ordering::Relaxed);
-        let mut offer = self.offer.clone();
-        offer.set_of_servers(server_tools(&self.servers, offer.chosen()));
-        let tools = offer.tools(&ModelSize::of(self.model.as_ref()));
-        let (model, clock) = (self.model.as_ref(), self.clock.as_ref());
+        let (tools, late) = self.offered();
         let mut inputs = with_notes(&self.inputs, self.notes.as_ref());
         inputs.remembered.extend(self.user_block.get().cloned());
-        let prefix = match inputs.wording {
-            Wording::Full => {
-                let specs = self.toolkit.specs_of(&tools.listed);
-                prompt::prefix_with(&inputs, specs, &model.name(), clock.now())
-            }
-            Wording::Brief => prefix(&inputs, &tools.listed, model, clock),
-        };
         SessionTools {
-            prefix,
+            prefix: self.prefix_of(&self.for_model(inputs), &tools.listed),
             tools: tools.listed,
             unlisted: tools.unlisted,
-            late: offer.of_servers().to_vec(),
+            late,
         }
+    }
+
+    fn prefix_now(&self) -> BoxFuture<'_, Prefix> {
+        Box::pin(async move {
+            let inputs = self.prompt_inputs().await;
+            let (tools, _) = self.offered();
+            self.prefix_of(&inputs, &tools.listed)
+        })
     }
 
     fn prompt_inputs(&self) -> BoxFuture<'_, PromptInputs> {
@@ -256,7 +283,7 @@ impl ToolSource for McpToolSource {
             match read.await {
                 Ok(mut inputs) => {
                     inputs.remembered.extend(user_block);
-                    inputs
+                    self.for_model(inputs)
                 }
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
             }

@@ -80,6 +80,11 @@ impl Offer {
         &self.of_servers
     }
 
+    /// How many words a session with this model is told things in.
+    pub fn wording(&self, model: &ModelSize) -> Wording {
+        self.length.wording(model)
+    }
+
     /// What a session with this model works with.
     pub fn tools(&self, model: &ModelSize) -> Tools {
         if self.length.is_short(model) {

@@ -367,3 +367,88 @@ async fn a_compaction_keeps_the_bytes_of_the_prompt_unless_notes_or_skills_have_
     assert!(!without_note.contains("Halcyon"), "{without_note}");
     assert!(without_note.contains("- knots: Ties knots."));
 }
+
+#[tokio::test]
+async fn a_compaction_keeps_the_bytes_of_a_long_list_of_skills_when_one_was_used() {
+    let process = talkative().await;
+    let skills = process.folder.path().join("home/skills");
+    for number in 0..60 {
+        let name = format!("way-{number:02}");
+        let description = format!("{} Use when: {number}.", "long ".repeat(30 + number % 7));
+        let skill = format!("---\nname: {name}\ndescription: \"{description}\"\n---\nGo.\n");
+        fs::create_dir_all(skills.join(&name)).unwrap();
+        fs::write(skills.join(&name).join("SKILL.md"), skill).unwrap();
+    }
+    let session = process.runtime.open(options("cli")).await.unwrap();
+    let first = talk(&process, &session).await;
+    assert!(first.contains("Further skills") && !first.contains("- way-59: "));
+
+    let going_by_one = SessionOptions {
+        skills: vec!["way-59".to_owned()],
+        ..options("cli")
+    };
+    let other = process.runtime.open(going_by_one).await.unwrap();
+    say(&other, "hello").await;
+    let next = process.runtime.open(options("api")).await.unwrap();
+    let of_next = talk(&process, &next).await;
+    assert!(of_next.contains("- way-59: "), "what is used is told whole");
+
+    compact(&session).await;
+    assert_eq!(talk(&process, &session).await, first);
+    fs::remove_dir_all(skills.join("way-00")).unwrap();
+    compact(&session).await;
+    let without = talk(&process, &session).await;
+    assert!(!without.contains("- way-00: ") && without.contains("- way-59: "));
+}
+
+#[tokio::test]
+async fn a_small_model_is_told_of_notes_and_of_those_that_came_by_a_compaction() {
+    let process = talkative().await;
+    let memories = process.folder.path().join("home/memories");
+    fs::create_dir_all(&memories).unwrap();
+    fs::write(memories.join("USER.md"), "Sails the Halcyon\n").unwrap();
+    let small = || SessionOptions {
+        model: Some("tiny-1.5b".to_owned()),
+        ..options("cli")
+    };
+    let session = process.runtime.open(small()).await.unwrap();
+    let first = talk(&process, &session).await;
+    assert!(first.contains("Sails the Halcyon"), "{first}");
+    assert!(first.len() < 3 * 1024, "{}", first.len());
+    compact(&session).await;
+    assert_eq!(talk(&process, &session).await, first, "nothing was learned");
+
+    fs::write(memories.join("USER.md"), "Sails the Petrel\n").unwrap();
+    assert_eq!(talk(&process, &session).await, first, "frozen until then");
+    compact(&session).await;
+    let renewed = talk(&process, &session).await;
+    assert!(renewed.contains("Sails the Petrel"), "{renewed}");
+    assert!(!renewed.contains("Halcyon"), "{renewed}");
+    assert_eq!(renewed.len(), first.len() - 1, "nothing else has changed");
+    let id = session.handle.id().clone();
+    let process = process.restarted(NOT_LEARNING).await;
+    let session = process.runtime.resume(id, small()).await.unwrap();
+    compact(&session).await;
+    assert_eq!(talk(&process, &session).await, renewed, "over a restart");
+}
+
+#[tokio::test]
+async fn a_small_model_is_told_of_skills_where_it_is_offered_the_tool_for_them() {
+    let process = talkative().await;
+    let skills = process.folder.path().join("home/skills/knots");
+    let skill = "---\nname: knots\ndescription: \"Ties knots.\"\n---\nTie them.\n";
+    fs::create_dir_all(&skills).unwrap();
+    fs::write(skills.join("SKILL.md"), skill).unwrap();
+    for (toolsets, is_told) in [(&[][..], false), (&["skills", "file"][..], true)] {
+        let small = SessionOptions {
+            model: Some("tiny-1.5b".to_owned()),
+            toolsets: toolsets.iter().map(|name| (*name).to_owned()).collect(),
+            ..options("cli")
+        };
+        let session = process.runtime.open(small).await.unwrap();
+        let prompt = talk(&process, &session).await;
+        assert_eq!(prompt.contains("- knots: Ties knots."), is_told, "{prompt}");
+        compact(&session).await;
+        assert_eq!(talk(&process, &session).await, prompt);
+    }
+}

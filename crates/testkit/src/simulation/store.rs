@@ -149,6 +149,9 @@ impl Store for SimStore {
     fn load(&self, session: &SessionId) -> Answer<'_, LoadedSession> {
         self.read(self.store.load(session))
     }
+    fn entries_of_copy(&self, session: &SessionId) -> Answer<'_, Vec<Entry>> {
+        self.read(self.store.entries_of_copy(session))
+    }
     fn turn_from_end(&self, session: &SessionId, turns: u32) -> Answer<'_, Option<(u32, Message)>> {
         self.read(self.store.turn_from_end(session, turns))
     }

@@ -75,6 +75,8 @@ fn purpose(name: &str) -> String {
     match name {
         "review" => "reviews".to_owned(),
         COMPACTION_USE => "summaries".to_owned(),
+        "title" => "titles".to_owned(),
+        "user_question" => "questions about you".to_owned(),
         name => name.replace('_', " "),
     }
 }

@@ -16,6 +16,9 @@ pub(super) async fn check<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
     a_compaction_that_makes_no_sense_is_refused(open).await;
     shortened_messages_are_seen_short_and_said_whole(open).await;
     turns_are_found_from_the_end_also_under_a_summary(open).await;
+    a_copy_is_seen_as_the_original_and_has_all_of_it(open).await;
+    an_open_turn_is_not_copied(open).await;
+    requests_may_begin_with_something_else_and_all_be_seen(open).await;
 }
 
 fn compacted(summary: &str, kept: u32) -> Entry {
@@ -237,4 +240,124 @@ async fn a_compaction_that_makes_no_sense_is_refused<S: Store>(open: &impl Async
         .unwrap();
     let again = store.append(&session, after(3), vec![compacted("s", 1)]);
     assert!(again.await.is_err(), "nothing new to compact");
+}
+
+async fn a_copy_is_seen_as_the_original_and_has_all_of_it<S: Store>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("one", "1"), ("two", "2")]).await;
+    // The results come in another order than the calls.
+    let entries = vec![
+        started("t9", "look"),
+        replied("t9", calling(&["a", "b"])),
+        finished("t9", "b"),
+        finished("t9", "a"),
+        kept("t9", 2),
+        replied("t9", Message::assistant("seen")),
+        ended("t9"),
+        kept("t0", 1),
+    ];
+    store.append(&session, after(5), entries).await.unwrap();
+    let short = Shortened {
+        at: 2,
+        message: Message::result(result("a", "a, in short")),
+    };
+    let Entry::Compacted { summary, .. } = compacted("so far", 0) else {
+        unreachable!("made so");
+    };
+    let compaction = Entry::Compacted {
+        summary,
+        kept: 5,
+        shortened: vec![short],
+        prefix: None,
+        used: None,
+    };
+    store
+        .append(&session, after(6), vec![compaction])
+        .await
+        .unwrap();
+    let original = store.load(&session).await.unwrap();
+    drop(store);
+
+    let store = place.open().await;
+    let entries = store.entries_of_copy(&session).await.unwrap();
+    store.create(new_session("s2"), entries).await.unwrap();
+    let copy = SessionId::from("s2");
+    let loaded = place.open().await.load(&copy).await.unwrap();
+    assert_eq!(loaded.messages, original.messages);
+    assert_eq!(loaded.messages[0].text(), "so far");
+    assert_eq!(loaded.record.messages, original.record.messages);
+    assert_eq!(loaded.record.preview, "one");
+    assert_eq!(loaded.tool_states, original.tool_states);
+
+    // Nothing of it is the original's: it is shortened and taken back by itself.
+    let short = Shortened {
+        at: 3,
+        message: Message::result(result("b", "b, in short")),
+    };
+    let shorter = Entry::Compacted {
+        summary: None,
+        kept: 5,
+        shortened: vec![short],
+        prefix: None,
+        used: None,
+    };
+    store.append(&copy, after(7), vec![shorter]).await.unwrap();
+    let back = vec![Entry::Rewound { turns: 2 }];
+    store.append(&copy, after(8), back).await.unwrap();
+    assert_eq!(seen(&place.open().await, &copy).await, ["one", "1"]);
+    let states = store.load(&copy).await.unwrap().tool_states;
+    assert_eq!(states["todo"], 1, "what was kept in the turn that stands");
+    assert_eq!(store.load(&session).await.unwrap(), original);
+}
+
+fn kept(turn: &str, state: u32) -> Entry {
+    Entry::ToolKept {
+        turn: turn.into(),
+        tool: "todo".into(),
+        state: state.into(),
+    }
+}
+
+async fn an_open_turn_is_not_copied<S: Store>(open: &impl AsyncFn(PathBuf) -> S) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("one", "1")]).await;
+    let asked = vec![started("t9", "two"), replied("t9", calling(&["a"]))];
+    store.append(&session, after(5), asked).await.unwrap();
+    let refused = store.entries_of_copy(&session).await;
+    assert!(matches!(refused, Err(StoreError::Refused { .. })));
+    let unknown = store.entries_of_copy(&"nobody".into()).await;
+    assert!(matches!(unknown, Err(StoreError::NotFound { .. })));
+}
+
+async fn requests_may_begin_with_something_else_and_all_be_seen<S: Store>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("one", "1")]).await;
+    let prefix = Prefix {
+        system: "in few words".into(),
+        tools: [].into(),
+    };
+    let anew = |prefix| Entry::Compacted {
+        summary: None,
+        kept: 2,
+        shortened: Vec::new(),
+        prefix,
+        used: None,
+    };
+    let nothing = store.append(&session, after(4), vec![anew(None)]).await;
+    assert!(matches!(nothing, Err(StoreError::Refused { .. })));
+    let entry = vec![anew(Some(prefix.clone()))];
+    store.append(&session, after(5), entry).await.unwrap();
+    let loaded = place.open().await.load(&session).await.unwrap();
+    assert_eq!(loaded.prefix, prefix);
+    assert_eq!(seen(&store, &session).await, ["one", "1"]);
+    let copy = store.entries_of_copy(&session).await.unwrap();
+    store.create(new_session("s2"), copy).await.unwrap();
+    assert_eq!(seen(&store, &"s2".into()).await, ["one", "1"]);
 }

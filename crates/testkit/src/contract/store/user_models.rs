@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use hermes_core::{
-    Archive, Author, ChangeId, DueHearing, LearningLog, MoreToHear, NewLearnedChange, SessionId,
-    Store, StoredUserModel, Subject, UserModels,
+    Archive, Author, ChangeId, DueHearing, LearningLog, Message, MoreToHear, NewLearnedChange,
+    NewSession, SessionId, SpokenFrom, SpokenQuery, Store, StoredUserModel, Subject, UserModels,
 };
 
 use super::Place;
-use super::talk::{START, after, told};
+use super::talk::{START, after, ended, new_session, replied, started, told};
 
 pub(super) async fn check<S: Store + Archive + LearningLog + UserModels>(
     open: &impl AsyncFn(PathBuf) -> S,
@@ -18,6 +18,7 @@ pub(super) async fn check<S: Store + Archive + LearningLog + UserModels>(
     a_hearing_is_due_until_it_is_finished(open).await;
     one_takes_a_hearing_and_whoever_dies_loses_it(open).await;
     words_said_meanwhile_stay_due(open).await;
+    what_a_branch_inherited_is_not_heard_again(open).await;
 }
 
 fn change(person: Option<&str>, after: Option<&str>) -> NewLearnedChange {
@@ -186,4 +187,34 @@ async fn words_said_meanwhile_stay_due<S: Store + UserModels>(open: &impl AsyncF
         .unwrap();
     let waiting = store.due_hearings(None, after(3)).await;
     assert_eq!(waiting, Ok(vec![due(&session, None, 2)]));
+}
+
+async fn what_a_branch_inherited_is_not_heard_again<S: Store + Archive + UserModels>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let parent = told(&store, "s1", &[("hello", "hi"), ("I like tea", "ok")]).await;
+    let mut entries = store.entries_of_copy(&parent).await.unwrap();
+    entries.extend([
+        started("t9", "and milk"),
+        replied("t9", Message::assistant("fine")),
+        ended("t9"),
+    ]);
+    let branch = NewSession {
+        parent: Some(parent),
+        ..new_session("s2")
+    };
+    store.create(branch, entries).await.unwrap();
+    let session = SessionId::from("s2");
+    store.set_hearing_due(due(&session, None, 0)).await.unwrap();
+    let taken = store.take_hearing(&session, after(1), after(11)).await;
+    let query = SpokenQuery {
+        session: Some(session),
+        from: SpokenFrom::After(taken.unwrap().unwrap().heard),
+        limit: 9,
+    };
+    let unheard = store.spoken(query).await.unwrap();
+    let unheard: Vec<_> = unheard.iter().map(|one| one.message.text()).collect();
+    assert_eq!(unheard, ["and milk", "fine"]);
 }
