@@ -7,6 +7,7 @@ use hermes_tools::{Selection, Toolset, is_elsewhere};
 
 use crate::base::Base;
 use crate::error::{Error, Result};
+use crate::mcp;
 
 /// Names that stand for every built-in tool, and on the command line for every MCP server as well.
 const EVERYTHING: &[&str] = &["all", "*"];
@@ -21,6 +22,8 @@ pub struct Toolsets {
     built_in: Selection,
     surface: String,
     servers: ChosenServers,
+    /// Of these only those that guests may use; none of it counts for the owner.
+    for_guests: Option<Vec<String>>,
 }
 
 #[derive(Clone)]
@@ -52,6 +55,7 @@ impl Toolsets {
             built_in: select(&built_in)?,
             surface: surface.to_owned(),
             servers,
+            for_guests: for_guests(base),
         })
     }
 
@@ -75,6 +79,7 @@ impl Toolsets {
             built_in,
             surface: surface.to_owned(),
             servers,
+            for_guests: for_guests(base),
         })
     }
 
@@ -89,6 +94,11 @@ impl Toolsets {
     }
 
     pub fn has_server(&self, name: &str) -> bool {
+        let is_named = |names: &Vec<String>| names.iter().any(|one| one == name);
+        self.for_guests.as_ref().is_none_or(is_named) && self.is_chosen(name)
+    }
+
+    fn is_chosen(&self, name: &str) -> bool {
         match &self.servers {
             ChosenServers::All => true,
             ChosenServers::Named(names) => names
@@ -106,6 +116,15 @@ pub fn names(base: &Base, surface: &str) -> Result<Vec<String>> {
         None => "toolsets",
     };
     Ok(base.settings.strings(key)?)
+}
+
+/// The servers that whoever talks may use, where that is not the owner of the home: servers act with the owner's accounts, so
+/// that the settings have to say `guests: true` of each.
+fn for_guests(base: &Base) -> Option<Vec<String>> {
+    base.person.as_ref()?;
+    let servers = mcp::settings(base).0.into_iter();
+    let open = servers.filter(|server| server.guests);
+    Some(open.map(|server| server.name).collect())
 }
 
 /// Tells the names of MCP servers from those of toolsets.
