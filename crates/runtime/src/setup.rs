@@ -494,7 +494,11 @@ fn prompt_inputs(
             .unwrap_or("/bin/sh")
             .to_owned(),
         cwd: cwd.to_owned(),
-        git_branch: git_branch(cwd),
+        git_branch: match base.person {
+            // A `.git` of theirs may name any folder.
+            Some(_) => None,
+            None => git_branch(cwd),
+        },
         zone: zone.unwrap_or_else(|_| Zone::of_system()),
     };
     let soul_file = base.home.soul_md();
@@ -504,6 +508,7 @@ fn prompt_inputs(
             cwd,
             context_chars_max: context_chars_max(base, window)?,
             ignore_rules: options.leaves_out.rules,
+            ignore_context: base.person.is_some(),
         },
         facts,
         notes,
@@ -590,7 +595,7 @@ fn agent_settings(base: &Base, options: &SessionOptions, cwd: PathBuf) -> Result
             steps_max,
             ..Limits::default()
         },
-        nested_context: !options.leaves_out.rules,
+        nested_context: !options.leaves_out.rules && base.person.is_none(),
         delegation: delegation::settings(base)?,
         compaction: compaction_settings(base)?,
     })
