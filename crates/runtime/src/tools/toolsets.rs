@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hermes_core::schedule::CRON_SOURCE;
 use hermes_core::{SessionOptions, Tool};
 use hermes_tools::{Selection, Toolset, is_elsewhere};
 
@@ -16,6 +17,8 @@ const EVERYTHING: &[&str] = &["all", "*"];
 const NO_SERVERS: &str = "no_mcp";
 /// What `platform_toolsets` calls the terminal.
 pub const TERMINAL: &str = "cli";
+/// Surfaces where nobody talks: what is chosen for the terminal says nothing of them.
+const OF_PROGRAMS: [&str; 3] = ["api_server", CRON_SOURCE, "webhook"];
 
 #[derive(Clone)]
 pub struct Toolsets {
@@ -108,13 +111,15 @@ impl Toolsets {
     }
 }
 
-/// The names that settings have for a surface: its own, else those for all.
+/// The names that settings have for a surface: its own; where people talk, those of the terminal; else those for all.
 pub fn names(base: &Base, surface: &str) -> Result<Vec<String>> {
-    let own = format!("platform_toolsets.{surface}");
-    let key = match base.settings.get(&own) {
-        Some(_) => own.as_str(),
-        None => "toolsets",
-    };
+    let of = |surface: &str| format!("platform_toolsets.{surface}");
+    let mut keys = vec![of(surface)];
+    if !OF_PROGRAMS.contains(&surface) {
+        keys.push(of(TERMINAL));
+    }
+    let is_set = |key: &&String| base.settings.get(key).is_some();
+    let key = keys.iter().find(is_set).map_or("toolsets", String::as_str);
     Ok(base.settings.strings(key)?)
 }
 
