@@ -15,7 +15,11 @@ use super::ports::ChatPorts;
 /// Texts up to this are part of what somebody said; longer ones are files that the model may read.
 const TEXT_BYTES_MAX: usize = 100 * 1024;
 /// How long files are kept that people sent: the conversations say where they were.
-const KEPT: Duration = Duration::from_secs(24 * 3600);
+pub(super) const KEPT: Duration = Duration::from_secs(24 * 3600);
+/// Bytes of a name, of the 255 that a disk takes and the 143 that an encrypted one does. What it begins with comes on top.
+const NAME_BYTES_MAX: usize = 100;
+/// What is longer tells nobody what a file is.
+const EXTENSION_BYTES_MAX: usize = 16;
 /// The folders for them, and what their names begin with.
 const PLACES: [(&str, &str); 4] = [
     ("images", "img_"),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hermes_core::{
     Address, BoxFuture, Clock, CommandOutput, ConsentOption, Inbox as _, InboxId, Job, JobId,
@@ -499,9 +499,11 @@ impl Terminal for NoTerminal {
 struct NoFiles;
 
 impl FilePolicy for NoFiles {
-    fn check(&self, _: &Path, _: Option<&str>) -> Result<PathBuf, String> {
+    fn take(&self, _: &Path, _: Option<&str>, _: u64) -> Result<PathBuf, String> {
         Err("there are no files in this world".to_owned())
     }
+
+    fn forget_taken(&self, _: SystemTime, _: &[PathBuf]) {}
 
     fn folder(&self, _: &str) -> PathBuf {
         PathBuf::new()

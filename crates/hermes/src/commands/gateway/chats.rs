@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hermes_channels::PLATFORMS;
 use hermes_core::deliver::{Arrival, Deliver, DeliverError, DeliveryId, Place as DeliveryPlace};
@@ -293,8 +293,12 @@ impl Deliver for HomeChats {
 struct HomeFiles(FilesOut);
 
 impl FilePolicy for HomeFiles {
-    fn check(&self, path: &Path, guest: Option<&str>) -> Result<PathBuf, String> {
-        self.0.check(path, guest)
+    fn take(&self, path: &Path, guest: Option<&str>, bytes_max: u64) -> Result<PathBuf, String> {
+        self.0.take(path, guest, bytes_max)
+    }
+
+    fn forget_taken(&self, before: SystemTime, waiting: &[PathBuf]) {
+        self.0.forget(before, waiting);
     }
 
     fn folder(&self, guest: &str) -> PathBuf {
