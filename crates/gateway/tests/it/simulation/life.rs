@@ -16,6 +16,7 @@ use hermes_gateway::chat::access::{GatewayAccess, PlatformAccess, Strangers};
 use hermes_gateway::chat::files::FilePolicy;
 use hermes_gateway::chat::key::KeyRules;
 use hermes_gateway::chat::manner::Manner;
+use hermes_gateway::chat::owner::NamedPeople;
 use hermes_gateway::chat::pairing::Pairing;
 use hermes_gateway::chat::work::ShowsCalls;
 use hermes_gateway::chat::{
@@ -437,6 +438,10 @@ fn settings(random: &Random, folder: &Path) -> ChatSettings {
     ChatSettings {
         keys: KeyRules::default(),
         access: GatewayAccess::default(),
+        named: NamedPeople::of(
+            [("alpha", &access())].into_iter(),
+            &GatewayAccess::default(),
+        ),
         when_busy: match random.below(3) {
             0 => WhenBusy::Interrupt,
             1 => WhenBusy::Queue,
