@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use hermes_core::reference::ATTACHED;
 use hermes_core::{References, text};
+use hermes_os::folder::Folder;
 
 use find::{FileLines, Reference, What, find};
 
@@ -211,7 +212,7 @@ fn read_file(place: &FileLines, path: &Path, bytes_max: usize) -> Result<String,
         return Err("it is not a file".into());
     }
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
+    let file = open(path).map_err(|error| error.to_string())?;
     file.take(FILE_READ_MAX)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
@@ -234,6 +235,14 @@ fn read_file(place: &FileLines, path: &Path, bytes_max: usize) -> Result<String,
     };
     let shown = shown(&chosen, bytes_max, "read the rest with `read_file`");
     Ok(fenced(name, &shown))
+}
+
+/// Opens a file by a path without links: should there be one by now, nothing was said of where that leads.
+fn open(path: &Path) -> io::Result<File> {
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => Folder::open(folder)?.open_file(name),
+        _ => Err(io::ErrorKind::IsADirectory.into()),
+    }
 }
 
 fn shown(text: &str, bytes_max: usize, rest: &str) -> String {

@@ -63,7 +63,6 @@ pub const UNUSED: &[&str] = &[
     "hooks",
     "hooks_auto_accept",
     "security.allow_lazy_installs",
-    "privacy",
     "display.interface",
     "display.streaming",
     "display.final_response_markdown",

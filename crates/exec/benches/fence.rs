@@ -31,6 +31,7 @@ async fn main() {
         apart: home.join("hermes/apart"),
         shown: Vec::new(),
         variables: environment(),
+        guest: None,
     };
     let Ok(fences) = Fences::new(places, Network::Open, &environment()) else {
         panic!("nothing here can hold a fence");

@@ -49,8 +49,8 @@ pub use daytona::{Daytona, DaytonaSettings};
 pub use docker::{Docker, DockerSettings, TmpfsSizes};
 pub use environment::{child_environment, is_secret_name, named_variables};
 pub use fence::{
-    FenceKind, FencePlaces, FenceSupport, Fences, Forbidden, Network, NoBubblewrap, NoLandlock,
-    NotFenced, Unfenced,
+    FenceKind, FencePlaces, FenceSupport, Fences, Forbidden, GuestFolders, Network, NoBubblewrap,
+    NoLandlock, NotFenced, Unfenced,
 };
 pub use local::Local;
 pub use modal::{Modal, ModalSettings};

@@ -38,7 +38,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use hermes_core::command::{self, Surface};
 use hermes_core::{
-    Address, BoxFuture, CancellationToken, Channel, ChatCommand, Inlet, Stage, StoreError,
+    Address, Body, BoxFuture, CancellationToken, Channel, ChatCommand, Inlet, Stage, StoreError,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -394,11 +394,32 @@ impl ChatGateway {
             .await?;
         let (media, now) = (ports.settings.now().media.clone(), ports.clock.now());
         if media.is_dir() {
-            let since_1970 = Duration::from_millis(now.as_millis().unsigned_abs());
-            let forget = move || media::forget_old(&media, UNIX_EPOCH + since_1970);
+            let now = UNIX_EPOCH + Duration::from_millis(now.as_millis().unsigned_abs());
+            let (waiting, files) = (self.waiting_files().await?, Arc::clone(&ports.files));
+            let forget = move || {
+                media::forget_old(&media, now);
+                files.forget_taken(now - media::KEPT, &waiting);
+            };
             _ = tokio::task::spawn_blocking(forget).await;
         }
         Ok(())
+    }
+
+    /// Files that are not sent yet.
+    async fn waiting_files(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut files = Vec::new();
+        for parts in self.lanes.channels.now() {
+            let platform = parts.channel.facts().platform;
+            let outbox = &self.lanes.ports.outbox;
+            for entry in outbox.open_outgoing(platform, LEFT_MAX).await? {
+                let bodies = entry.parts.into_iter().filter_map(|part| part.body);
+                files.extend(bodies.filter_map(|body| match body {
+                    Body::File { path, .. } => Some(path),
+                    Body::Text { .. } => None,
+                }));
+            }
+        }
+        Ok(files)
     }
 
     /// Gives what was said last the time to be delivered.

@@ -75,6 +75,8 @@ pub struct ServerSettings {
     pub sharing: Sharing,
     /// Whether `readOnlyHint` and `idempotentHint` are believed.
     pub trust_annotations: bool,
+    /// Whether people who are not the owner of the home have its tools in chats.
+    pub guests: bool,
     pub breaker: BreakerLimits,
     pub backoff: Backoff,
     pub elicitation: ElicitationSettings,
@@ -227,6 +229,7 @@ impl ServerSettings {
                 .word("sessions", SHARINGS)?
                 .unwrap_or(Sharing::Shared),
             trust_annotations: section.switch("trust_annotations")?.unwrap_or(false),
+            guests: section.switch("guests")?.unwrap_or(false),
             breaker: breaker(&mut section)?,
             backoff: backoff(&mut section)?,
             elicitation: answers::elicitation(&mut section)?,

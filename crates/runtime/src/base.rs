@@ -71,6 +71,11 @@ impl Base {
         let environment = load_environment(self.process.clone(), &self.home)?;
         let cwd = options.cwd.clone().unwrap_or_else(|| self.cwd.clone());
         let settings = Self::load_settings(&self.home, &environment, &cwd, options)?;
+        // The settings are the owner's, the folder is not.
+        let cwd = match &options.person {
+            Some(person) => GuestPlaces::named(&self.home, person).work(),
+            None => cwd,
+        };
         Ok(Self {
             process: self.process.clone(),
             environment,

@@ -238,6 +238,7 @@ impl Conversation {
             Verb::Tools => Done::text(self.tools(arguments)?),
             Verb::Toolsets => Done::text(switch_toolsets::overview(
                 &self.base.with_options(&self.options)?,
+                self.toolsets_of(),
             )?),
             Verb::Mcp => Done::shown(self.servers(arguments).await?),
             Verb::ReloadMcp => self.reload_servers().await?,
@@ -290,11 +291,17 @@ impl Conversation {
             }
         };
         let base = self.base.with_options(&self.options)?;
-        let saved = switch_toolsets::switch_toolsets(&base, TERMINAL, names, is_on)?;
+        let surface = self.toolsets_of();
+        let saved = switch_toolsets::switch_toolsets(&base, surface, names, is_on)?;
         let base = self.base.with_options(&self.options)?;
         self.setup
             .choose_tools(Toolsets::chosen(&base, &self.options)?);
         Ok(saved)
+    }
+
+    /// What `platform_toolsets` calls the surface we are on.
+    fn toolsets_of(&self) -> &str {
+        self.options.surface.as_deref().unwrap_or(TERMINAL)
     }
 
     async fn yolo(&mut self, arguments: &str, here: &Here) -> Result<Done> {

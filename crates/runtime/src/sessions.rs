@@ -124,8 +124,28 @@ impl Runtime {
         options: SessionOptions,
         start: Start,
     ) -> Result<RunningSession, OpenError> {
+        let options = match &start {
+            Start::Resume(session) => self.in_its_folder(session, options).await,
+            _ => options,
+        };
         let setup = self.shared_setup(&options).await?;
         Ok(self.begin(&setup, &options, start).await?)
+    }
+
+    /// Options for going on with a conversation: it stays in its folder, as long as that is there and the options name no
+    /// other.
+    pub async fn in_its_folder(
+        &self,
+        session: &SessionId,
+        mut options: SessionOptions,
+    ) -> SessionOptions {
+        if options.cwd.is_some() || options.person.is_some() {
+            return options;
+        }
+        let record = self.store().record(session).await;
+        let folder = record.ok().and_then(|record| record.cwd);
+        options.cwd = folder.filter(|folder| *folder != self.base().cwd && folder.is_dir());
+        options
     }
 }
 

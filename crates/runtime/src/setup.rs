@@ -504,7 +504,11 @@ fn prompt_inputs(
             .unwrap_or("/bin/sh")
             .to_owned(),
         cwd: cwd.to_owned(),
-        git_branch: git_branch(cwd),
+        git_branch: match base.person {
+            // A `.git` of theirs may name any folder.
+            Some(_) => None,
+            None => git_branch(cwd),
+        },
         zone: zone_or_system(base),
     };
     let soul_file = base.home.soul_md();
@@ -514,6 +518,7 @@ fn prompt_inputs(
             cwd,
             context_chars_max: context_chars_max(base, window)?,
             ignore_rules: options.leaves_out.rules,
+            ignore_context: base.person.is_some(),
         },
         facts,
         notes,
@@ -593,7 +598,7 @@ fn agent_settings(base: &Base, options: &SessionOptions, cwd: PathBuf) -> Result
             steps_max,
             ..Limits::default()
         },
-        nested_context: !options.leaves_out.rules,
+        nested_context: !options.leaves_out.rules && base.person.is_none(),
         delegation: delegation::settings(base)?,
         compaction: compaction_settings(base)?,
     })

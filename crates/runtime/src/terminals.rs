@@ -310,21 +310,34 @@ fn apart(base: &Base) -> PathBuf {
     base.home.directory().join("apart")
 }
 
+/// Where the folders are that matter to the fence around local commands.
+pub(crate) fn fence_places(base: &Base, kind: FenceKind) -> Result<FencePlaces> {
+    let guest = GuestPlaces::of(base);
+    let mut own = vec![fenced_shells(base), fenced_processes(base)];
+    own.extend(guest.as_ref().map(GuestPlaces::work));
+    let guest = guest.map(|guest| guest.folders(base)).transpose()?;
+    Ok(FencePlaces {
+        kind,
+        user_home: base.environment.user_home(),
+        hermes_home: base.home.root().to_owned(),
+        own,
+        apart: apart(base),
+        shown: shown(base),
+        variables: variables(base).collect(),
+        guest,
+    })
+}
+
 fn local_fence(base: &Base) -> Result<LocalFence> {
     let is_local = base.settings.string("terminal.backend")? == "local";
     if !is_local {
         return Ok(LocalFence::Off);
     }
     let wanted = sandbox(base)?;
-    let places = FencePlaces {
-        kind: wanted.map_or(FenceKind::Project, |wanted| wanted.kind),
-        user_home: base.environment.user_home(),
-        hermes_home: base.home.root().to_owned(),
-        own: vec![fenced_shells(base), fenced_processes(base)],
-        apart: apart(base),
-        shown: shown(base),
-        variables: variables(base).collect(),
-    };
+    let places = fence_places(
+        base,
+        wanted.map_or(FenceKind::Project, |wanted| wanted.kind),
+    )?;
     let rules = Arc::new(Unfenced::new(places.clone()));
     let Some(Sandbox { kind, network }) = wanted else {
         return Ok(LocalFence::Missing { why: None, rules });
@@ -348,7 +361,21 @@ fn local_fence(base: &Base) -> Result<LocalFence> {
 /// What local commands see of our environment.
 pub fn local_environment(base: &Base) -> Result<Vec<(OsString, OsString)>> {
     let passthrough = base.settings.strings("terminal.env_passthrough")?;
-    Ok(child_environment(variables(base), &passthrough))
+    let mut environment = child_environment(variables(base), &passthrough);
+    if let Some(guest) = GuestPlaces::of(base) {
+        // The owner's is closed to them.
+        environment.retain(|(name, _)| name != "HOME");
+        environment.push(("HOME".into(), guest.work().into()));
+    }
+    Ok(environment)
+}
+
+/// The home of whoever talks, as file tools and commands here mean it.
+pub(crate) fn home_of(base: &Base) -> Option<PathBuf> {
+    match GuestPlaces::of(base) {
+        Some(guest) => Some(guest.work()),
+        None => base.environment.user_home(),
+    }
 }
 
 /// The fence that the settings want.

@@ -45,6 +45,7 @@ const SECTIONS: &[&str] = &[
     "command_allowlist",
     "delegation",
     "file_read_max_chars",
+    "gateway.guest_folders",
     "security",
     "skills",
     "terminal",
@@ -276,7 +277,7 @@ pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
             ..ToolLimits::default()
         },
         code,
-        home: base.environment.user_home(),
+        home: terminals::home_of(base),
         secret: home.key_files(),
         private: GuestPlaces::of(base).map(|guest| guest.private()),
         protected: home.own_files(),

@@ -220,7 +220,7 @@ impl PinnedGuard {
     pub(crate) fn why_not_read(&self, path: &Path) -> Option<&'static str> {
         if contains(&self.secret, path) {
             Some("it holds Hermes' own keys")
-        } else if self.is_private(path) {
+        } else if self.is_private(path) || self.is_closed_to_guests(path) {
             Some("it belongs to the owner of this Hermes, and whoever asks is somebody else")
         } else if holds_variables(path) && !self.is_folder_here(path) {
             Some("files of this name hold secrets")
@@ -236,6 +236,11 @@ impl PinnedGuard {
     fn is_private(&self, path: &Path) -> bool {
         let path = paths::without_dots(path);
         self.private.iter().any(|private| private.hides(&path))
+    }
+
+    /// Nobody is asked whether a guest may read beyond their fence.
+    fn is_closed_to_guests(&self, path: &Path) -> bool {
+        !self.private.is_empty() && self.is_beyond(path, FenceArea::may_read)
     }
 
     /// Returns whether the fence keeps a path from being used so.
@@ -288,7 +293,9 @@ impl PinnedGuard {
     /// Returns whether a file is in a home of Hermes: instructions, skills, notes.
     fn is_ours(&self, path: &Path) -> bool {
         let mut homes = self.settings.iter().filter_map(|file| file.parent());
-        homes.any(|home| path.starts_with(home))
+        // What a home has for guests is no business of ours.
+        let mut open = self.private.iter().flat_map(|private| &private.open);
+        homes.any(|home| path.starts_with(home)) && !open.any(|open| path.starts_with(open))
     }
 
     /// Returns whether a file in a home of Hermes is none of those that only Hermes looks after.

@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hermes_core::{CommandPolicy, Exposure, Fencing, PrivateFolder, Processes, Terminal, Tool};
+use hermes_core::{
+    CommandPolicy, Exposure, FenceArea, Fencing, PrivateFolder, Processes, Terminal, Tool,
+};
 
 mod clarify;
 mod cronjob;
@@ -95,7 +97,21 @@ pub fn page_reader(ports: &ToolPorts) -> Arc<dyn Tool> {
 
 /// Says why tools do not read a file, if so: what it is.
 pub fn why_not_read(ports: &ToolPorts, path: &Path) -> Option<&'static str> {
-    guard::Guard::new(ports).pinned().why_not_read(path)
+    let guard = guard::Guard::new(ports);
+    let guard = match &ports.private {
+        Some(private) => guard.fenced(match &ports.fence {
+            ToolFence::Held(fencing) | ToolFence::Missing { rules: fencing, .. } => {
+                fencing.area(&private.folder)
+            }
+            // On this machine they have what Hermes keeps for them.
+            ToolFence::Off => FenceArea {
+                readable: Some(private.open.clone()),
+                ..FenceArea::default()
+            },
+        }),
+        None => guard,
+    };
+    guard.pinned().why_not_read(path)
 }
 
 /// What tools need of the world.

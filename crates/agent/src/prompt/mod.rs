@@ -70,6 +70,8 @@ pub struct PromptSources<'a> {
     pub context_chars_max: usize,
     /// `--ignore-rules`: neither `SOUL.md` nor context files.
     pub ignore_rules: bool,
+    /// A guest works there: what lies there tells nobody what to do.
+    pub ignore_context: bool,
 }
 
 impl PromptInputs {
@@ -104,9 +106,11 @@ impl PromptInputs {
                 None
             }
         };
-        let (context, warning) = context_files::find(sources.cwd, sources.context_chars_max);
-        inputs.context = context;
-        inputs.warnings.extend(warning);
+        if !sources.ignore_context {
+            let (context, warning) = context_files::find(sources.cwd, sources.context_chars_max);
+            inputs.context = context;
+            inputs.warnings.extend(warning);
+        }
         inputs
     }
 

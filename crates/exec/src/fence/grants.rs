@@ -67,10 +67,10 @@ impl Grants {
             ..Self::default()
         };
         match &area.readable {
-            Some(readable) => grants.read.extend(readable.iter().cloned()),
+            Some(readable) => grants.open_around(area, readable),
             None => {
                 grants.list.push("/".into());
-                grants.open_around(area);
+                grants.open_around(area, &["/".into()]);
             }
         }
         grants.read.extend(area.shown.iter().cloned());
@@ -84,8 +84,8 @@ impl Grants {
         grants
     }
 
-    /// Opens everything but what is hidden.
-    fn open_around(&mut self, area: &FenceArea) {
+    /// Opens these, but for what is hidden in them.
+    fn open_around(&mut self, area: &FenceArea, open: &[PathBuf]) {
         let is_held = |hidden: &&PathBuf| {
             // Inside a folder that may be written, nothing can be kept out.
             let around = |open: &PathBuf| hidden.starts_with(open);
@@ -102,7 +102,13 @@ impl Grants {
             .iter()
             .flat_map(|path| path.ancestors().skip(1))
             .collect();
-        self.open_level(Path::new("/"), &levels, &hidden);
+        for path in open.iter().filter(|path| !hidden.contains(path.as_path())) {
+            if levels.contains(path.as_path()) {
+                self.open_level(path, &levels, &hidden);
+            } else {
+                self.read.push(path.clone());
+            }
+        }
     }
 
     fn open_level(&mut self, folder: &Path, levels: &HashSet<&Path>, hidden: &HashSet<&Path>) {
@@ -160,6 +166,23 @@ mod tests {
         assert!(!grants.levels.iter().any(Level::has_changed));
         fs::write(root.join("home/new"), "").unwrap();
         assert!(grants.levels.iter().any(Level::has_changed));
+    }
+
+    #[test]
+    fn what_is_hidden_in_a_listed_folder_stays_closed() {
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        let root = place.path().canonicalize().unwrap();
+        for name in ["etc/ssl", "usr/lib"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::write(root.join("etc/shadow"), "").unwrap();
+        let area = FenceArea {
+            hidden: vec![root.join("etc/shadow")],
+            readable: Some(vec![root.join("etc"), root.join("usr")]),
+            ..FenceArea::default()
+        };
+        let grants = Grants::new(&area, &[], &Pass::default());
+        assert_eq!(grants.read, [root.join("etc/ssl"), root.join("usr")]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ use guarded_files::GuardedFiles;
 pub(crate) use guarded_files::Round;
 use landlock::{FencedThread, Rules};
 pub use missing::{Forbidden, NoBubblewrap, NoLandlock, NotFenced};
-pub use places::{FenceKind, FencePlaces};
+pub use places::{FenceKind, FencePlaces, GuestFolders};
 
 /// Fences that stand at once: one for each folder sessions work in, and for each pass of late.
 const STANDING_MAX: usize = 32;

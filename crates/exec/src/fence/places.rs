@@ -24,6 +24,9 @@ pub(super) const DEVICES: &str = "/dev";
 /// be opened then.
 const TEMPORARY_AT_HOME: &str = ".cache/hermes/tmp";
 
+/// The same below the folder of a guest.
+const TEMPORARY_OF_GUESTS: &str = "tmp";
+
 /// For temporary files, and for memory that programs share.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
@@ -146,6 +149,32 @@ const fn cache(program: Option<&'static str>, path: &'static str) -> Cache {
     Cache { program, path }
 }
 
+/// What commands of guests read of the system: programs, and what programs need. Nobody's own files are there.
+const OF_THE_SYSTEM: &[&str] = &[
+    "/bin",
+    "/etc",
+    "/gnu",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix",
+    "/opt",
+    "/proc",
+    "/sbin",
+    "/snap",
+    "/sys",
+    "/usr",
+    "/System",
+    "/Library",
+    "/private/etc",
+    "/private/var/db",
+    "/private/var/select",
+];
+
+/// Leads to where name servers are found.
+const NAME_SERVERS: &str = "/etc/resolv.conf";
+
 /// How much commands may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FenceKind {
@@ -153,6 +182,15 @@ pub enum FenceKind {
     Project,
     /// What is listed: the system's programs, toolchains, the project.
     Strict,
+}
+
+/// The folders of somebody who is not the owner of the machine: they see nothing else of it but the system's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuestFolders {
+    /// Theirs: they work there, and write.
+    pub own: PathBuf,
+    /// What the owner lets them read.
+    pub shared: Vec<PathBuf>,
 }
 
 /// Where the folders are that matter to a fence.
@@ -171,12 +209,17 @@ pub struct FencePlaces {
     pub shown: Vec<PathBuf>,
     /// The variables Hermes was started with: some name folders for temporary files and caches.
     pub variables: Vec<(OsString, OsString)>,
+    /// Whose commands these are when they are not the owner's, whatever [`Self::kind`] says.
+    pub guest: Option<GuestFolders>,
 }
 
 impl FencePlaces {
     /// Decides what is inside for a session that works in `cwd`. Folders that do not exist when the fence is put up stay
     /// out of reach.
     pub fn area(&self, cwd: &Path) -> FenceArea {
+        if let Some(guest) = &self.guest {
+            return self.area_of(guest);
+        }
         let homes = self.homes();
         let project = project_of(&resolved(cwd), &homes);
         let hermes_home = resolved(&self.hermes_home);
@@ -186,13 +229,9 @@ impl FencePlaces {
             writable.extend(git_folders(&project));
         }
         let private: Vec<PathBuf> = homes.iter().chain([&hermes_home]).cloned().collect();
-        let temporary = TEMPORARY.iter().map(|path| resolved(Path::new(path)));
-        writable.extend(temporary.flat_map(|path| beside(&path, &private)));
+        writable.extend(temporary_folders(&private));
         let named = self.variable("TMPDIR").into_iter().chain(self.caches());
-        let is_wide = |path: &PathBuf| {
-            let mut private = homes.iter().chain([&hermes_home]);
-            path == Path::new("/") || private.any(|private| private.starts_with(path))
-        };
+        let is_wide = |path: &PathBuf| is_wide(path, &private);
         let mut hidden = secrets::hidden(self.user_home.as_deref(), &self.hermes_home, &project);
         dedup(&mut hidden);
         // A kernel that opens a folder opens what is inside, so what must stay closed is left out with what is around it.
@@ -215,6 +254,42 @@ impl FencePlaces {
         }
     }
 
+    /// What is inside for a guest. Their folder is the project, wherever the owner works.
+    fn area_of(&self, guest: &GuestFolders) -> FenceArea {
+        let own = resolved(&guest.own);
+        let hermes_home = resolved(&self.hermes_home);
+        let homes = self.homes();
+        let private: Vec<PathBuf> = homes.iter().chain([&hermes_home]).cloned().collect();
+        let mut writable = vec![own.clone()];
+        writable.extend(temporary_folders(&private));
+        let named = self.variable("TMPDIR").map(|path| resolved(&path));
+        let named = named.filter(|path| !is_wide(path, &private));
+        writable.extend(named.iter().flat_map(|path| beside(path, &private)));
+        dedup(&mut writable);
+        let mut hidden = secrets::hidden(self.user_home.as_deref(), &self.hermes_home, &own);
+        dedup(&mut hidden);
+        // A folder that is shared does not bring the secrets along that lie in it.
+        let there = hidden.iter().filter(|path| path.exists());
+        let closed: Vec<PathBuf> = there.cloned().collect();
+        let shared = guest.shared.iter().map(|path| resolved(path));
+        let shared = shared.flat_map(|path| beside(&path, &closed));
+        let shown: Vec<PathBuf> = self.shown.iter().map(|path| resolved(path)).collect();
+        let system = OF_THE_SYSTEM.iter().map(PathBuf::from);
+        let name_servers = [RESOLVER.into(), resolved(Path::new(NAME_SERVERS))];
+        let mut readable: Vec<PathBuf> = system.chain(name_servers).chain(shared).collect();
+        readable.extend(shown.iter().cloned());
+        dedup(&mut readable);
+        // What is around their folder is closed because nothing opens it.
+        hidden.retain(|path| !own.starts_with(path));
+        FenceArea {
+            project: own,
+            readable: Some(readable),
+            shown,
+            writable,
+            hidden,
+        }
+    }
+
     /// The user's home, by all of its names.
     fn homes(&self) -> Vec<PathBuf> {
         let homes = self.user_home.iter();
@@ -228,7 +303,10 @@ impl FencePlaces {
     /// Where commands put temporary files, if not where they usually do.
     pub(super) fn temporary(&self, area: &FenceArea) -> Option<PathBuf> {
         let usual = self.variable("TMPDIR").unwrap_or(TEMPORARY[0].into());
-        let other = self.user_home.as_ref()?.join(TEMPORARY_AT_HOME);
+        let other = match &self.guest {
+            Some(guest) => guest.own.join(TEMPORARY_OF_GUESTS),
+            None => self.user_home.as_ref()?.join(TEMPORARY_AT_HOME),
+        };
         (!area.may_write(&resolved(&usual))).then_some(other)
     }
 
@@ -280,7 +358,8 @@ impl FencePlaces {
     /// Makes the folders that tools on this machine would make in the home with their first download: behind the fence they
     /// could not. What cannot be made is left out.
     pub(super) fn make_caches(&self) {
-        let Some(home) = &self.user_home else {
+        // Guests have none of the owner's.
+        let Some(home) = self.user_home.as_ref().filter(|_| self.guest.is_none()) else {
             return;
         };
         let is_there = |program: &str| find(program, &self.variables).is_some();
@@ -354,6 +433,17 @@ fn beside(folder: &Path, private: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Places for temporary files, without what is private in them.
+fn temporary_folders(private: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let folders = TEMPORARY.iter().map(|path| resolved(Path::new(path)));
+    folders.flat_map(|path| beside(&path, private))
+}
+
+/// Returns whether a folder holds everything, or what is private.
+fn is_wide(folder: &Path, private: &[PathBuf]) -> bool {
+    folder == Path::new("/") || private.iter().any(|private| private.starts_with(folder))
+}
+
 /// Folders of the system, which are nobody's project.
 const SYSTEM: &[&str] = &[
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
@@ -410,6 +500,64 @@ mod tests {
             apart: "/data/me/.hermes/apart".into(),
             shown: vec!["/data/me/.hermes/skills".into()],
             variables: Vec::new(),
+            guest: None,
+        }
+    }
+
+    #[test]
+    fn a_guest_reads_the_system_their_own_folder_and_what_is_shared_with_them() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        for name in [
+            ".hermes/people/bob/work",
+            ".hermes/skills",
+            "shared",
+            ".ssh",
+            "project/src",
+        ] {
+            fs::create_dir_all(home.join(name)).unwrap();
+        }
+        let sharing = |shared: &[&str]| FencePlaces {
+            user_home: Some(home.clone()),
+            hermes_home: home.join(".hermes"),
+            shown: vec![home.join(".hermes/skills"), home.join(".hermes/people/bob")],
+            guest: Some(GuestFolders {
+                own: home.join(".hermes/people/bob/work"),
+                shared: shared.iter().map(|name| home.join(name)).collect(),
+            }),
+            ..places(FenceKind::Project)
+        };
+        // Wherever the owner works, and although they share their whole home.
+        for (shared, is_all) in [(["shared"], false), ([""], true)] {
+            let area = sharing(&shared).area(&home.join("project"));
+            for (name, reads, writes) in [
+                (".hermes/people/bob/work/x", true, true),
+                (".hermes/people/bob/results/x", true, false),
+                (".hermes/people/anna/x", false, false),
+                (".hermes/skills/x", true, false),
+                (".hermes/.env", false, false),
+                (".ssh/id_ed25519", false, false),
+                ("shared/x", true, false),
+                ("project/src/x", is_all, false),
+                (".cargo/registry/x", false, false),
+            ] {
+                let path = home.join(name);
+                assert_eq!(area.may_read(&path), reads, "{name} {shared:?}");
+                assert_eq!(area.may_write(&path), writes, "{name} {shared:?}");
+            }
+            assert!(area.is_project_writable());
+        }
+        let area = sharing(&[]).area(&home);
+        for (path, reads) in [
+            ("/usr/bin/ls", true),
+            ("/etc/hosts", true),
+            ("/home/somebody/x", false),
+            ("/root/x", false),
+            ("/srv/x", false),
+            ("/var/lib/x", false),
+            ("/mnt/x", false),
+        ] {
+            assert_eq!(area.may_read(Path::new(path)), reads, "{path}");
         }
     }
 

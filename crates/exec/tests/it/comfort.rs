@@ -40,6 +40,7 @@ impl Project {
             apart: home.join(".hermes/apart"),
             shown: Vec::new(),
             variables: environment(),
+            guest: None,
         };
         let fences = Fences::new(places, Network::Open, &environment()).unwrap();
         let local = Local::new(environment(), home.join(".hermes/shells"));

@@ -13,6 +13,7 @@ use hermes_testkit::peers::is_there;
 use crate::{command, environment};
 
 mod guarded;
+mod guests;
 mod reach;
 mod running;
 
@@ -64,6 +65,7 @@ impl Home {
             apart: self.path(".hermes/apart"),
             shown: vec![self.path(".hermes/skills")],
             variables: environment(),
+            guest: None,
         }
     }
 

@@ -38,10 +38,44 @@ pub struct PlatformAccess {
     /// What another bot is named in is not for us.
     pub exclusive_mentions: bool,
     pub strangers: Strangers,
-    /// Who may use all commands; everybody who may ask, when empty.
+    /// Who may ask in private chats at all, and in groups.
+    pub dm_policy: Policy,
+    pub group_policy: Policy,
+    /// In private chats. Their admins are owners of the home.
+    pub alone: CommandAccess,
+    /// In groups, where the admins of private chats are admins too.
+    pub in_groups: CommandAccess,
+}
+
+/// Who may use which commands.
+#[derive(Debug, Clone, Default)]
+pub struct CommandAccess {
+    /// Who may use all of them; everybody who may ask, when empty.
     pub admins: Vec<String>,
-    /// Commands that others may use, where there are admins.
+    /// Those that others may use, where there are admins.
     pub user_commands: Vec<String>,
+}
+
+/// Who may ask in one kind of chat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Those who are named, and those who were paired.
+    #[default]
+    Usual,
+    /// Those who are named.
+    Allowlist,
+    Nobody,
+}
+
+impl Policy {
+    /// `open` opens nothing: that takes `allow_all_users`. A word that nobody knows lets fewer in, not more.
+    fn read(settings: &PlatformSettings, key: &str) -> Self {
+        match settings.text(key).as_deref().map(str::trim) {
+            None | Some("" | "open" | "pairing") => Self::Usual,
+            Some("disabled" | "off" | "false") => Self::Nobody,
+            Some(_) => Self::Allowlist,
+        }
+    }
 }
 
 /// Messages of other bots.
@@ -99,6 +133,9 @@ impl Access {
         mentions: Mentions,
     ) -> Self {
         let is_group = chat.kind != ChatKind::Dm;
+        if platform.policy(chat) == Policy::Nobody {
+            return Self::Denied;
+        }
         if is_group && names_chat(&platform.group_allowed_chats, chat) {
             return Self::Granted;
         }
@@ -126,7 +163,10 @@ impl Access {
         if platform.allow_all || gateway.allow_all || has_role || is_named {
             return Self::Granted;
         }
-        Self::IfPaired
+        match platform.policy(chat) {
+            Policy::Usual => Self::IfPaired,
+            Policy::Allowlist | Policy::Nobody => Self::Denied,
+        }
     }
 }
 
@@ -164,6 +204,10 @@ impl PlatformAccess {
     }
 
     fn is_listened_in(&self, chat: &Chat) -> bool {
+        self.group_policy != Policy::Nobody && self.is_allowed_chat(chat)
+    }
+
+    fn is_allowed_chat(&self, chat: &Chat) -> bool {
         self.allowed_chats.is_empty() || names_chat(&self.allowed_chats, chat)
     }
 
@@ -172,19 +216,27 @@ impl PlatformAccess {
         patterns.any(|pattern| pattern.is_match(text))
     }
 
-    /// Whether somebody who may ask may use a command.
-    pub fn may_use(&self, sender: &Sender, command: &str) -> bool {
+    /// Whether somebody who may ask may use a command in a chat.
+    pub fn may_use(&self, chat: &Chat, sender: &Sender, command: &str) -> bool {
         const ALWAYS: [&str; 2] = ["help", "whoami"];
-        self.is_admin(sender)
+        let mut user_commands = self.commands_in(chat).user_commands.iter();
+        self.is_admin(chat, sender)
             || ALWAYS.contains(&command)
-            || self
-                .user_commands
-                .iter()
-                .any(|name| name.trim_start_matches('/') == command)
+            || user_commands.any(|name| name.trim_start_matches('/') == command)
     }
 
-    /// Whether a stranger who writes to us alone gets a code.
+    fn policy(&self, chat: &Chat) -> Policy {
+        match chat.kind {
+            ChatKind::Dm => self.dm_policy,
+            _ => self.group_policy,
+        }
+    }
+
+    /// Whether a stranger who writes to us alone gets a code. Where none would let them in they get none.
     pub fn invites(&self, gateway: &GatewayAccess) -> bool {
+        if self.dm_policy != Policy::Usual {
+            return false;
+        }
         let has_list = !self.allowed_users.is_empty() || !gateway.allowed_users.is_empty();
         match self.strangers {
             Strangers::Pair => true,
@@ -194,8 +246,25 @@ impl PlatformAccess {
     }
 
     /// Without a list, everybody who may ask is one.
-    pub fn is_admin(&self, sender: &Sender) -> bool {
-        self.admins.is_empty() || names(&self.admins, sender)
+    pub fn is_admin(&self, chat: &Chat, sender: &Sender) -> bool {
+        self.commands_in(chat).admins.is_empty() || self.is_named_admin(chat, sender)
+    }
+
+    /// Whether the list of admins for a chat names somebody.
+    pub fn is_named_admin(&self, chat: &Chat, sender: &Sender) -> bool {
+        names(&self.commands_in(chat).admins, sender)
+    }
+
+    /// Whether somebody is an admin wherever they write.
+    pub fn is_admin_everywhere(&self, sender: &Sender) -> bool {
+        names(&self.alone.admins, sender)
+    }
+
+    fn commands_in(&self, chat: &Chat) -> &CommandAccess {
+        match chat.kind {
+            ChatKind::Dm => &self.alone,
+            _ => &self.in_groups,
+        }
     }
 
     /// The settings that call a chat by the id that it had before it moved, and not by the one that it has.
@@ -226,6 +295,13 @@ impl PlatformAccess {
             keys.iter().flat_map(|key| settings.list(key)).collect()
         };
         let allowed_users = lists(&["allowed_users", "allow_from"]);
+        // Where a list is for one kind of chat only, it counts for the other, too.
+        let commands = |own: &str, other: &str| match lists(&[own]) {
+            own if own.is_empty() => lists(&[other]),
+            own => own,
+        };
+        const ALONE: &str = "user_allowed_commands";
+        const IN_GROUPS: &str = "group_user_allowed_commands";
         Self {
             allow_all: settings.switch("allow_all_users", false),
             group_allowed_users: lists(&["group_allowed_users", "group_allow_from"]),
@@ -248,8 +324,16 @@ impl PlatformAccess {
                 true => Strangers::Ignore,
                 false => strangers(settings),
             },
-            admins: lists(&["allow_admin_from", "group_allow_admin_from"]),
-            user_commands: lists(&["user_allowed_commands", "group_user_allowed_commands"]),
+            dm_policy: Policy::read(settings, "dm_policy"),
+            group_policy: Policy::read(settings, "group_policy"),
+            alone: CommandAccess {
+                admins: lists(&["allow_admin_from"]),
+                user_commands: commands(ALONE, IN_GROUPS),
+            },
+            in_groups: CommandAccess {
+                admins: lists(&["allow_admin_from", "group_allow_admin_from"]),
+                user_commands: commands(IN_GROUPS, ALONE),
+            },
             allowed_users,
         }
     }
@@ -273,6 +357,7 @@ fn strangers(settings: &PlatformSettings) -> Strangers {
     match settings.text("unauthorized_dm_behavior").as_deref() {
         Some("pair") => Strangers::Pair,
         Some("ignore") => Strangers::Ignore,
+        _ if settings.text("dm_policy").as_deref() == Some("pairing") => Strangers::Pair,
         _ => Strangers::PairWithoutList,
     }
 }
@@ -451,6 +536,76 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_closes_one_kind_of_chat_and_opens_none() {
+        let read = |key: &str, value: &str| {
+            let settings = PlatformSettings::default()
+                .with("allowed_users", serde_json::json!(["7"]))
+                .with("group_allowed_chats", serde_json::json!(["-1"]))
+                .with(key, value);
+            PlatformAccess::read(&settings, Usual::default())
+        };
+        let dm = Chat::direct("7");
+        for (key, value, alone, stranger, in_group) in [
+            (
+                "dm_policy",
+                "disabled",
+                Access::Denied,
+                Access::Denied,
+                Access::Granted,
+            ),
+            (
+                "dm_policy",
+                "allowlist",
+                Access::Granted,
+                Access::Denied,
+                Access::Granted,
+            ),
+            (
+                "dm_policy",
+                "alowlist",
+                Access::Granted,
+                Access::Denied,
+                Access::Granted,
+            ),
+            (
+                "dm_policy",
+                "open",
+                Access::Granted,
+                Access::IfPaired,
+                Access::Granted,
+            ),
+            (
+                "dm_policy",
+                "pairing",
+                Access::Granted,
+                Access::IfPaired,
+                Access::Granted,
+            ),
+            (
+                "group_policy",
+                "disabled",
+                Access::Granted,
+                Access::IfPaired,
+                Access::Denied,
+            ),
+        ] {
+            let access = read(key, value);
+            assert_eq!(of(&access, &dm, &sender("7")), alone, "{key} {value}");
+            assert_eq!(of(&access, &dm, &sender("8")), stranger, "{key} {value}");
+            assert_eq!(
+                of(&access, &group(), &sender("7")),
+                in_group,
+                "{key} {value}"
+            );
+        }
+        let nobody = GatewayAccess::default();
+        assert!(read("dm_policy", "pairing").invites(&nobody));
+        assert!(!read("dm_policy", "allowlist").invites(&nobody));
+        let closed = read("group_policy", "disabled");
+        assert!(!closed.is_for_us(&group(), "hi", Mentions::default(), true));
+    }
+
+    #[test]
     fn lists_for_groups_let_nobody_in_alone() {
         let list = PlatformAccess {
             group_allowed_users: vec!["7".into()],
@@ -550,16 +705,52 @@ mod tests {
 
     #[test]
     fn where_there_are_admins_others_have_few_commands() {
+        let dm = Chat::direct("7");
         let open = PlatformAccess::default();
-        assert!(open.may_use(&sender("7"), "model"));
+        assert!(open.may_use(&dm, &sender("7"), "model"));
         let gated = PlatformAccess {
-            admins: vec!["1".into()],
-            user_commands: vec!["/new".into()],
+            alone: CommandAccess {
+                admins: vec!["1".into()],
+                user_commands: vec!["/new".into()],
+            },
             ..PlatformAccess::default()
         };
-        assert!(gated.may_use(&sender("1"), "model"));
-        assert!(!gated.may_use(&sender("7"), "model"));
-        assert!(gated.may_use(&sender("7"), "new"));
-        assert!(gated.may_use(&sender("7"), "help"));
+        assert!(gated.may_use(&dm, &sender("1"), "model"));
+        assert!(!gated.may_use(&dm, &sender("7"), "model"));
+        assert!(gated.may_use(&dm, &sender("7"), "new"));
+        assert!(gated.may_use(&dm, &sender("7"), "help"));
+    }
+
+    #[test]
+    fn an_admin_of_groups_is_one_in_groups_and_nowhere_else() {
+        let list = |value: &str| serde_json::json!([value]);
+        let settings = PlatformSettings::default()
+            .with("allow_admin_from", list("1"))
+            .with("group_allow_admin_from", list("2"))
+            .with("user_allowed_commands", list("new"))
+            .with("group_user_allowed_commands", list("stop"));
+        let access = PlatformAccess::read(&settings, Usual::default());
+        let dm = Chat::direct("2");
+        for (who, chat, command, may) in [
+            ("1", &dm, "model", true),
+            ("1", &group(), "model", true),
+            ("2", &dm, "model", false),
+            ("2", &group(), "model", true),
+            ("7", &dm, "new", true),
+            ("7", &dm, "stop", false),
+            ("7", &group(), "stop", true),
+            ("7", &group(), "new", false),
+        ] {
+            let may_use = access.may_use(chat, &sender(who), command);
+            assert_eq!(may_use, may, "{who} {:?} {command}", chat.kind);
+        }
+        assert!(access.is_admin_everywhere(&sender("1")));
+        assert!(!access.is_admin_everywhere(&sender("2")));
+        // A list of commands for one kind of chat counts for the other, where that has none.
+        let settings = PlatformSettings::default()
+            .with("allow_admin_from", list("1"))
+            .with("group_user_allowed_commands", list("stop"));
+        let access = PlatformAccess::read(&settings, Usual::default());
+        assert!(access.may_use(&dm, &sender("7"), "stop"));
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use hermes_core::{AttachmentKind, Body, Channel};
 
@@ -10,9 +11,12 @@ use super::words;
 
 /// Which files may leave this machine.
 pub trait FilePolicy: Send + Sync {
-    /// Returns the file that a path means, without links, or why it stays here. Looks at the disk. A guest is handed nothing that
-    /// is somebody else's.
-    fn check(&self, path: &Path, guest: Option<&str>) -> Result<PathBuf, String>;
+    /// Takes the file that a path means, as it is now, to where nobody changes it before it is sent; or says why it stays here.
+    /// Blocks. A guest is handed nothing that is somebody else's, and nobody what is larger than this.
+    fn take(&self, path: &Path, guest: Option<&str>, bytes_max: u64) -> Result<PathBuf, String>;
+
+    /// Forgets what was taken before this, but for what waits to be sent. Blocks.
+    fn forget_taken(&self, before: SystemTime, waiting: &[PathBuf]);
 
     /// Where files go that a guest sends.
     fn folder(&self, guest: &str) -> PathBuf;
@@ -218,21 +222,11 @@ fn file(
     guest: Option<&str>,
     bytes_max: u64,
 ) -> Result<Body, String> {
-    let resolved = policy.check(path, guest)?;
-    let bytes = std::fs::metadata(&resolved)
-        .map_err(|error| error.to_string())?
-        .len();
-    if bytes == 0 {
-        return Err("it is empty".to_owned());
-    }
-    if bytes > bytes_max {
-        let (has, takes) = (bytes.div_ceil(1 << 20), bytes_max >> 20);
-        return Err(format!("it has {has} MB, and this platform takes {takes}"));
-    }
+    let taken = policy.take(path, guest, bytes_max)?;
     Ok(Body::File {
         kind: marked.kind(path),
         name: name_of(path),
-        path: resolved,
+        path: taken,
         caption: String::new(),
     })
 }

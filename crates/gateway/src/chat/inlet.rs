@@ -214,7 +214,7 @@ impl ChannelInlet {
         let text = match &invitation {
             Invitation::Code(code) => words::pairing_code(facts.platform, code),
             Invitation::Full => words::PAIRING_FULL.to_owned(),
-            Invitation::Silence => return Ok(()),
+            Invitation::TooSoon | Invitation::Locked => return Ok(()),
         };
         let now = self.ports.clock.now();
         let key = format!(

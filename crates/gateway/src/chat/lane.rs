@@ -29,9 +29,8 @@ use hermes_core::{
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
 
-use super::access::PlatformAccess;
 use super::lanes::{ChannelParts, Lanes, LeftTurn, Signal};
-use super::owner;
+use super::owner::{self, Said};
 use super::ports::ChatPorts;
 use super::reply::{ReplyPlace, ReplyWriter};
 use commands::{Awaited, Reading};
@@ -488,37 +487,15 @@ impl Lane {
             Some(person) => self.ports().people.accounts_of(person).await?,
             None => vec![account.to_owned()],
         };
-        for account in accounts {
-            let Some((platform, user)) = account.split_once(':') else {
-                continue;
-            };
-            let Some(parts) = self.lanes.channel(platform, "") else {
-                continue;
-            };
-            if self.is_owner(&parts.access, platform, user).await? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// The owner of the home: an admin; without any, the only one who is named; without names, who was let in first, for good.
-    async fn is_owner(
-        &self,
-        access: &PlatformAccess,
-        platform: &str,
-        user: &str,
-    ) -> Result<bool, StoreError> {
-        if !access.admins.is_empty() {
-            return Ok(access.admins.iter().any(|admin| admin == user));
-        }
-        if !access.allowed_users.is_empty() {
-            return Ok(access.allowed_users.iter().all(|one| one == user));
-        }
         let ports = self.ports();
-        let (records, pairings) = (ports.records.as_ref(), ports.pairings.as_ref());
-        let owner = owner::owner(records, pairings, ports.clock.as_ref()).await?;
-        Ok(owner.is_some_and(|owner| owner == format!("{platform}:{user}")))
+        let (records, clock) = (ports.records.as_ref(), ports.clock.as_ref());
+        let owner = match ports.settings.now().named.say_of(&accounts) {
+            Said::Owner => return Ok(true),
+            Said::SomebodyElse => return Ok(false),
+            Said::AsWrittenDown => owner::known_owner(records, clock).await?,
+            Said::AsLetIn => owner::owner(records, ports.pairings.as_ref(), clock).await?,
+        };
+        Ok(owner.is_some_and(|owner| accounts.contains(&owner)))
     }
 
     async fn keep_chat(&mut self) -> Result<(), StoreError> {

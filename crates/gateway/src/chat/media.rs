@@ -1,5 +1,6 @@
 //! Files that people send: kept where tools can read them, pictures shown to the model, short texts read to it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +16,11 @@ use super::ports::ChatPorts;
 /// Texts up to this are part of what somebody said; longer ones are files that the model may read.
 const TEXT_BYTES_MAX: usize = 100 * 1024;
 /// How long files are kept that people sent: the conversations say where they were.
-const KEPT: Duration = Duration::from_secs(24 * 3600);
+pub(super) const KEPT: Duration = Duration::from_secs(24 * 3600);
+/// Bytes of a name, of the 255 that a disk takes and the 143 that an encrypted one does. What it begins with comes on top.
+const NAME_BYTES_MAX: usize = 100;
+/// What is longer tells nobody what a file is.
+const EXTENSION_BYTES_MAX: usize = 16;
 /// The folders for them, and what their names begin with.
 const PLACES: [(&str, &str); 4] = [
     ("images", "img_"),
@@ -81,11 +86,24 @@ fn describe(attachment: &Attachment) -> String {
     }
 }
 
-/// A name without anything that leads elsewhere.
+/// A name without anything that leads elsewhere, and no longer than a disk takes.
 fn clean(name: &str) -> String {
     let is_plain = |c: &char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ');
-    let name: String = name.chars().filter(is_plain).take(80).collect();
-    name.trim_start_matches('.').trim().to_owned()
+    let name: String = name.chars().filter(is_plain).collect();
+    let name = name.trim_start_matches('.').trim();
+    if name.len() <= NAME_BYTES_MAX {
+        return name.to_owned();
+    }
+    let extension = Path::new(name).extension().and_then(OsStr::to_str);
+    let extension = extension.filter(|extension| extension.len() <= EXTENSION_BYTES_MAX);
+    let kept = |bytes: usize| hermes_core::text::head(name, bytes).trim_end();
+    match extension {
+        Some(extension) => {
+            let begin = kept(NAME_BYTES_MAX - extension.len() - 1);
+            format!("{begin}.{extension}")
+        }
+        None => kept(NAME_BYTES_MAX).to_owned(),
+    }
 }
 
 async fn fetch(
@@ -308,6 +326,30 @@ mod tests {
             let found = extension(&sent(kind, mime), head.as_bytes());
             assert_eq!(found, expected, "{kind:?} {mime} {head}");
         }
+    }
+
+    #[test]
+    fn a_long_name_is_cut_by_its_bytes_and_keeps_its_extension() {
+        for (name, expected) in [
+            ("报告.pdf".to_owned(), "报告.pdf".to_owned()),
+            (
+                format!("{}.pdf", "报".repeat(80)),
+                format!("{}.pdf", "报".repeat(32)),
+            ),
+            ("a".repeat(300), "a".repeat(100)),
+            (
+                format!("a.{}", "b".repeat(200)),
+                format!("a.{}", "b".repeat(98)),
+            ),
+        ] {
+            assert_eq!(clean(&name), expected);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!(
+            "video_0123456789ab_{}",
+            clean(&format!("{}.webm", "😀報".repeat(99)))
+        );
+        std::fs::write(folder.path().join(name), "x").unwrap();
     }
 
     #[test]

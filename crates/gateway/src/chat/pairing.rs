@@ -24,8 +24,17 @@ const ASKING: Duration = Duration::from_secs(600);
 const FAILURES_MAX: u64 = 5;
 const LOCKED: Duration = Duration::from_secs(3600);
 
-/// In place of a platform: codes that link accounts.
+/// What stands in place of a platform begins so where codes link accounts; the account follows, which has its own limits.
 const LINKING: &str = "link";
+
+/// Whether requests and people of this name are those of a platform.
+pub(super) fn is_of_platform(name: &str) -> bool {
+    name.split(':').next() != Some(LINKING)
+}
+
+fn linking(account: &str) -> String {
+    format!("{LINKING}:{account}")
+}
 
 /// Codes for strangers, and their approval.
 #[derive(Clone)]
@@ -41,8 +50,10 @@ pub enum Invitation {
     Code(String),
     /// Too many wait: come back later.
     Full,
-    /// They asked a moment ago, or somebody guesses codes: nothing.
-    Silence,
+    /// They asked a moment ago.
+    TooSoon,
+    /// Somebody guesses codes.
+    Locked,
 }
 
 /// What became of an approval.
@@ -57,6 +68,16 @@ pub enum Approval {
     Locked,
 }
 
+/// What became of a code that links accounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Redeemed {
+    /// This one was shown it.
+    Account(String),
+    Wrong,
+    /// Too many codes of whoever enters it were wrong.
+    Locked,
+}
+
 impl Pairing {
     pub fn new(pairings: Arc<dyn Pairings>, clock: Arc<dyn Clock>) -> Self {
         Self { pairings, clock }
@@ -65,11 +86,11 @@ impl Pairing {
     /// Gives a stranger a code, within limits.
     pub async fn invite(&self, platform: &str, sender: &Sender) -> Result<Invitation, StoreError> {
         if self.is_locked(platform).await? {
-            return Ok(Invitation::Silence);
+            return Ok(Invitation::Locked);
         }
         let (Some(code), Some(salt), Some(id)) = (code(), hex::<16>(), hex::<8>()) else {
             tracing::error!("the operating system gives no random numbers: nobody can be paired");
-            return Ok(Invitation::Silence);
+            return Ok(Invitation::Locked);
         };
         let now = self.clock.now();
         let request = PairingRequest {
@@ -89,7 +110,7 @@ impl Pairing {
         Ok(match self.pairings.ask_pairing(request, rules).await? {
             Asked::Kept => Invitation::Code(code),
             Asked::TooMany => Invitation::Full,
-            Asked::TooSoon => Invitation::Silence,
+            Asked::TooSoon => Invitation::TooSoon,
         })
     }
 
@@ -110,12 +131,14 @@ impl Pairing {
                 return Ok(Approval::LetIn(person));
             }
         }
+        self.note_failure(platform).await
+    }
+
+    async fn note_failure(&self, platform: &str) -> Result<Approval, StoreError> {
+        let now = self.clock.now();
         let since = now.minus(LOCKED);
-        let failures = self
-            .pairings
-            .note_pairing_failure(platform, now, since)
-            .await?;
-        Ok(match FAILURES_MAX.saturating_sub(failures) {
+        let failures = self.pairings.note_pairing_failure(platform, now, since);
+        Ok(match FAILURES_MAX.saturating_sub(failures.await?) {
             0 => Approval::Locked,
             tries_left => Approval::Wrong { tries_left },
         })
@@ -124,27 +147,42 @@ impl Pairing {
     pub async fn requests(&self) -> Result<Vec<PairingRequest>, StoreError> {
         let since = self.clock.now().minus(VALID);
         let mut requests = self.pairings.pairing_requests(None, since).await?;
-        requests.retain(|request| request.platform != LINKING);
+        requests.retain(|request| is_of_platform(&request.platform));
         Ok(requests)
     }
 
-    /// Gives somebody a code that another account of theirs can show, within the same limits.
+    /// Gives somebody a code that another account of theirs can show, within the same limits, which count for the account.
     pub async fn invite_account(&self, account: &str) -> Result<Invitation, StoreError> {
         let sender = Sender {
             id: account.to_owned(),
             ..Sender::default()
         };
-        self.invite(LINKING, &sender).await
+        self.invite(&linking(account), &sender).await
     }
 
-    /// The account that was given this code, which is used up by that.
-    pub async fn redeem(&self, code: &str) -> Result<Approval, StoreError> {
-        let approval = self.approve(LINKING, code).await?;
-        if let Approval::LetIn(person) = &approval {
-            // A code for an account lets nobody in.
-            self.pairings.revoke_pairing(LINKING, &person.user).await?;
+    /// The account that was given the code which this one enters. It is used up by that, with all that wait for that account.
+    pub async fn redeem(&self, account: &str, code: &str) -> Result<Redeemed, StoreError> {
+        let ours = linking(account);
+        if self.is_locked(&ours).await? {
+            return Ok(Redeemed::Locked);
         }
-        Ok(approval)
+        let code = code.trim().to_uppercase();
+        let since = self.clock.now().minus(VALID);
+        let waiting = self.pairings.pairing_requests(None, since).await?;
+        let linking = |request: &&PairingRequest| !is_of_platform(&request.platform);
+        for request in waiting.iter().filter(linking) {
+            if fits(request, &code) {
+                let platform = Some(request.platform.as_str());
+                // Somebody may have been quicker.
+                if self.pairings.clear_pairing_requests(platform).await? > 0 {
+                    return Ok(Redeemed::Account(request.user.clone()));
+                }
+            }
+        }
+        Ok(match self.note_failure(&ours).await? {
+            Approval::Locked => Redeemed::Locked,
+            _ => Redeemed::Wrong,
+        })
     }
 
     async fn is_locked(&self, platform: &str) -> Result<bool, StoreError> {

@@ -13,6 +13,7 @@ use hermes_core::{
 use super::access::GatewayAccess;
 use super::files::FilePolicy;
 use super::key::KeyRules;
+use super::owner::NamedPeople;
 use super::pairing::Pairing;
 use super::reset::ResetPolicy;
 
@@ -116,6 +117,8 @@ pub type Aliases = BTreeMap<String, BTreeMap<String, String>>;
 pub struct ChatSettings {
     pub keys: KeyRules,
     pub access: GatewayAccess,
+    /// Whom the settings of all platforms name.
+    pub named: NamedPeople,
     pub when_busy: WhenBusy,
     /// Replies are shown while they are written.
     pub shows_previews: bool,

@@ -32,6 +32,18 @@ pub(super) fn pairing_code(platform: &str, code: &str) -> String {
     )
 }
 
+/// Somebody else wants what only the owner may have. Where there is no owner, this says how there comes to be one.
+pub(super) fn for_the_owner(command: &str, account: &str, has_owner: bool) -> String {
+    let words = format!("/{command} is for the owner of this Hermes.");
+    if has_owner {
+        return words;
+    }
+    format!(
+        "{words} It has none yet: who is, is said on the machine I run on, with `hermes pairing owner {account}`, or with \
+         `allow_admin_from` in the settings of the platform."
+    )
+}
+
 /// How a question for consent reads in a chat.
 pub(super) fn approval(request: &ApprovalRequest, has_buttons: bool) -> String {
     let by_button = if has_buttons {

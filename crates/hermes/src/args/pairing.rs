@@ -34,7 +34,7 @@ pub enum PairingCommand {
     },
     /// Show who the owner of this Hermes is, or make somebody the owner
     Owner {
-        /// Somebody who was let in, as PLATFORM:ID
+        /// Somebody who may ask, as PLATFORM:ID
         account: Option<String>,
     },
     /// Forget everybody who asks

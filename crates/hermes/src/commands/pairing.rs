@@ -4,13 +4,15 @@ use std::io;
 use std::sync::Arc;
 
 use hermes_core::text::escaped;
-use hermes_core::{Clock, PairedPerson, Pairings};
-use hermes_gateway::chat::owner;
+use hermes_core::{Chat, Clock, Mentions, Pairings, Sender};
+use hermes_gateway::chat::access::Access;
+use hermes_gateway::chat::owner::{self, Said};
 use hermes_gateway::chat::pairing::{Approval, Pairing};
 use hermes_runtime::{SystemClock, open_store};
 use hermes_store::SqliteStore;
 use serde_json::json;
 
+use super::gateway::chats::{self, SetUp};
 use super::layout::{OnTerminal as _, Table, age, print_json};
 use crate::args::{JsonFlag, PairingArgs, PairingCommand};
 use crate::base::Base;
@@ -37,7 +39,10 @@ pub(crate) async fn run(base: &Base, args: PairingArgs) -> Outcome<()> {
             ))
             .hint("`hermes pairing list` shows who was"))
         }
-        PairingCommand::Owner { account } => owner(&opened, account).await,
+        PairingCommand::Owner { account: None } => show_owner(base, &opened).await,
+        PairingCommand::Owner {
+            account: Some(account),
+        } => make_owner(base, &opened, &account).await,
         PairingCommand::ClearPending => {
             let cleared = store.clear_pairing_requests(None).await?;
             println(&format!("{cleared} requests forgotten"))
@@ -85,23 +90,61 @@ async fn list(
     table.print(Style::of(&io::stdout(), &base.environment))
 }
 
-/// Shows who the owner is among those who were let in, or says who it is to be.
-async fn owner(store: &SqliteStore, account: Option<String>) -> Outcome<()> {
-    let Some(account) = account else {
-        return println(&match owner::owner(store, store, &SystemClock).await? {
-            Some(account) => format!("{account} is the owner, unless the settings name others"),
-            None => "nobody was let in yet: whoever is first will be the owner".to_owned(),
-        });
+/// Shows who the owner is where the settings leave that open, or that they do not.
+async fn show_owner(base: &Base, store: &SqliteStore) -> Outcome<()> {
+    let named = chats::named(base);
+    let known = match named.is_empty() {
+        true => owner::owner(store, store, &SystemClock).await?,
+        false => owner::known_owner(store, &SystemClock).await?,
     };
-    let paired = store.paired_people(None).await?;
-    let is_it = |one: &PairedPerson| format!("{}:{}", one.platform, one.user) == account;
-    if !paired.iter().any(is_it) {
-        let words = format!("`{account}` was not let in");
-        return Err(Failure::usage(words)
-            .hint("write it as PLATFORM:ID; `hermes pairing list` shows who was let in"));
+    println(&match known {
+        Some(account) if named.say_of(std::slice::from_ref(&account)) != Said::SomebodyElse => {
+            format!("{account} is the owner")
+        }
+        _ if named.has_owner() => "the settings name the owner: admins (`allow_admin_from`), or the only id that may ask".to_owned(),
+        _ => "nobody is the owner yet: whoever is let in first will be, unless ids are named in the settings; \
+              `hermes pairing owner PLATFORM:ID` says who it is"
+            .to_owned(),
+    })
+}
+
+/// Makes somebody the owner who may ask.
+async fn make_owner(base: &Base, store: &SqliteStore, account: &str) -> Outcome<()> {
+    if !may_ask(base, store, account).await? {
+        let words = format!("`{account}` may not ask: nobody let them in, and no list names them");
+        return Err(Failure::usage(words).hint(
+            "write it as PLATFORM:ID; `hermes pairing list` shows who was let in, `allowed_users` of a platform names others",
+        ));
     }
-    owner::set_owner(store, &SystemClock, &account).await?;
+    if chats::named(base).say_of(&[account.to_owned()]) == Said::SomebodyElse {
+        let words = format!("the settings name another owner than `{account}`");
+        return Err(Failure::usage(words).hint(
+            "admins (`allow_admin_from`) are owners, and so is the only id that may ask; add this one to `allow_admin_from`",
+        ));
+    }
+    owner::set_owner(store, &SystemClock, account).await?;
     println(&format!("{account} is the owner from now on"))
+}
+
+/// Whether somebody was let in, or a list names them.
+async fn may_ask(base: &Base, store: &SqliteStore, account: &str) -> Outcome<bool> {
+    let Some((platform, user)) = account.split_once(':') else {
+        return Ok(false);
+    };
+    if store.is_paired(platform, user).await? {
+        return Ok(true);
+    }
+    let sender = Sender {
+        id: user.to_owned(),
+        ..Sender::default()
+    };
+    let gateway = chats::gateway_access(base);
+    let is_granted = |one: &SetUp| {
+        let (access, chat) = (one.access(), Chat::direct(user));
+        let access = Access::of(&access, &gateway, &chat, &sender, Mentions::default());
+        one.name() == platform && access == Access::Granted
+    };
+    Ok(chats::wanted(base).iter().any(is_granted))
 }
 
 async fn approve(pairing: &Pairing, platform: &str, code: &str) -> Outcome<()> {

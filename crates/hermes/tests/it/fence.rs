@@ -66,6 +66,7 @@ impl Home {
             apart: self.path(".hermes/apart"),
             shown: Vec::new(),
             variables: environment(),
+            guest: None,
         }
     }
 

@@ -13,6 +13,7 @@ mod jobs;
 mod lifecycle;
 mod mailbox;
 mod outbound;
+mod owners;
 mod peers;
 mod people;
 mod platform;

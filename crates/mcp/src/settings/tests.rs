@@ -14,7 +14,7 @@ fn error(section: Value) -> String {
 #[test]
 fn a_url_is_enough_and_the_defaults_are_the_documented_ones() {
     let settings = parse(json!({ "url": "http://127.0.0.1:1/mcp" }));
-    assert!(settings.enabled && !settings.trust_annotations);
+    assert!(settings.enabled && !settings.trust_annotations && !settings.guests);
     assert!(settings.supports_parallel_tool_calls);
     assert_eq!(settings.concurrency_max, 8);
     assert_eq!(settings.call_timeout, Duration::from_secs(300));

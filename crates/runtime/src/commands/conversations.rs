@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use hermes_core::command::Surface;
 use hermes_core::{
     Archive as _, ConsentOption, SearchQuery, SessionFilter, SessionId, SessionOptions,
-    SessionRecord,
+    SessionRecord, StoreError,
 };
 
 use super::arguments::words;
@@ -46,7 +47,12 @@ impl Conversation {
         if let Some(person) = &self.options.person {
             return self.resume_own(person, name).await;
         }
-        let session = self.archive().find(name).await?;
+        let session = match self.archive().find(name).await {
+            Err(error @ StoreError::NotFound { .. }) if here.surface == Surface::Chat => {
+                return Err(Error::asked(error.to_string()).with_hint("/sessions shows them"));
+            }
+            found => found?,
+        };
         let record = self.archive().record(&session).await?;
         let cwd = self.setup.settings.cwd.clone();
         let told = match record.cwd {

@@ -4,6 +4,7 @@ use hermes_config::set;
 use hermes_llm::resolve;
 
 use hermes_core::SessionOptions;
+use hermes_core::command::Surface;
 
 use super::arguments::no_such;
 use super::{Conversation, Done, Here, Then};
@@ -27,7 +28,10 @@ enum Wish<'a> {
 impl Conversation {
     pub(super) async fn reasoning(&mut self, arguments: &str, here: &Here) -> Result<Done> {
         match Wish::parse(arguments)? {
-            Wish::Tell => self.told_reasoning(),
+            Wish::Tell => self.told_reasoning(here),
+            Wish::Show(_) if here.surface == Surface::Chat => Ok(Done::text(
+                "what the model thinks is shown in a terminal only; /reasoning low, for example, says how much it thinks",
+            )),
             Wish::Show(true) => Ok(shown("what the model thinks is shown", true)),
             Wish::Show(false) => Ok(shown("what the model thinks is hidden", false)),
             Wish::Think { .. } if here.is_busy => Ok(Done::text(
@@ -37,13 +41,17 @@ impl Conversation {
         }
     }
 
-    fn told_reasoning(&self) -> Result<Done> {
+    fn told_reasoning(&self, here: &Here) -> Result<Done> {
         let effort = self.settings_now()?.settings.optional_string(EFFORT)?;
         let effort = effort
             .as_deref()
             .unwrap_or("as much as its provider chooses");
+        let words = match here.surface {
+            Surface::Chat => "/reasoning and",
+            Surface::Terminal => "/reasoning show or hide, or",
+        };
         Ok(Done::text(format!(
-            "it thinks: {effort}; /reasoning show or hide, or one of {}",
+            "it thinks: {effort}; {words} one of {}",
             EFFORTS.join(", ")
         )))
     }

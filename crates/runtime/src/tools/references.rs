@@ -31,7 +31,7 @@ pub(crate) struct SessionReferences {
 impl SessionReferences {
     pub(crate) fn new(base: &Base, ports: &ToolPorts) -> Self {
         Self {
-            home: base.environment.user_home(),
+            home: ports.home.clone(),
             ports: ports.clone(),
             git: Git::new(base),
             web: hermes_tools::page_reader(ports),
@@ -53,7 +53,13 @@ impl References for SessionReferences {
         which: Changes,
         folder: &'a Path,
     ) -> BoxFuture<'a, Result<String, String>> {
-        Box::pin(async move { changes(&self.git, which, folder).await })
+        Box::pin(async move {
+            if self.ports.private.is_some() {
+                // A repository of theirs may say that it lies in one of the owner's.
+                return Err("changes are shown to the owner of this Hermes".to_owned());
+            }
+            changes(&self.git, which, folder).await
+        })
     }
 
     fn page<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<String, String>> {

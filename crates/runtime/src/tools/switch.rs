@@ -20,8 +20,8 @@ pub fn leaves() -> impl Iterator<Item = &'static Toolset> {
 }
 
 /// The toolsets and servers of a surface, as a conversation shows them.
-pub fn overview(base: &Base) -> Result<String> {
-    Ok(table(base, &Toolsets::of_settings(base, TERMINAL)?).text())
+pub fn overview(base: &Base, surface: &str) -> Result<String> {
+    Ok(table(base, &Toolsets::of_settings(base, surface)?).text())
 }
 
 /// The toolsets that can be switched in the terminal, and whether each is on.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use hermes_core::schedule::CRON_SOURCE;
 use hermes_core::{SessionOptions, Tool};
 use hermes_tools::{Selection, Toolset, is_elsewhere};
 
 use crate::base::Base;
 use crate::error::{Error, Result};
+use crate::mcp;
 
 /// Names that stand for every built-in tool, and on the command line for every MCP server as well.
 const EVERYTHING: &[&str] = &["all", "*"];
@@ -15,12 +17,16 @@ const EVERYTHING: &[&str] = &["all", "*"];
 const NO_SERVERS: &str = "no_mcp";
 /// What `platform_toolsets` calls the terminal.
 pub const TERMINAL: &str = "cli";
+/// Surfaces where nobody talks: what is chosen for the terminal says nothing of them.
+const OF_PROGRAMS: [&str; 3] = ["api_server", CRON_SOURCE, "webhook"];
 
 #[derive(Clone)]
 pub struct Toolsets {
     built_in: Selection,
     surface: String,
     servers: ChosenServers,
+    /// Of these only those that guests may use; none of it counts for the owner.
+    for_guests: Option<Vec<String>>,
 }
 
 #[derive(Clone)]
@@ -52,6 +58,7 @@ impl Toolsets {
             built_in: select(&built_in)?,
             surface: surface.to_owned(),
             servers,
+            for_guests: for_guests(base),
         })
     }
 
@@ -75,6 +82,7 @@ impl Toolsets {
             built_in,
             surface: surface.to_owned(),
             servers,
+            for_guests: for_guests(base),
         })
     }
 
@@ -89,6 +97,11 @@ impl Toolsets {
     }
 
     pub fn has_server(&self, name: &str) -> bool {
+        let is_named = |names: &Vec<String>| names.iter().any(|one| one == name);
+        self.for_guests.as_ref().is_none_or(is_named) && self.is_chosen(name)
+    }
+
+    fn is_chosen(&self, name: &str) -> bool {
         match &self.servers {
             ChosenServers::All => true,
             ChosenServers::Named(names) => names
@@ -98,14 +111,25 @@ impl Toolsets {
     }
 }
 
-/// The names that settings have for a surface: its own, else those for all.
+/// The names that settings have for a surface: its own; where people talk, those of the terminal; else those for all.
 pub fn names(base: &Base, surface: &str) -> Result<Vec<String>> {
-    let own = format!("platform_toolsets.{surface}");
-    let key = match base.settings.get(&own) {
-        Some(_) => own.as_str(),
-        None => "toolsets",
-    };
+    let of = |surface: &str| format!("platform_toolsets.{surface}");
+    let mut keys = vec![of(surface)];
+    if !OF_PROGRAMS.contains(&surface) {
+        keys.push(of(TERMINAL));
+    }
+    let is_set = |key: &&String| base.settings.get(key).is_some();
+    let key = keys.iter().find(is_set).map_or("toolsets", String::as_str);
     Ok(base.settings.strings(key)?)
+}
+
+/// The servers that whoever talks may use, where that is not the owner of the home: servers act with the owner's accounts, so
+/// that the settings have to say `guests: true` of each.
+fn for_guests(base: &Base) -> Option<Vec<String>> {
+    base.person.as_ref()?;
+    let servers = mcp::settings(base).0.into_iter();
+    let open = servers.filter(|server| server.guests);
+    Some(open.map(|server| server.name).collect())
 }
 
 /// Tells the names of MCP servers from those of toolsets.

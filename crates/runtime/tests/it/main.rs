@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod curator;
+mod files_out;
 mod handoff;
 mod honcho;
 mod imported;

@@ -103,15 +103,16 @@ impl Lane {
 
     /// Whoever began the turn answers its questions, and admins do.
     fn may_answer(&self, sender: &Sender) -> bool {
-        let Some(parts) = &self.parts else {
+        let (Some(parts), Some(here)) = (&self.parts, &self.chat) else {
             return false;
         };
+        let (access, chat) = (&parts.access, &here.chat);
         let asked_by = self.turn.as_ref().and_then(|turn| turn.asked_by.as_ref());
         match asked_by {
             Some(asker) if asker.id == sender.id => true,
             // Where there is no list of admins, everybody is one: not for what somebody else asked for.
-            Some(_) => !parts.access.admins.is_empty() && parts.access.is_admin(sender),
-            None => parts.access.is_admin(sender),
+            Some(_) => access.is_named_admin(chat, sender),
+            None => access.is_admin(chat, sender),
         }
     }
 
@@ -170,7 +171,8 @@ impl Lane {
                 .is_some_and(|asker| asker.id == sender.id);
         let person = self.chat.as_ref().and_then(|chat| chat.person.as_ref());
         let is_person = !self.is_shared() && person.is_some() && person == question.person.as_ref();
-        let is_admin = !parts.access.admins.is_empty() && parts.access.is_admin(sender);
+        // An admin of groups answers what was asked in this one.
+        let is_admin = parts.access.is_admin_everywhere(sender);
         let is_here = self
             .approvals
             .iter()

@@ -9,6 +9,7 @@ use hermes_core::{
 
 use super::Lane;
 use super::intake::GUEST_COMMANDS;
+use crate::chat::owner;
 use crate::chat::ports::{CommandLine, Then, WhenBusy};
 use crate::chat::words;
 use crate::hooks::HookVerdict;
@@ -62,7 +63,7 @@ impl Lane {
             return Ok(Outcome::Words);
         }
         let full = command_of(&line).map_or(name, |command| command.name);
-        if let Some(words) = self.refusal(entry, full) {
+        if let Some(words) = self.refusal(entry, full).await? {
             self.speak(words, vec![entry.id]).await?;
             return Ok(Outcome::Handled);
         }
@@ -73,17 +74,31 @@ impl Lane {
     }
 
     /// Why somebody may not use a command here.
-    fn refusal(&self, entry: &InboxEntry, full: &str) -> Option<String> {
-        let parts = self.parts.as_ref()?;
-        if !parts.access.may_use(entry.incoming.sender(), full) {
-            return Some(format!(
+    async fn refusal(&self, entry: &InboxEntry, full: &str) -> Result<Option<String>, StoreError> {
+        let Some(parts) = &self.parts else {
+            return Ok(None);
+        };
+        let (chat, sender) = (entry.incoming.chat(), entry.incoming.sender());
+        if !parts.access.may_use(chat, sender, full) {
+            return Ok(Some(format!(
                 "/{full} is for admins here. /help shows what is for everybody."
-            ));
+            )));
         }
         let is_known = command::is_name(full, Surface::Chat);
         let is_everybodys = GUEST_COMMANDS.contains(&full) || EVERYBODYS.contains(&full);
-        (self.is_guest && is_known && !is_everybodys)
-            .then(|| format!("/{full} is for the owner of this Hermes."))
+        if !self.is_guest || !is_known || is_everybodys {
+            return Ok(None);
+        }
+        let account = format!("{}:{}", entry.platform, sender.id);
+        let has_owner = self.has_owner().await?;
+        Ok(Some(words::for_the_owner(full, &account, has_owner)))
+    }
+
+    /// Whether this Hermes has an owner, whoever that may be.
+    async fn has_owner(&self) -> Result<bool, StoreError> {
+        let ports = self.ports();
+        let known = owner::known_owner(ports.records.as_ref(), ports.clock.as_ref());
+        Ok(ports.settings.now().named.has_owner() || known.await?.is_some())
     }
 
     /// Asks hooks. Returns the line that is to be done, unless they did it or refused it.

@@ -3,7 +3,9 @@
 use hermes_core::{ChatKind, InboxEntry, StoreError};
 
 use super::Lane;
-use crate::chat::pairing::{Approval, Invitation};
+use crate::chat::pairing::{Invitation, Redeemed};
+
+const LOCKED: &str = "Too many codes that you entered were wrong. Please try again in an hour.";
 
 impl Lane {
     pub(super) async fn link(
@@ -33,21 +35,24 @@ impl Lane {
                 "Write this to me with your other account:\n\n`/link {code}`\n\nThat account is you from then on: the same \
                  notes, the same conversations. The code is good for an hour; give it to nobody."
             ),
-            Invitation::Full | Invitation::Silence => {
+            Invitation::TooSoon => {
                 "You were shown a code a moment ago. Please use that one, or wait ten minutes."
                     .to_owned()
             }
+            Invitation::Full => {
+                "Three codes of yours are still good. Please use one of them, or try again in an hour."
+                    .to_owned()
+            }
+            Invitation::Locked => LOCKED.to_owned(),
         })
     }
 
     async fn enter_code(&mut self, account: &str, code: &str) -> Result<String, StoreError> {
         let ports = self.ports();
-        let other = match ports.pairing.redeem(code).await? {
-            Approval::LetIn(person) => person.user,
-            Approval::Wrong { .. } => return Ok("That code is wrong, or too old.".to_owned()),
-            Approval::Locked => {
-                return Ok("Too many codes were wrong. Please try again in an hour.".to_owned());
-            }
+        let other = match ports.pairing.redeem(account, code).await? {
+            Redeemed::Account(other) => other,
+            Redeemed::Wrong => return Ok("That code is wrong, or too old.".to_owned()),
+            Redeemed::Locked => return Ok(LOCKED.to_owned()),
         };
         if other == account {
             return Ok(

@@ -152,6 +152,7 @@ impl Lane {
         };
         let facts = parts.channel.facts();
         options.source = facts.platform.to_owned();
+        options.surface = Some(facts.platform.to_owned());
         // The owner has the notes of the home; everybody else has notes of their own.
         options.person = self.guest();
         parts.manner.apply(&chat.chat, &mut options);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hermes_core::{
     Address, BoxFuture, Clock, CommandOutput, ConsentOption, Inbox as _, InboxId, Job, JobId,
@@ -16,6 +16,7 @@ use hermes_gateway::chat::access::{GatewayAccess, PlatformAccess, Strangers};
 use hermes_gateway::chat::files::FilePolicy;
 use hermes_gateway::chat::key::KeyRules;
 use hermes_gateway::chat::manner::Manner;
+use hermes_gateway::chat::owner::NamedPeople;
 use hermes_gateway::chat::pairing::Pairing;
 use hermes_gateway::chat::work::ShowsCalls;
 use hermes_gateway::chat::{
@@ -437,6 +438,10 @@ fn settings(random: &Random, folder: &Path) -> ChatSettings {
     ChatSettings {
         keys: KeyRules::default(),
         access: GatewayAccess::default(),
+        named: NamedPeople::of(
+            [("alpha", &access())].into_iter(),
+            &GatewayAccess::default(),
+        ),
         when_busy: match random.below(3) {
             0 => WhenBusy::Interrupt,
             1 => WhenBusy::Queue,
@@ -499,9 +504,11 @@ impl Terminal for NoTerminal {
 struct NoFiles;
 
 impl FilePolicy for NoFiles {
-    fn check(&self, _: &Path, _: Option<&str>) -> Result<PathBuf, String> {
+    fn take(&self, _: &Path, _: Option<&str>, _: u64) -> Result<PathBuf, String> {
         Err("there are no files in this world".to_owned())
     }
+
+    fn forget_taken(&self, _: SystemTime, _: &[PathBuf]) {}
 
     fn folder(&self, _: &str) -> PathBuf {
         PathBuf::new()

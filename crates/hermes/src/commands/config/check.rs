@@ -5,6 +5,7 @@ use hermes_config::{
 };
 
 use crate::commands::already_told;
+use crate::commands::gateway::chats;
 use crate::failure::Outcome;
 use crate::output::println;
 
@@ -45,9 +46,12 @@ pub(crate) fn variable_problems(home: &Home) -> Vec<String> {
 /// What is set for nothing: no mistake, and worth knowing for whoever wonders.
 pub(super) fn unused(home: &Home, process: &Environment) -> Vec<String> {
     let environment = load_environment(process.clone(), home).unwrap_or_else(|_| process.clone());
-    let unused = load(home, &environment).map(|settings| settings.unused());
-    let unused = unused.unwrap_or_default();
-    unused.iter().map(ToString::to_string).collect()
+    let Ok(settings) = load(home, &environment) else {
+        return Vec::new();
+    };
+    let unused = settings.unused();
+    let unused = unused.iter().map(ToString::to_string);
+    unused.chain(chats::oddities(&settings).unused).collect()
 }
 
 /// What is wrong with `config.yaml` and the files beside it.
@@ -55,9 +59,13 @@ fn setting_problems(home: &Home, environment: &Environment) -> Vec<String> {
     match load(home, environment) {
         Ok(settings) => {
             let problems = settings.problems().iter().map(ToString::to_string);
-            let problems = problems.chain(crate::mcp::oddities(&settings));
+            let servers = crate::mcp::oddities(&settings);
+            let platforms = chats::oddities(&settings).problems;
+            let zone = hermes_runtime::zone_problem(&settings);
             problems
-                .chain(hermes_runtime::zone_problem(&settings))
+                .chain(servers)
+                .chain(platforms)
+                .chain(zone)
                 .collect()
         }
         Err(error) => vec![format!("{error} ({})", error.hint())],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hermes_config::{DotEnv, Home};
 use hermes_core::command::{self, ParsedLine, Surface, Verb};
 use hermes_core::quick::{Own, QuickCommands};
-use hermes_core::{Address, Archive as _, BoxFuture, SessionId};
+use hermes_core::{Address, Archive as _, BoxFuture, SessionId, SessionOptions};
 use hermes_gateway::chat::{ChatCommands, CommandAnswer, CommandLine, Then as ChatThen, WhenBusy};
 use hermes_runtime::commands::{self, Done, Here, Then};
 use hermes_runtime::{Conversation, Result, Start, quick, shown};
@@ -66,7 +66,11 @@ fn keep_home(home: &Home, address: &Address) -> std::result::Result<(), String> 
 impl HomeCommands {
     async fn answer(&self, said: CommandLine<'_>) -> Result<CommandAnswer> {
         let runtime = Arc::clone(&self.0.runtime);
-        let mut conversation = Conversation::new(runtime, said.options.clone()).await?;
+        let options = match said.session {
+            Some(session) => runtime.in_its_folder(session, said.options.clone()).await,
+            None => said.options.clone(),
+        };
+        let mut conversation = Conversation::new(runtime, options).await?;
         let own = self.own_commands(&said);
         let line = match own.read(said.line, Surface::Chat) {
             Own::Line(line) => line,
@@ -112,9 +116,12 @@ impl HomeCommands {
             _ => {}
         }
         let done = conversation.run(command, arguments, &here).await?;
-        let options = conversation.options();
-        let is_changed = options != said.options;
-        let options = is_changed.then(|| options.clone());
+        // The folder is the conversation's, and no choice of the chat.
+        let options = SessionOptions {
+            cwd: said.options.cwd.clone(),
+            ..conversation.options().clone()
+        };
+        let options = Some(options).filter(|options| options != said.options);
         let mut answer = answered(done);
         if let ChatThen::Resume(session) = &answer.then
             && answer.text.is_none()

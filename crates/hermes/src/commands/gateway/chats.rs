@@ -3,21 +3,27 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hermes_channels::PLATFORMS;
+use hermes_config::Settings;
 use hermes_core::deliver::{Arrival, Deliver, DeliverError, DeliveryId, Place as DeliveryPlace};
-use hermes_core::{Address, BoxFuture, ChannelPorts, Platform, PlatformSettings, SessionOptions};
+use hermes_core::text::nearest;
+use hermes_core::{
+    Address, BoxFuture, ChannelPorts, Platform, PlatformSettings, SessionOptions, Timestamp,
+};
 use hermes_gateway::Shutdown;
 use hermes_gateway::chat::access::{GatewayAccess, PlatformAccess, Usual};
 use hermes_gateway::chat::files::FilePolicy;
 use hermes_gateway::chat::key::KeyRules;
 use hermes_gateway::chat::manner::Manner;
+use hermes_gateway::chat::owner::NamedPeople;
 use hermes_gateway::chat::pairing::Pairing;
 use hermes_gateway::chat::{
     Aliases, ChatChannel, ChatGateway, ChatPorts, ChatSettings, Limits, ToChats, WhenBusy,
 };
 use hermes_gateway::deliver::ToLog;
+use hermes_gateway::report::{PlatformReport, PlatformState};
 use hermes_runtime::Runtime;
 use hermes_runtime::files_out::FilesOut;
 use hermes_runtime::schedules::PlatformStanding;
@@ -79,12 +85,89 @@ impl PartialEq for SetUp {
 }
 
 impl SetUp {
-    pub(super) fn name(&self) -> &'static str {
+    pub(in crate::commands) fn name(&self) -> &'static str {
         self.platform.name
     }
 
     pub(super) fn label(&self) -> String {
         self.platform.label.to_owned()
+    }
+
+    /// Who may ask there.
+    pub(in crate::commands) fn access(&self) -> PlatformAccess {
+        PlatformAccess::read(
+            &self.settings,
+            Usual {
+                ignores_strangers: self.platform.ignores_strangers,
+                requires_mention: self.platform.requires_mention,
+            },
+        )
+    }
+}
+
+/// Platforms with their channels, and those whose settings cannot be used.
+#[derive(Default)]
+pub(super) struct Opened {
+    pub(super) channels: Vec<ChatChannel>,
+    pub(super) known: Vec<SetUp>,
+    pub(super) refused: Vec<(SetUp, Failure)>,
+}
+
+impl Opened {
+    /// Makes the channels of platforms. One that is wrongly set up does not hinder the others.
+    pub(super) fn of(desk: &Desk, wanted: Vec<SetUp>) -> Self {
+        let mut opened = Self::default();
+        for set_up in wanted {
+            match channel(desk, &set_up) {
+                Ok(channel) => {
+                    opened.channels.push(channel);
+                    opened.known.push(set_up);
+                }
+                Err(failure) => opened.refused.push((set_up, failure)),
+            }
+        }
+        opened
+    }
+
+    /// How those are that cannot be used.
+    pub(super) fn reports(&self, now: Timestamp) -> Vec<PlatformReport> {
+        let report = |(set_up, failure): &(SetUp, Failure)| PlatformReport {
+            platform: set_up.name().to_owned(),
+            account: String::new(),
+            state: PlatformState::Refused,
+            since: now,
+            name: None,
+            heard: None,
+            error: Some(in_one_line(failure)),
+            retry: None,
+        };
+        self.refused.iter().map(report).collect()
+    }
+}
+
+fn in_one_line(failure: &Failure) -> String {
+    match &failure.hint {
+        Some(hint) => format!("{}; {hint}", failure.message),
+        None => failure.message.clone(),
+    }
+}
+
+/// Whom the settings of all platforms name that are set up.
+pub(in crate::commands) fn named(base: &Base) -> NamedPeople {
+    let wanted: Vec<(&'static str, PlatformAccess)> = wanted(base)
+        .iter()
+        .map(|one| (one.name(), one.access()))
+        .collect();
+    let platforms = wanted.iter().map(|(name, access)| (*name, access));
+    NamedPeople::of(platforms, &gateway_access(base))
+}
+
+/// Who may ask on all platforms.
+pub(in crate::commands) fn gateway_access(base: &Base) -> GatewayAccess {
+    let environment = &base.environment;
+    GatewayAccess {
+        allow_all: environment.is_on("GATEWAY_ALLOW_ALL_USERS"),
+        allowed_users: words(environment.get("GATEWAY_ALLOWED_USERS").unwrap_or_default()),
     }
 }
 
@@ -134,7 +217,7 @@ pub(super) fn needed_variables() -> Vec<&'static str> {
 }
 
 /// A channel of a platform as it is set up.
-pub(super) fn channel(desk: &Desk, set_up: &SetUp) -> Outcome<ChatChannel> {
+fn channel(desk: &Desk, set_up: &SetUp) -> Outcome<ChatChannel> {
     let SetUp { platform, settings } = set_up;
     let ports = ChannelPorts {
         clock: Arc::clone(desk.runtime.clock()),
@@ -149,13 +232,7 @@ pub(super) fn channel(desk: &Desk, set_up: &SetUp) -> Outcome<ChatChannel> {
     })?;
     Ok(ChatChannel {
         channel,
-        access: PlatformAccess::read(
-            settings,
-            Usual {
-                ignores_strangers: platform.ignores_strangers,
-                requires_mention: platform.requires_mention,
-            },
-        ),
+        access: set_up.access(),
         manner: Manner::read(settings, platform.shows_calls),
         home: home(platform, settings),
     })
@@ -175,11 +252,9 @@ pub(super) fn identity_locks(base: &Base) -> PathBuf {
 pub(super) fn gateway(
     base: &Base,
     desk: &Arc<Desk>,
-    wanted: Vec<SetUp>,
+    channels: Vec<ChatChannel>,
     shutdown: Shutdown,
 ) -> Outcome<ChatGateway> {
-    let channels = wanted.iter().map(|set_up| channel(desk, set_up));
-    let channels = channels.collect::<Outcome<Vec<_>>>()?;
     let runtime = &desk.runtime;
     let store = runtime.store();
     let ports = ChatPorts {
@@ -214,7 +289,12 @@ pub(in crate::commands) fn sender(
     shutdown: Shutdown,
 ) -> Outcome<ChatGateway> {
     let desk = Desk::new(Arc::clone(runtime), this_process(None), shutdown.clone());
-    gateway(base, &Arc::new(desk), wanted, shutdown)
+    let opened = Opened::of(&desk, wanted);
+    for report in opened.reports(desk.holder.started) {
+        let (platform, error) = (report.platform, report.error.unwrap_or_default());
+        tracing::warn!(platform, error, "the platform cannot be used");
+    }
+    gateway(base, &Arc::new(desk), opened.channels, shutdown)
 }
 
 /// The way to the chats of a home for a process that is no gateway. Platforms are opened when somebody writes to one.
@@ -302,8 +382,12 @@ impl Deliver for HomeChats {
 struct HomeFiles(FilesOut);
 
 impl FilePolicy for HomeFiles {
-    fn check(&self, path: &Path, guest: Option<&str>) -> Result<PathBuf, String> {
-        self.0.check(path, guest)
+    fn take(&self, path: &Path, guest: Option<&str>, bytes_max: u64) -> Result<PathBuf, String> {
+        self.0.take(path, guest, bytes_max)
+    }
+
+    fn forget_taken(&self, before: SystemTime, waiting: &[PathBuf]) {
+        self.0.forget(before, waiting);
     }
 
     fn folder(&self, guest: &str) -> PathBuf {
@@ -330,14 +414,8 @@ pub(super) fn settings(base: &Base) -> Outcome<ChatSettings> {
             per_user_in_threads: is_on("thread_sessions_per_user", false),
             joins_private_chats: settings.string("gateway.continuity")? == "shared",
         },
-        access: GatewayAccess {
-            allow_all: base.environment.is_on("GATEWAY_ALLOW_ALL_USERS"),
-            allowed_users: words(
-                base.environment
-                    .get("GATEWAY_ALLOWED_USERS")
-                    .unwrap_or_default(),
-            ),
-        },
+        access: gateway_access(base),
+        named: named(base),
         when_busy: match settings
             .get("display.busy_input_mode")
             .and_then(Value::as_str)
@@ -450,6 +528,87 @@ pub(super) fn settings_of(base: &Base, platform: &Platform) -> PlatformSettings 
         }
     }
     PlatformSettings::new(values)
+}
+
+/// Besides [`SHARED`], what files can say of every platform.
+const IN_FILES: &[&str] = &[
+    "enabled",
+    "extra",
+    "allow_from",
+    "group_allow_from",
+    "allowed_channels",
+    "allowed_roles",
+    "allow_admin_from",
+    "group_allow_admin_from",
+    "user_allowed_commands",
+    "group_user_allowed_commands",
+    "free_response_channels",
+    "unauthorized_dm_behavior",
+    "dm_policy",
+    "group_policy",
+    "home_channel_name",
+    "tool_progress",
+    "channel_prompts",
+    "channel_overrides",
+    "channel_skill_bindings",
+];
+
+/// What Hermes Agent can be told of platforms, and what changes nothing here.
+const WITHOUT_EFFECT: &[&str] = &[
+    "api_key",
+    "approval_mentions",
+    "cron_continuable_surface",
+    "dm_topics",
+    "gateway_restart_notification",
+    "group_topics",
+    "notice_delivery",
+    "notifications",
+    "reply_in_thread",
+    "reply_prefix",
+    "rich_drafts",
+    "rich_messages",
+    "status_indicator",
+    "typing_cooldown_seconds",
+    "typing_status_text",
+];
+
+/// What is wrong with the settings of platforms, and what is set there for nothing; one line each.
+#[derive(Default)]
+pub(in crate::commands) struct Oddities {
+    pub(in crate::commands) problems: Vec<String>,
+    pub(in crate::commands) unused: Vec<String>,
+}
+
+/// Looks for keys that platforms do not know.
+pub(in crate::commands) fn oddities(settings: &Settings) -> Oddities {
+    let mut odd = Oddities::default();
+    for platform in PLATFORMS {
+        let own = platform.settings.iter().map(|setting| setting.key);
+        let known: Vec<&str> = own.chain(SHARED.iter().chain(IN_FILES).copied()).collect();
+        for section in sections(platform.name) {
+            let Some(Value::Object(said)) = settings.get(&section) else {
+                continue;
+            };
+            for name in said.keys().filter(|name| !known.contains(&name.as_str())) {
+                let key = format!("{section}.{name}");
+                let place = settings.origin(&key);
+                let place = place.map_or_else(String::new, |place| format!("{place}: "));
+                if WITHOUT_EFFECT.contains(&name.as_str()) {
+                    let told = format!("{place}`{key}` has no effect in this version");
+                    odd.unused.push(told);
+                    continue;
+                }
+                let near = nearest(name, known.iter().copied());
+                let near = near
+                    .first()
+                    .map(|near| format!(" (did you mean `{near}`?)"));
+                let near = near.unwrap_or_default();
+                odd.problems
+                    .push(format!("{place}unknown setting `{key}`{near}"));
+            }
+        }
+    }
+    odd
 }
 
 /// `home_channel`: an id, or an object of Hermes Agent's with one in it.

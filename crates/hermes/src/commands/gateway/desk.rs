@@ -13,6 +13,7 @@ use hermes_runtime::{Runtime, SystemClock};
 use tokio::sync::Notify;
 
 use super::restart_note;
+use crate::output::note;
 
 /// Who this is, for others who look.
 pub(super) fn this_process(service: Option<String>) -> Holder {
@@ -33,6 +34,8 @@ pub(super) struct Desk {
     pub(super) chats: OnceLock<ChatControl>,
     pub(super) deliver: OnceLock<Arc<dyn Deliver>>,
     serves: Mutex<Vec<String>>,
+    /// Platforms whose settings cannot be used.
+    refused: Mutex<Vec<PlatformReport>>,
     restart: Notify,
 }
 
@@ -46,6 +49,7 @@ impl Desk {
             chats: OnceLock::new(),
             deliver: OnceLock::new(),
             serves: Mutex::default(),
+            refused: Mutex::default(),
             restart: Notify::new(),
         }
     }
@@ -59,6 +63,24 @@ impl Desk {
     pub(super) fn served(&self) -> Vec<String> {
         let serves = self.serves.lock();
         serves.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Says which platforms cannot be used, and why.
+    pub(super) fn refuses(&self, platforms: Vec<PlatformReport>) {
+        for report in &platforms {
+            let error = report.error.as_deref().unwrap_or_default();
+            note(&format!(
+                "gateway: {} is not connected: {error}",
+                report.platform
+            ));
+        }
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused = platforms;
+    }
+
+    fn refused(&self) -> Vec<PlatformReport> {
+        let refused = self.refused.lock();
+        refused.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Asks for a restart; this chat hears when it is done.
@@ -83,6 +105,7 @@ impl Desk {
         let (runtime, base) = (&self.runtime, self.runtime.base());
         let status = self.chats.get().map(ChatControl::status);
         let platforms = status.into_iter().flatten().map(PlatformReport::from);
+        let platforms = platforms.chain(self.refused());
         let open = runtime.list_open();
         // A store that does not answer is told of elsewhere.
         let inbox = runtime.store().inbox_depth().await.unwrap_or_default();

@@ -12,7 +12,7 @@ use hermes_runtime::{Conversation, shown};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::Notify;
 
-use super::chats::{self, SetUp};
+use super::chats::{self, Opened, SetUp};
 use super::desk::Desk;
 use crate::base::Base;
 use crate::failure::{Failure, Outcome};
@@ -57,16 +57,22 @@ async fn reload(base: &Base, desk: &Arc<Desk>, known: &mut Vec<SetUp>) -> Outcom
         let wanted = chats::wanted(&base);
         let is_changed = |old: &&SetUp| !wanted.contains(old);
         let removed: Vec<_> = known.iter().filter(is_changed).map(SetUp::name).collect();
-        let is_new = |new: &&SetUp| !known.contains(new);
-        let new = wanted.iter().filter(is_new);
-        let added = new
-            .clone()
-            .map(|new| chats::channel(desk, new))
-            .collect::<Outcome<Vec<_>>>()?;
-        let names: Vec<_> = new.map(SetUp::name).collect();
+        let (mut kept, new): (Vec<_>, Vec<_>) =
+            wanted.into_iter().partition(|one| known.contains(one));
+        let opened = Opened::of(desk, new);
+        let names: Vec<_> = opened.known.iter().map(SetUp::name).collect();
         told.extend(changes(&removed, &names));
-        chats.change(settings, removed, added).await;
-        *known = wanted;
+        let refused = opened.reports(desk.runtime.clock().now());
+        told.extend(
+            refused
+                .iter()
+                .map(|one| format!("{} cannot be used", one.platform)),
+        );
+        desk.refuses(refused);
+        chats.change(settings, removed, opened.channels).await;
+        // Those that cannot be used are tried again the next time.
+        kept.extend(opened.known);
+        *known = kept;
     }
     desk.hooks.reload();
     if told.is_empty() {

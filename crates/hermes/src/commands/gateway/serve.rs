@@ -7,8 +7,8 @@ use std::time::Duration;
 use hermes_config::Environment;
 use hermes_core::{Archive as _, SessionId, SessionOptions, Store as _};
 use hermes_gateway::api::{self, ApiParts};
-use hermes_gateway::chat::ChatControl;
 use hermes_gateway::chat::supervisor::{ChannelState, ChannelStatus};
+use hermes_gateway::chat::{ChatChannel, ChatControl};
 use hermes_gateway::deliver::{Deliver, ToLog};
 use hermes_gateway::http_server::{HttpServer, ListenError};
 use hermes_gateway::notify::ServiceManager;
@@ -20,7 +20,7 @@ use hermes_runtime::Runtime;
 use hermes_runtime::schedules::settings::CronSettings;
 use tokio::sync::Notify;
 
-use super::chats::SetUp;
+use super::chats::{Opened, SetUp};
 use super::desk::{Desk, this_process};
 use super::inventory::HomeInventory;
 use super::settings::api::ApiServer;
@@ -67,14 +67,16 @@ pub(crate) async fn serve(base: Arc<Base>, args: GatewayRunArgs) -> Outcome<()> 
     let mut signals = GatewaySignals::listen()?;
     let manager = service_manager(&base.environment);
     let wanted = Wanted::read(&base)?;
+    for problem in chats::oddities(&base.settings).problems {
+        note(&format!("gateway: {problem}"));
+    }
     let drain = drain_time(&base)?;
     if args.replace {
         lifecycle::end_running(&base).await?;
     }
     let holder = holder(&args, manager.is_some());
     let presence = presence(&base, &holder, !wanted.platforms.is_empty()).await?;
-    let known = wanted.platforms.clone();
-    let (gateway, desk) = wanted.build(&base, holder, presence.is_some()).await?;
+    let (gateway, desk, known) = wanted.build(&base, holder, presence.is_some()).await?;
     tell_ready(&desk, &known, manager.as_ref()).await?;
     let reload = Notify::new();
     let mut ending = None;
@@ -129,13 +131,13 @@ impl Wanted {
         })
     }
 
-    /// Makes the gateway of it; without chats where another process has them.
+    /// Makes the gateway of it, and says with which platforms; without chats where another process has them.
     async fn build(
         self,
         base: &Arc<Base>,
         holder: Holder,
         has_chats: bool,
-    ) -> Outcome<(Gateway, Arc<Desk>)> {
+    ) -> Outcome<(Gateway, Arc<Desk>, Vec<SetUp>)> {
         let runtime = Runtime::start(Arc::clone(base))?;
         // Before anybody opens a session.
         runtime.count_turns();
@@ -147,8 +149,14 @@ impl Wanted {
         let mut gateway = Gateway::default();
         let shutdown = gateway.shutdown().clone();
         let desk = Arc::new(Desk::new(Arc::clone(&runtime), holder, shutdown));
+        let mut opened = Opened::of(&desk, self.platforms);
+        let is_nothing = is_nothing && opened.known.is_empty() && jobs == 0;
+        if is_nothing && !opened.refused.is_empty() {
+            return Err(opened.refused.swap_remove(0).1);
+        }
+        desk.refuses(opened.reports(desk.holder.started));
         let deliver = if has_chats {
-            add_chats(&mut gateway, base, &desk, self.platforms)?
+            add_chats(&mut gateway, base, &desk, opened.channels)?
         } else {
             Arc::new(ToLog)
         };
@@ -160,7 +168,7 @@ impl Wanted {
             desk.serves(add_webhooks(&mut gateway, &runtime, webhooks, deliver).await?);
         }
         desk.serves(schedules::add(&mut gateway, &runtime, jobs, deliver).await?);
-        Ok((gateway, desk))
+        Ok((gateway, desk, opened.known))
     }
 }
 
@@ -308,10 +316,10 @@ fn add_chats(
     gateway: &mut Gateway,
     base: &Base,
     desk: &Arc<Desk>,
-    platforms: Vec<SetUp>,
+    channels: Vec<ChatChannel>,
 ) -> Outcome<Arc<dyn Deliver>> {
     let shutdown = gateway.shutdown().clone();
-    let chats = chats::gateway(base, desk, platforms, shutdown)?;
+    let chats = chats::gateway(base, desk, channels, shutdown)?;
     let deliver: Arc<dyn Deliver> = Arc::new(chats.outbound());
     desk.runtime.set_chats(Arc::clone(&deliver));
     chats::tell_platforms(&desk.runtime);

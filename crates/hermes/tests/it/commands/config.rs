@@ -342,3 +342,51 @@ fn an_editor_that_is_not_there_is_told() {
     terminal.expect("EDITOR", Duration::from_secs(10));
     assert_eq!(terminal.wait(Duration::from_secs(10)), Some(1));
 }
+
+#[test]
+fn keys_that_a_platform_does_not_know_are_told_and_those_that_are_read_are_not() {
+    let hermes = bare();
+    let settings = "privacy: {redact_pii: true}
+gateway:
+  session_reset: {mode: idle}
+  telegram: {require_mentoin: true}
+platforms:
+  telegram:
+    allowed_user: ['7']
+    dm_policy: disabled
+    group_policy: allowlist
+    notice_delivery: private
+    reply_prefix: '> '
+    channel_prompts: {'-1': Be brief.}
+    allow_admin_from: ['7']
+";
+    std::fs::write(hermes.home().join("config.yaml"), settings).unwrap();
+    let checked = run(&hermes, &["config", "check"]);
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    for words in [
+        "unknown setting `platforms.telegram.allowed_user` (did you mean `allowed_users`?)",
+        "unknown setting `gateway.telegram.require_mentoin` (did you mean `require_mention`?)",
+        "`platforms.telegram.notice_delivery` has no effect",
+        "`platforms.telegram.reply_prefix` has no effect",
+        "config.yaml:7",
+    ] {
+        assert!(
+            checked.stdout.contains(words),
+            "{words}: {}",
+            checked.stdout
+        );
+    }
+    for words in [
+        "redact_pii",
+        "session_reset",
+        "policy",
+        "channel_prompts",
+        "admin",
+    ] {
+        assert!(
+            !checked.stdout.contains(words),
+            "{words}: {}",
+            checked.stdout
+        );
+    }
+}

@@ -1,9 +1,13 @@
 //! People who may ask and are not the owner: what they see of the home, and what they may decide.
 
 use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
+use hermes_testkit::mcp::FaultyMcp;
 use hermes_testkit::server::{Answer, Script};
-use hermes_testkit::telegram::people::ALICE;
+use hermes_testkit::telegram::CallFault;
+use hermes_testkit::telegram::people::{ALICE, GROUP};
 use serde_json::{Value, json};
 
 use super::platform::{Bot, ends_with};
@@ -13,11 +17,31 @@ const SECRET: &str = "keeps bees in the attic";
 
 /// A gateway whose owner is Alice, and Bob's guest.
 async fn served(script: Script, more: &str) -> Bot {
-    let allowed = format!("{ALICE},{BOB}");
-    let admin = format!(
+    filled(Bot::with_platform(script, &allowed(), more, &admin()).await)
+}
+
+/// The same, working in a folder.
+async fn served_in(script: Script, more: &str, folder: &Path) -> Bot {
+    let mut bot = served(script, more).await;
+    bot.kill();
+    bot.setting.hermes = bot.setting.hermes.clone().current_folder(folder);
+    bot.setting.hermes = bot.setting.hermes.clone().env("HOME", folder);
+    bot.start();
+    bot
+}
+
+fn allowed() -> String {
+    format!("{ALICE},{BOB}")
+}
+
+fn admin() -> String {
+    format!(
         "    allow_admin_from: ['{ALICE}']\n    user_allowed_commands: [model, reasoning, status, sessions, resume, title, new, approve, deny]\n"
-    );
-    let bot = Bot::with_platform(script, &allowed, more, &admin).await;
+    )
+}
+
+/// With something in its home that is nobody else's.
+fn filled(bot: Bot) -> Bot {
     let home = bot.setting.hermes.home();
     for (folder, file) in [
         ("memories", "USER.md"),
@@ -248,4 +272,200 @@ async fn whoever_is_let_in_after_the_owner_left_is_no_owner() {
     }
     let last = bot.texts(BOB).last().cloned().unwrap_or_default();
     assert!(!last.contains("for the owner"), "{last}");
+}
+
+fn run(id: &str, command: &str) -> Answer {
+    Answer::call(id, "terminal", json!({"command": command}))
+}
+
+/// What the model was told in all.
+fn told(bot: &Bot) -> String {
+    let requests = bot.requests();
+    requests.iter().map(|one| one.json.to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_has_the_servers_that_are_for_guests_and_no_others() {
+    let (mail, weather) = (FaultyMcp::start().await, FaultyMcp::start().await);
+    let more = format!(
+        "approvals:\n  mode: 'off'\nmcp_servers:\n  mail: {{url: '{}'}}\n  weather: {{url: '{}', guests: true}}\n",
+        mail.url(),
+        weather.url()
+    );
+    let call = |id: &str, server: &str, word: &str| {
+        Answer::call(id, &format!("mcp__{server}__append"), json!({"word": word}))
+    };
+    let script = Script::new([
+        call("c1", "mail", "owner"),
+        Answer::text("sent"),
+        call("c2", "mail", "guest"),
+        call("c3", "weather", "guest"),
+        Answer::text("tried"),
+        call("c4", "mail", "group"),
+        Answer::text("tried here"),
+    ]);
+    let bot = served(script, &format!("group_sessions_per_user: false\n{more}")).await;
+    bot.say("send it");
+    bot.expect(ALICE, "sent", |texts| ends_with(texts, "sent"));
+    ask(&bot, "send it for me", "tried");
+    // Where several talk, the owner among them, nobody is the owner.
+    bot.telegram
+        .say(GROUP, json!({"text": "send it, all of you"}));
+    bot.expect(GROUP, "an answer", |texts| ends_with(texts, "tried here"));
+    let ran = |word: &str| (mail.executions(word), weather.executions(word));
+    assert_eq!(
+        (ran("owner"), ran("guest"), ran("group")),
+        ((1, 0), (0, 1), (0, 0))
+    );
+    let requests = bot.requests();
+    for (at, has_mail) in [(0, true), (2, false), (5, false)] {
+        let offered = requests[at].json["tools"].to_string();
+        assert_eq!(offered.contains("mcp__mail__"), has_mail, "{at}: {offered}");
+        assert!(offered.contains("mcp__weather__"), "{at}: {offered}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_reads_nothing_of_the_machine_but_what_is_shared() {
+    let script = |at: &dyn Fn(&str) -> String| {
+        let all = format!(
+            "cat {} {} ~/Documents/taxes.txt",
+            at("Documents/taxes.txt"),
+            at("link")
+        );
+        Script::new([
+            read(&at("Documents/taxes.txt")),
+            read("Documents/taxes.txt"),
+            Answer::call(
+                "c2",
+                "search_files",
+                json!({"pattern": "bees", "path": at("Documents")}),
+            ),
+            run(
+                "c3",
+                &format!(
+                    "{all}; ln -s {} here; cat here; ls -la; pwd",
+                    at("Documents/taxes.txt")
+                ),
+            ),
+            read("here"),
+            run(
+                "c4",
+                &format!(
+                    "cat {}; printf 'm%s' ine > own.txt; cat own.txt",
+                    at("shared/a.txt")
+                ),
+            ),
+            read("own.txt"),
+            read(&at("shared/a.txt")),
+            Answer::text("I looked"),
+            Answer::text("I read"),
+        ])
+    };
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name).display().to_string();
+    for name in ["Documents", "shared"] {
+        fs::create_dir_all(home.path().join(name)).unwrap();
+    }
+    fs::write(home.path().join("Documents/taxes.txt"), SECRET).unwrap();
+    fs::write(home.path().join("Documents/AGENTS.md"), SECRET).unwrap();
+    fs::write(home.path().join("shared/a.txt"), "for everybody").unwrap();
+    std::os::unix::fs::symlink(at("Documents/taxes.txt"), at("link")).unwrap();
+    let more = format!(
+        "approvals:\n  mode: 'off'\ngateway:\n  guest_folders: ['{}']\n",
+        at("shared")
+    );
+    // As a service runs: in the home of its user.
+    let bot = served_in(script(&at), &more, home.path()).await;
+    ask(&bot, "look around", "I looked");
+    ask(
+        &bot,
+        &format!("what is in @{} ?", at("Documents/taxes.txt")),
+        "I read",
+    );
+    let told = told(&bot);
+    assert!(!told.contains(SECRET), "{told}");
+    let results = bot.requests()[8].json["messages"].to_string();
+    assert_eq!(results.matches("for everybody").count(), 2, "{results}");
+    assert_eq!(results.matches("mine").count(), 2, "{results}");
+    assert!(
+        results.contains("/cache/people/telegram%3a1002/work"),
+        "{results}"
+    );
+    let said = bot.requests()[9].json["messages"].to_string();
+    assert!(said.contains("belongs to the owner"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_sent_as_it_was_when_it_was_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.txt");
+    let swap = |secret: &std::path::Path| {
+        // What is left running ends with a link where the file was.
+        let (out, secret) = (out.display(), secret.display());
+        format!("echo fine > {out}; (sleep 1; ln -sfn {secret} {out}) > /dev/null 2>&1 &")
+    };
+    let setting = tempfile::tempdir().unwrap();
+    let token = setting.path().join("token");
+    fs::write(&token, "a token that is much longer than that").unwrap();
+    let script = Script::new([
+        run("c1", &swap(&token)),
+        Answer::text(format!("Here.\nMEDIA:{}", out.display())),
+    ]);
+    let bot = served(script, "approvals:\n  mode: 'off'\n").await;
+    // Telegram wants it later: by then the name leads elsewhere.
+    bot.telegram.fail("sendDocument", CallFault::Throttle(3));
+    bot.telegram.say_as(BOB, "Bob", "make me a file");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while bot.telegram.calls_of("sendDocument").len() < 2 {
+        assert!(Instant::now() < deadline, "{:?}", bot.texts(BOB));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(out.is_symlink(), "the name was to lead elsewhere by now");
+    let sent = bot.telegram.calls_of("sendDocument");
+    let files = &sent.last().unwrap().files;
+    assert_eq!(files, &[("out.txt".to_owned(), "fine\n".len())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_platform_offers_the_tools_that_are_chosen_for_it() {
+    let more = "platform_toolsets:\n  cli: [file, terminal]\n  telegram: [todo]\n";
+    let bot = served(Script::always(Answer::text("hi")), more).await;
+    let offered = |at: usize| bot.requests()[at].json["tools"].to_string();
+    bot.say("hello");
+    bot.expect(ALICE, "hi", |texts| ends_with(texts, "hi"));
+    assert!(offered(0).contains("\"todo\"") && !offered(0).contains("\"terminal\""));
+    // And what is switched here is switched for it, not for the terminal.
+    bot.say("/tools enable file");
+    bot.expect(ALICE, "what is saved", |texts| {
+        ends_with(texts, "telegram offers")
+    });
+    let config = fs::read_to_string(bot.setting.hermes.home().join("config.yaml")).unwrap();
+    assert!(config.contains("cli: [file, terminal]"), "{config}");
+    // What was read of the settings counts for a second.
+    std::thread::sleep(Duration::from_millis(1_100));
+    bot.say("/new");
+    bot.expect(ALICE, "a new conversation", |texts| {
+        ends_with(texts, "new conversation")
+    });
+    bot.say("hello again");
+    bot.expect(ALICE, "hi", |texts| ends_with(texts, "hi"));
+    let last = offered(bot.requests().len() - 1);
+    assert!(
+        last.contains("\"read_file\"") && !last.contains("\"terminal\""),
+        "{last}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_is_chosen_for_a_platform_it_has_the_tools_of_the_terminal() {
+    let more = "platform_toolsets:\n  cli: [todo]\n";
+    let bot = served(Script::always(Answer::text("hi")), more).await;
+    bot.say("hello");
+    bot.expect(ALICE, "hi", |texts| ends_with(texts, "hi"));
+    let offered = bot.requests()[0].json["tools"].to_string();
+    assert!(
+        offered.contains("\"todo\"") && !offered.contains("\"terminal\""),
+        "{offered}"
+    );
 }

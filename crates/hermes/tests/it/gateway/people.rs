@@ -81,6 +81,38 @@ async fn linked_accounts_are_one_person_with_one_conversation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_keeps_others_from_linking_their_accounts() {
+    let everybody: Vec<i64> = (2001..2007).collect();
+    let allowed = everybody
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(",");
+    let bot = Bot::new(Script::always(Answer::text("hi")), &allowed).await;
+    let say = |user: i64, words: &str, answer: &str| {
+        let before = bot.texts(user).len();
+        bot.telegram.say_as(user, "Somebody", words);
+        let texts = bot.expect(user, words, |texts| texts.len() > before);
+        let told = texts.last().cloned().unwrap_or_default();
+        assert!(told.contains(answer), "{user} {words}: {told}");
+        told
+    };
+    let codes: Vec<String> = everybody[..4]
+        .iter()
+        .map(|user| code(&say(*user, "/link", "/link ")))
+        .collect();
+    // One guesses, and is kept from guessing on; the others are not.
+    for _ in 0..4 {
+        say(2005, "/link WRONGONE", "wrong, or too old");
+    }
+    say(2005, "/link WRONGONE", "Too many codes");
+    say(2005, &format!("/link {}", codes[0]), "Too many codes");
+    say(2005, "/link", "Too many codes");
+    say(2006, &format!("/link {}", codes[0]), "one person now");
+    say(2002, "/link", "a moment ago");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_owner_lets_somebody_in_from_their_own_chat() {
     let more = "telegram:\n  unauthorized_dm_behavior: pair\n";
     let script = Script::always(Answer::text("welcome"));

@@ -490,3 +490,59 @@ async fn what_is_asked_about_does_not_pass_for_our_own_words() {
     let shown = String::from_utf16_lossy(&units[at("offset")..at("offset") + at("length")]);
     assert!(shown.contains("it only looks"), "{asked}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_for_a_terminal_is_said_to_be_and_hints_are_for_chats() {
+    let bot = Bot::new(Script::always(Answer::text("hi")), &ALICE.to_string()).await;
+    bot.say("/reasoning show");
+    expect_last(&bot, "in a terminal only");
+    bot.say("/reasoning");
+    let told = expect_last(&bot, "it thinks");
+    assert!(!told.contains("show or hide"), "{told}");
+    bot.say("/resume nosuch");
+    let told = expect_last(&bot, "/sessions");
+    assert!(!told.contains("hermes sessions"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_of_the_terminal_goes_on_in_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().canonicalize().unwrap();
+    let repository = "git init -q && git -c user.name=me -c user.email=me@example.org commit -q --allow-empty -m first";
+    #[expect(clippy::disallowed_methods, reason = "a test plays the shell")]
+    let done = std::process::Command::new("bash")
+        .args(["-c", repository])
+        .current_dir(&project)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+    std::fs::write(project.join("notes.txt"), "new").unwrap();
+    let script = Script::new([
+        Answer::text("begun"),
+        Answer::call(
+            "c1",
+            "terminal",
+            json!({"command": "echo in-$(basename $PWD)"}),
+        ),
+        Answer::text("gone on"),
+    ]);
+    let bot = Bot::new(script, &ALICE.to_string()).await;
+    let begun = bot.setting.hermes.clone().current_folder(&project);
+    let begun = begun.args(["chat", "-q", "begin"]).run();
+    assert!(begun.is_success(), "{begun:?}");
+    let listed = bot.setting.run(&["sessions", "list", "--json"]).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let id = listed[0]["id"].as_str().unwrap();
+    bot.say(&format!("/resume {id}"));
+    expect_some(&bot, ALICE, "working in");
+    bot.say("/diff");
+    expect_last(&bot, "new file: notes.txt");
+    bot.say("where are you?");
+    expect_last(&bot, "gone on");
+    let name = project.file_name().unwrap().to_string_lossy();
+    assert!(
+        asked(&bot).contains(&format!("in-{name}")),
+        "{}",
+        asked(&bot)
+    );
+}
