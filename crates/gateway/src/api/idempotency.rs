@@ -288,11 +288,7 @@ enum Rest {
 }
 
 /// Looks how far a request came before the process died. Others may have been answered in the conversation since.
-async fn rest_of(
-    api: &Api,
-    session: &SessionId,
-    reservation: &Reservation,
-) -> ApiResult<Rest> {
+async fn rest_of(api: &Api, session: &SessionId, reservation: &Reservation) -> ApiResult<Rest> {
     // Somebody may be finishing it.
     drop(api.pool.lane(session).await);
     let lines = match api.parts.archive.transcript(session).await {

@@ -59,8 +59,7 @@ async fn whoever_sends_an_event_has_no_file_sent_and_nothing_kept_back() {
         (200, json!("delivered")),
         "{sent:?}"
     );
-    let texts = bot.texts(ALICE);
-    assert_eq!(texts.len(), 2, "{texts:?}");
+    let texts = bot.expect(ALICE, "both", |texts| texts.len() == 2);
     assert!(
         texts[0].starts_with("New issue: x") && texts[0].contains("MEDIA:"),
         "{texts:?}"
