@@ -163,6 +163,7 @@ pub struct Session {
 pub struct WeakSession {
     id: SessionId,
     ops: mpsc::WeakSender<Op>,
+    activity: Activity,
     events: EventLog,
 }
 
@@ -181,6 +182,11 @@ impl WeakSession {
         self.events.tell(Event::Notice { notice });
     }
 
+    /// Whether subagents work in its background, whose report begins a turn of it.
+    pub fn awaits_report(&self) -> bool {
+        self.activity.awaits_report()
+    }
+
     /// Sends an op. Returns false when the session is gone.
     pub async fn send(&self, op: Op) -> bool {
         match self.ops.upgrade() {
@@ -190,20 +196,37 @@ impl WeakSession {
     }
 }
 
-/// Since when a session rests, told by its task.
+/// Whether a session works or rests, told by its task.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Activity(Arc<Mutex<Option<Instant>>>);
+pub(crate) struct Activity(Arc<Mutex<Rest>>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Rest {
+    /// Nothing has run since then.
+    since: Option<Instant>,
+    /// Subagents work on meanwhile.
+    awaits_report: bool,
+}
 
 impl Activity {
     pub(crate) fn rest(&self) {
-        *self.lock() = Some(Instant::now());
+        self.lock().since = Some(Instant::now());
     }
 
     pub(crate) fn wake(&self) {
-        *self.lock() = None;
+        self.lock().since = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+    /// To be told before the session is said to rest: who closes one that does looks here.
+    pub(crate) fn note_background(&self, is_working: bool) {
+        self.lock().awaits_report = is_working;
+    }
+
+    fn awaits_report(&self) -> bool {
+        self.lock().awaits_report
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rest> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -270,13 +293,15 @@ impl Session {
         WeakSession {
             id: self.id.clone(),
             ops: self.ops.downgrade(),
+            activity: self.activity.clone(),
             events: self.events.clone(),
         }
     }
 
     /// For how long nothing has run; `None` while something does, and before the task runs.
     pub fn idle(&self) -> Option<Duration> {
-        self.activity.lock().map(|since| since.elapsed())
+        let since = self.activity.lock().since;
+        since.map(|since| since.elapsed())
     }
 
     /// Sends an op. Returns false when the session is gone.

@@ -36,6 +36,7 @@ use rustls::ClientConfig;
 use self::imap::Imap;
 use self::send::Threads;
 use self::settings::Settings;
+use self::update::LetterPlace;
 
 pub(crate) const PLATFORM: Platform = Platform {
     name: "email",
@@ -64,6 +65,7 @@ fn open(
         ports,
         tls: Mutex::default(),
         threads: Mutex::default(),
+        unfetched: Mutex::default(),
     }))
 }
 
@@ -74,6 +76,8 @@ struct Email {
     /// Made when it is needed: reading the system's certificates takes milliseconds.
     tls: Mutex<Option<Arc<ClientConfig>>>,
     threads: Mutex<Threads>,
+    /// The mail that could not be fetched last, and how often that was tried.
+    unfetched: Mutex<Option<(LetterPlace, u32)>>,
 }
 
 impl Email {

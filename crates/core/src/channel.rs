@@ -257,6 +257,9 @@ pub trait Inlet: Send + Sync {
 
     /// The platform was heard from, if only with "nothing new".
     fn heard(&self);
+
+    /// Something that came was not taken, and will not be: what, and why, in words for people.
+    fn passed_over(&self, what: &str);
 }
 
 /// Updates in the order they came.

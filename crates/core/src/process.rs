@@ -7,8 +7,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Timestamp;
 use crate::id::SessionId;
+use crate::message::{Origin, Part};
+use crate::session::UserMessage;
 use crate::terminal::{ShellCommand, TerminalError};
 use crate::tool::BoxFuture;
+
+/// What stands before a notice, for the model.
+const NEWS: &str = "News of a process in the background:\n";
+
+/// A notice of [`Processes::notice`] as the model is told it. Its words are no person's, so that nothing in them is a reference
+/// to a file.
+pub fn news(notice: String) -> UserMessage {
+    let parts = vec![Part::text(NEWS), Part::text(notice)];
+    UserMessage::of(parts).with_origin(Origin::Notice)
+}
 
 /// Processes in the background, each of one session.
 ///
@@ -60,6 +72,9 @@ pub trait Processes: Send + Sync {
 
     /// Waits for the next thing a session asked to be told. Dropping the future loses nothing.
     fn notice<'a>(&'a self, session: &'a SessionId) -> BoxFuture<'a, String>;
+
+    /// Whether a session asked to be told of a process, and that is still to come.
+    fn owes_notice(&self, session: &SessionId) -> bool;
 
     /// Kills what the sessions that were served here left running: they are over.
     fn leave(&self) -> BoxFuture<'_, ()>;

@@ -73,6 +73,13 @@ pub trait SessionHandle: Send + Sync {
 
     /// Reads along what happens, from wherever one likes. Nobody who follows holds the session up.
     fn follow(&self, from: FollowFrom) -> Events;
+
+    /// Waits for the next thing that a process beside the conversation has to tell it. Dropping the future loses nothing.
+    fn news(&self) -> BoxFuture<'_, String>;
+
+    /// Whether something goes on beside the conversation that will be told in it: closing it now ends that, or keeps it from
+    /// being told.
+    fn awaits_news(&self) -> bool;
 }
 
 /// What happens in a session, as it happens.

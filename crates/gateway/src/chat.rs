@@ -28,6 +28,7 @@ pub mod pairing;
 mod ports;
 mod reply;
 mod reset;
+mod room;
 pub mod supervisor;
 mod words;
 pub mod work;
@@ -287,6 +288,7 @@ impl ChatGateway {
     /// Makes a change; returns the channels there are then.
     async fn apply(&self, change: Change, running: Vec<RunningChannel>) -> Vec<RunningChannel> {
         let ports = &self.lanes.ports;
+        self.lanes.room.resize(change.settings.turns_max);
         ports.settings.replace(change.settings);
         let added = change.added.into_iter().map(|one| parts(ports, one));
         let added: Vec<_> = added.collect();

@@ -60,6 +60,9 @@ pub struct PlatformReport {
     pub heard: Option<Timestamp>,
     /// What went wrong last, and what to do about it.
     pub error: Option<String>,
+    /// What came last of that which was not taken, and why.
+    #[serde(default)]
+    pub passed_over: Option<String>,
     /// When it is tried again.
     pub retry: Option<Timestamp>,
 }
@@ -129,6 +132,7 @@ impl From<ChannelStatus> for PlatformReport {
             name: status.identity.map(|identity| identity.name),
             heard: status.heard,
             error: status.error,
+            passed_over: status.passed_over,
             retry,
         }
     }
@@ -144,7 +148,7 @@ impl PlatformReport {
             Some(_) => "; again now".to_owned(),
             None => String::new(),
         };
-        match self.state {
+        let state = match self.state {
             PlatformState::Connected => {
                 let name = self.name.as_deref().unwrap_or(&self.account);
                 let heard = self
@@ -165,6 +169,10 @@ impl PlatformReport {
                 let error = error.unwrap_or("the account is not accepted");
                 format!("refused {} ago: {error}{again}", ago(self.since))
             }
+        };
+        match &self.passed_over {
+            Some(what) => format!("{state}; passed over: {what}"),
+            None => state,
         }
     }
 }
@@ -249,6 +257,7 @@ mod tests {
             name: Some("@us".into()),
             heard: Some(at(7_197)),
             error: error.map(str::to_owned),
+            passed_over: None,
             retry,
         };
         let report = Report {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_core::json_lines::JsonLines;
+use hermes_core::process;
 use hermes_core::quick::QuickCommands;
 use hermes_core::text::{self, printable};
 use hermes_core::{
@@ -33,7 +34,7 @@ use crate::quick;
 use crate::render::{Live, Renderer};
 use crate::signals::Signals;
 use crate::style::Style;
-use crate::turn::{give_up, news};
+use crate::turn::give_up;
 use asking::Asking;
 use hermes_core::Audience;
 
@@ -255,14 +256,12 @@ impl<'a> Chat<'a> {
             if !matches!(self.renderer, Renderer::Json(_)) {
                 print(&self.out.cyan("› "))?;
             }
-            let setup = self.host.setup();
             let typed = tokio::select! {
                 typed = self.keyboard.next() => typed,
                 _ = self.signals.interrupted() => Typed::End,
-                notice = setup.processes().notice(session.id()) => {
-                    let notice = setup.ports.safety.hide_keys(notice);
+                notice = session.news() => {
                     note(&self.err.dim(printable(&notice)));
-                    return Ok(Some(Next::Do(Op::Say(news(notice)))));
+                    return Ok(Some(Next::Do(Op::Say(process::news(notice)))));
                 }
                 followed = turn_begins(events) => {
                     self.renderer.show(&followed.ok_or_else(|| gone(session))?)?;

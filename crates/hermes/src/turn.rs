@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use hermes_core::report::Report;
 use hermes_core::{
-    Event, Events, Message, Op, Origin, Part, Role, RunningSession, SessionId, Sessions,
-    Store as _, TurnEnd, UserMessage,
+    Event, Events, Message, Op, Role, RunningSession, SessionId, Sessions, Store as _, TurnEnd,
+    UserMessage,
 };
 use hermes_runtime::Runtime;
 
@@ -15,8 +15,6 @@ use crate::failure::{Failure, Outcome, code};
 use crate::logging;
 use crate::render::Renderer;
 use crate::signals::Signals;
-
-const NEWS: &str = "News of a process in the background:\n";
 
 /// What a turn came to here, where a signal may have ended it.
 pub struct Asked {
@@ -112,13 +110,6 @@ async fn follow(
     }
     sessions.close(session.id()).await?;
     shown
-}
-
-/// What the model is told by itself of a process in the background. Its words are no person's, so that nothing in them is a
-/// reference to a file.
-pub fn news(notice: String) -> UserMessage {
-    let parts = vec![Part::text(NEWS), Part::text(notice)];
-    UserMessage::of(parts).with_origin(Origin::Notice)
 }
 
 /// What remains after a second Ctrl-C: a moment for the end of the turn to be recorded, then out.

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
-use hermes_agent::{Opened, Session, WeakSession};
+use hermes_agent::{Opened, Safety, Session, WeakSession};
 use hermes_core::{
     Archive as _, BoxFuture, Events, FollowFrom, Followed, Import, ModelName, Op, OpenError,
-    OpenSession, Resumed, RunningSession, SessionFacts, SessionHandle, SessionId, SessionOptions,
-    Sessions, TurnCounts, Warning, WarningAbout,
+    OpenSession, Processes, Resumed, RunningSession, SessionFacts, SessionHandle, SessionId,
+    SessionOptions, Sessions, TurnCounts, Warning, WarningAbout,
 };
 use hermes_learning::titles::Titles;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -45,7 +45,16 @@ struct Open {
     session: Session,
     options: Arc<SessionOptions>,
     model: ModelName,
+    news: News,
     task: JoinHandle<()>,
+}
+
+/// Where a session hears of its processes.
+#[derive(Clone)]
+struct News {
+    processes: Arc<dyn Processes>,
+    /// Has the keys that its model is not shown.
+    safety: Safety,
 }
 
 /// What is done beside a session.
@@ -54,6 +63,7 @@ struct Besides {
     titles: Option<Titles>,
     hearing: Option<HearingPlan>,
     curating: Option<CuratingPlan>,
+    news: News,
 }
 
 /// A session whose task runs.
@@ -103,6 +113,10 @@ impl Runtime {
                 .user_model
                 .as_ref()
                 .and_then(|known| known.hearing.clone()),
+            news: News {
+                processes: Arc::clone(setup.processes()),
+                safety: setup.ports.safety.clone(),
+            },
         };
         let opened = self.sessions.run(opened, options.clone(), model, besides);
         if let Some(person) = &options.person {
@@ -214,11 +228,15 @@ impl OpenSessions {
             session: session.clone(),
             options: Arc::new(options),
             model,
+            news: besides.news.clone(),
             task: self.tasks.spawn(task),
         };
         self.lock().insert(session.id().clone(), open);
         Started {
-            handle: Arc::new(Handle(session.downgrade())),
+            handle: Arc::new(Handle {
+                session: session.downgrade(),
+                news: besides.news,
+            }),
             events: events.into_stream(),
             resumed,
         }
@@ -256,19 +274,33 @@ impl OpenSessions {
     }
 }
 
-struct Handle(WeakSession);
+struct Handle {
+    session: WeakSession,
+    news: News,
+}
 
 impl SessionHandle for Handle {
     fn id(&self) -> &SessionId {
-        self.0.id()
+        self.session.id()
     }
 
     fn send(&self, op: Op) -> BoxFuture<'_, bool> {
-        Box::pin(self.0.send(op))
+        Box::pin(self.session.send(op))
     }
 
     fn follow(&self, from: FollowFrom) -> Events {
-        self.0.follow(from).into_stream()
+        self.session.follow(from).into_stream()
+    }
+
+    fn news(&self) -> BoxFuture<'_, String> {
+        Box::pin(async {
+            let notice = self.news.processes.notice(self.session.id()).await;
+            self.news.safety.hide_keys(notice)
+        })
+    }
+
+    fn awaits_news(&self) -> bool {
+        self.session.awaits_report() || self.news.processes.owes_notice(self.session.id())
     }
 }
 
@@ -316,8 +348,11 @@ impl Sessions for Runtime {
 
     fn get(&self, session: &SessionId) -> Option<Arc<dyn SessionHandle>> {
         let open = self.sessions.lock();
-        let handle = Handle(open.get(session)?.session.downgrade());
-        Some(Arc::new(handle))
+        let open = open.get(session)?;
+        Some(Arc::new(Handle {
+            session: open.session.downgrade(),
+            news: open.news.clone(),
+        }))
     }
 
     fn list_open(&self) -> Vec<OpenSession> {

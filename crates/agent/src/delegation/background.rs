@@ -91,6 +91,11 @@ impl Background {
         }
     }
 
+    /// Whether there will be a report.
+    pub(crate) fn is_working(&self) -> bool {
+        !self.running.is_empty() || !self.launches.is_empty() || !self.done.is_empty()
+    }
+
     pub(crate) fn next_report(&mut self) -> Option<Report> {
         self.done.pop_front()
     }

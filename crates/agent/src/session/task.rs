@@ -152,6 +152,7 @@ impl SessionTask {
             let op = match ops.try_recv() {
                 Ok(op) => op,
                 Err(_) => {
+                    self.activity.note_background(self.background.is_working());
                     self.tell(Event::Idle);
                     self.activity.rest();
                     let next = tokio::select! {

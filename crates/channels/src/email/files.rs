@@ -58,4 +58,6 @@ impl Inlet for Nobody {
     fn connected(&self, _identity: Identity) {}
 
     fn heard(&self) {}
+
+    fn passed_over(&self, _: &str) {}
 }

@@ -1,5 +1,6 @@
 //! Receiving: new mail is fetched, kept, and only then marked as read.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use hermes_core::{ChannelError, Identity, Inlet, Timestamp, Trouble, Updates};
@@ -17,6 +18,9 @@ const SILENCE_MAX: Duration = Duration::from_secs(300);
 const MAIL_BYTES_MAX: u32 = 36 * 1024 * 1024;
 /// Of a mail that is larger, to know what it is about.
 const BEGINNING_BYTES: u32 = 256 * 1024;
+/// A mail that ended so many connections, one after the other, is passed over. Between them are minutes in all: a line that is
+/// bad for longer has trouble with more than one mail, and before that.
+const FETCHES_MAX: u32 = 8;
 /// How far back new mail is looked for when the mailbox numbers its mails anew.
 const RENUMBERED_COUNT_MAX: u32 = 1000;
 
@@ -157,7 +161,11 @@ impl Email {
             validity: cursor.validity,
             uid,
         };
-        let Some(letter) = self.fetch_letter(imap, place, inlet).await? else {
+        let fetched = self.fetch_letter(imap, place, inlet).await;
+        let Some(letter) = (match fetched {
+            Ok(letter) => letter,
+            Err(error) => return Err(self.unfetched(place, cursor, inlet, error).await),
+        }) else {
             // Somebody moved it away meanwhile.
             return Ok(Cursor { uid, ..cursor });
         };
@@ -178,6 +186,42 @@ impl Email {
             }
         }
         Ok(cursor)
+    }
+
+    /// What cannot be fetched ends the connection, and is tried again with the next one. A mail that has ended many holds up all
+    /// others: it is passed over, and stays in the mailbox unread.
+    async fn unfetched(
+        &self,
+        place: LetterPlace,
+        cursor: Cursor,
+        inlet: &dyn Inlet,
+        error: ChannelError,
+    ) -> ChannelError {
+        let times = self.count_unfetched(place);
+        if times < FETCHES_MAX {
+            return error;
+        }
+        let uid = place.uid;
+        if let Err(error) = self.keep(inlet, None, Cursor { uid, ..cursor }).await {
+            return error;
+        }
+        inlet.passed_over(&format!(
+            "mail {uid} of the mailbox, which could not be fetched {times} times and stays unread: {error}"
+        ));
+        error
+    }
+
+    fn count_unfetched(&self, place: LetterPlace) -> u32 {
+        let mut unfetched = self
+            .unfetched
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let times = match *unfetched {
+            Some((known, times)) if known == place => times + 1,
+            _ => 1,
+        };
+        *unfetched = Some((place, times));
+        times
     }
 
     pub(super) async fn fetch_letter(

@@ -32,6 +32,8 @@ pub(super) enum Cause {
     /// The group has another id now.
     Moved(i64),
     TooManyCommands,
+    /// Something in particular may not be done in a chat.
+    NoRights,
     Other,
 }
 
@@ -121,15 +123,15 @@ const WORDS: &[(&str, Cause, Trouble)] = &[
     ("message is too long", Cause::Other, Trouble::TooLong),
     ("caption_too_long", Cause::Other, Trouble::TooLong),
     ("text is too long", Cause::Other, Trouble::TooLong),
-    ("not enough rights", Cause::Other, Trouble::Forbidden),
-    ("have no rights", Cause::Other, Trouble::Forbidden),
+    ("not enough rights", Cause::NoRights, Trouble::Forbidden),
+    ("have no rights", Cause::NoRights, Trouble::Forbidden),
     (
         "need administrator rights",
         Cause::Other,
         Trouble::Forbidden,
     ),
     ("chat_write_forbidden", Cause::Other, Trouble::Forbidden),
-    ("chat_send_", Cause::Other, Trouble::Forbidden),
+    ("chat_send_", Cause::NoRights, Trouble::Forbidden),
     ("chat_admin_required", Cause::Other, Trouble::Forbidden),
     ("chat_restricted", Cause::Other, Trouble::Forbidden),
     ("user_is_blocked", Cause::Other, Trouble::Forbidden),
@@ -159,7 +161,11 @@ pub(super) fn classify(method: &str, status: u16, answer: &Answer) -> Failure {
     let words = answer.description.as_deref().unwrap_or("it gave no reason");
     let parameters = answer.parameters.as_ref();
     let (cause, trouble) = match code {
-        400 => of_words(words, parameters),
+        400 => match of_words(words, parameters) {
+            // Where files are not welcome, words may be.
+            (Cause::NoRights, _) if sends_file(method) => (Cause::NoRights, Trouble::Refused),
+            known => known,
+        },
         401 => (Cause::Other, Trouble::NotAuthorised),
         // A token that never was one is no address at all; behind one that is, it is the method.
         404 if method == "getMe" => (Cause::Other, Trouble::NotAuthorised),
@@ -241,6 +247,11 @@ fn is_new_every_time(method: &str) -> bool {
     sends || method == "createForumTopic"
 }
 
+fn sends_file(method: &str) -> bool {
+    let words = ["sendMessage", "sendMessageDraft", "sendChatAction"];
+    method.starts_with("send") && !words.contains(&method)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -264,7 +275,9 @@ mod tests {
 
     #[test]
     fn refusals_are_what_telegram_means_by_them() {
-        use Cause::{Markup, NoMessage, NoReplyTarget, NoThread, NotModified, Other, WrongFile};
+        use Cause::{
+            Markup, NoMessage, NoReplyTarget, NoRights, NoThread, NotModified, Other, WrongFile,
+        };
         check(401, "Unauthorized", Trouble::NotAuthorised, Other);
         check(404, "Not Found", Trouble::Unsupported, Other);
         check(
@@ -320,7 +333,7 @@ mod tests {
             400,
             "Bad Request: not enough rights to send text messages",
             Trouble::Forbidden,
-            Other,
+            NoRights,
         );
         check(400, "Bad Request: something new", Trouble::Refused, Other);
         check(
@@ -330,6 +343,22 @@ mod tests {
             Other,
         );
         check(500, "Internal Server Error", Trouble::Ambiguous, Other);
+    }
+
+    #[test]
+    fn a_chat_that_takes_no_files_may_take_words() {
+        for words in [
+            "Bad Request: not enough rights to send documents to the chat",
+            "Bad Request: CHAT_SEND_DOCS_FORBIDDEN",
+        ] {
+            let answer = json!({"error_code": 400, "description": words});
+            let refused = refusal("sendDocument", answer).error;
+            assert_eq!(refused.trouble, Trouble::Refused, "{words}");
+        }
+        let blocked =
+            json!({"error_code": 403, "description": "Forbidden: bot was blocked by the user"});
+        let refused = refusal("sendDocument", blocked).error;
+        assert_eq!(refused.trouble, Trouble::Forbidden);
     }
 
     #[test]

@@ -446,6 +446,10 @@ impl Processes for Background {
         Box::pin(self.next_notice(session))
     }
 
+    fn owes_notice(&self, session: &SessionId) -> bool {
+        self.watches(session)
+    }
+
     fn leave(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.leave())
     }

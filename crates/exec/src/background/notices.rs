@@ -105,6 +105,11 @@ impl Background {
         }
     }
 
+    pub(super) fn watches(&self, session: &SessionId) -> bool {
+        let watched = self.watched();
+        watched.iter().any(|one| one.record.session == *session)
+    }
+
     async fn look_after(&self, mut watched: Watched) -> Option<String> {
         let (file, byte) = watched.position;
         // A terminal that does not answer now is asked again.

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -12,8 +12,8 @@ use futures_util::stream::FuturesUnordered;
 use hermes_core::backoff::Backoff;
 use hermes_core::{
     Address, Answers, Arrival, Body, CancellationToken, Channel, ChannelError, Clock, Outbox,
-    OutboxChange, OutboxEntry, OutboxId, OutboxStep, Outgoing, Random, StoreError, Timestamp,
-    Trouble,
+    OutboxChange, OutboxEntry, OutboxId, OutboxPart, OutboxStep, Outgoing, Random, StoreError,
+    Timestamp, Trouble,
 };
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -61,6 +61,8 @@ pub struct Delivery {
     waiting: Mutex<HashSet<Address>>,
     /// Addresses where nothing can be delivered to, when that was last found out, and why.
     dead: Mutex<HashMap<Address, (Timestamp, String)>>,
+    /// What came of sending, and could not be written down yet: it is, before anything else is done for its entry.
+    unwritten: Mutex<HashMap<OutboxId, OutboxChange>>,
     /// Which parts of an answer point at what they answer.
     reply_to: ReplyTo,
     /// It begins nothing more.
@@ -134,6 +136,7 @@ impl Delivery {
             has_news: AtomicBool::new(true),
             waiting: Mutex::default(),
             dead: Mutex::default(),
+            unwritten: Mutex::default(),
             reply_to: ReplyTo::default(),
             retired: CancellationToken::new(),
             successor: OnceLock::new(),
@@ -166,7 +169,7 @@ impl Delivery {
         !self.has_news.load(Ordering::Acquire) && !self.waiting().contains(to)
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, HashSet<Address>> {
+    fn waiting(&self) -> MutexGuard<'_, HashSet<Address>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,7 +186,7 @@ impl Delivery {
         Ok(())
     }
 
-    fn dead(&self) -> std::sync::MutexGuard<'_, HashMap<Address, (Timestamp, String)>> {
+    fn dead(&self) -> MutexGuard<'_, HashMap<Address, (Timestamp, String)>> {
         self.dead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -259,29 +262,69 @@ impl Delivery {
             .extend(here.map(|dead| (dead.to, (dead.since, dead.error))));
         let open = self.outbox.open_outgoing(platform, LEFT_MAX).await?;
         for entry in open.into_iter().filter(|entry| self.is_ours(entry)) {
-            let Some(part) = entry.sending else {
-                continue;
-            };
-            let outgoing = self.outgoing(&entry, part);
-            let arrival = match outgoing {
-                Some(outgoing) => self.channel.find_sent(&outgoing).await,
-                None => Ok(Arrival::Unknown),
-            };
-            let change = match arrival {
-                Ok(Arrival::Arrived(id)) => OutboxChange::Arrived {
-                    part,
-                    id,
-                    is_current: entry.parts[part].body.is_some(),
-                },
-                Ok(Arrival::NotArrived) => self.later("it was not sent"),
-                _ => OutboxChange::Doubt {
-                    due: self.clock.now(),
-                    error: "the process ended while it was being sent".into(),
-                },
-            };
-            self.step(entry.id, change).await?;
+            self.settle(entry).await?;
         }
         Ok(())
+    }
+
+    /// Finds out what came of a part that was on its way, where nobody wrote that down.
+    async fn settle(&self, entry: OutboxEntry) -> Result<OutboxEntry, StoreError> {
+        let known = self.unwritten().get(&entry.id).cloned();
+        let change = match (known, entry.sending) {
+            (Some(known), _) => known,
+            (None, Some(part)) => self.look_for(&entry, part).await,
+            (None, None) => return Ok(entry),
+        };
+        self.keep(entry.id, change, Answers::none()).await
+    }
+
+    async fn look_for(&self, entry: &OutboxEntry, part: usize) -> OutboxChange {
+        let arrival = match self.outgoing(entry, part) {
+            Some(outgoing) => bounded(self.channel.find_sent(&outgoing)).await,
+            None => Ok(Arrival::Unknown),
+        };
+        match arrival {
+            Ok(Arrival::Arrived(id)) => OutboxChange::Arrived {
+                part,
+                id,
+                is_current: entry.parts[part].body.is_some(),
+            },
+            Ok(Arrival::NotArrived) => self.later("it was not sent"),
+            _ => OutboxChange::Doubt {
+                due: self.clock.now(),
+                error: "nobody knows whether it was sent".into(),
+            },
+        }
+    }
+
+    /// Writes down what came of sending something. What the store refuses is known all the same, and written before anything
+    /// else is done for the entry: it would be sent twice otherwise.
+    pub(super) async fn keep(
+        &self,
+        id: OutboxId,
+        what: OutboxChange,
+        answers: Answers,
+    ) -> Result<OutboxEntry, StoreError> {
+        let step = OutboxStep {
+            at: self.clock.now(),
+            what: what.clone(),
+        };
+        let kept = self.outbox.step_outgoing(id, step, answers).await;
+        // What does not fit never will; what belongs to another process is that one's to find out.
+        let may_pass = !matches!(
+            kept,
+            Ok(_) | Err(StoreError::Overtaken { .. } | StoreError::Refused { .. })
+        );
+        match may_pass {
+            true => _ = self.unwritten().insert(id, what),
+            false => _ = self.unwritten().remove(&id),
+        }
+        kept
+    }
+
+    fn unwritten(&self) -> MutexGuard<'_, HashMap<OutboxId, OutboxChange>> {
+        let unwritten = self.unwritten.lock();
+        unwritten.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_ours(&self, entry: &OutboxEntry) -> bool {
@@ -324,8 +367,18 @@ impl Delivery {
     /// Sends one entry as far as it goes. Returns whose turn is over.
     async fn send(&self, entry: OutboxEntry) -> Address {
         let to = entry.to.clone();
-        let mut entry = entry;
-        while let Some(part) = entry.next_part() {
+        let key = entry.key.clone();
+        let mut entry = match self.settle(entry).await {
+            Ok(entry) => entry,
+            Err(error) => {
+                tracing::warn!(%error, key, "what came of a message cannot be kept");
+                tokio::time::sleep(RETRY.base).await;
+                return to;
+            }
+        };
+        // It may have to wait now, or be over.
+        let is_due = entry.due <= self.clock.now() && !entry.stage.is_end();
+        while let Some(part) = entry.next_part().filter(|_| is_due) {
             let done = match entry.parts[part].id.is_some() {
                 true => self.correct(&entry, part).await,
                 false => self.send_part(&entry, part).await,
@@ -377,7 +430,8 @@ impl Delivery {
                     is_current: !may_be_preview,
                 };
                 self.dead().remove(&entry.to);
-                Ok((Next::Again, self.step(entry.id, change).await?))
+                let kept = self.keep(entry.id, change, Answers::none()).await?;
+                Ok((Next::Again, kept))
             }
             Err(error) => self.failed(entry, error).await,
         }
@@ -435,21 +489,24 @@ impl Delivery {
         let part = number.and_then(|part| entry.parts.get(part));
         let is_doubtful = part.is_some_and(|part| part.is_doubtful);
         let is_old = now.since(entry.created) > OLD;
+        let is_refused = match error.trouble {
+            Trouble::TooLong | Trouble::BadFormat | Trouble::Unsupported | Trouble::Refused => true,
+            Trouble::Forbidden => part.is_some_and(is_file) && takes_words(entry),
+            _ => false,
+        };
         let change = match error.trouble {
+            _ if is_refused && part.is_some_and(|part| !part.is_replaced) => {
+                OutboxChange::Replace {
+                    part: number.unwrap_or_default(),
+                    body: instead(part.and_then(|part| part.body.as_ref()), &message),
+                    error: message,
+                }
+            }
             Trouble::Forbidden | Trouble::NotFound => {
                 self.dead().insert(entry.to.clone(), (now, message.clone()));
                 OutboxChange::GiveUp {
                     error: message,
                     is_dead: true,
-                }
-            }
-            Trouble::TooLong | Trouble::BadFormat | Trouble::Unsupported | Trouble::Refused
-                if part.is_some_and(|part| !part.is_replaced) =>
-            {
-                OutboxChange::Replace {
-                    part: number.unwrap_or_default(),
-                    body: instead(part.and_then(|part| part.body.as_ref()), &message),
-                    error: message,
                 }
             }
             Trouble::TooLong | Trouble::BadFormat | Trouble::Unsupported | Trouble::Refused => {
@@ -494,7 +551,7 @@ impl Delivery {
             OutboxChange::Replace { .. } => Next::Again,
             _ => Next::Rest,
         };
-        let after = self.step(entry.id, change).await?;
+        let after = self.keep(entry.id, change, Answers::none()).await?;
         Ok((next, after))
     }
 
@@ -542,6 +599,17 @@ impl Delivery {
             is_silent: entry.is_silent,
         })
     }
+}
+
+fn is_file(part: &OutboxPart) -> bool {
+    matches!(part.body, Some(Body::File { .. }))
+}
+
+/// Whether words are welcome where a file is not: some of the same reply arrived, or somebody was heard from there since the
+/// address was taken for dead.
+fn takes_words(entry: &OutboxEntry) -> bool {
+    let was_revived = entry.attempts == 0 && entry.error.is_some();
+    was_revived || entry.parts.iter().any(|part| part.id.is_some())
 }
 
 /// What a chat is told in place of something that its platform refuses.

@@ -53,6 +53,10 @@ impl Inlet for ChannelInlet {
     fn heard(&self) {
         self.supervisor.heard();
     }
+
+    fn passed_over(&self, what: &str) {
+        self.supervisor.passed_over(what);
+    }
 }
 
 impl ChannelInlet {

@@ -22,18 +22,19 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use hermes_core::interview::Interview;
 use hermes_core::{
-    Address, Answers, ApprovalRequest, BoxFuture, Event, Events, Followed, InboxEntry, InboxId,
-    KnownChat, Lease, MessageId, NewOutboxEntry, Origin, Sender, SessionHandle, StoreError, TurnId,
-    WaitsFor, WantedLease,
+    Address, Answers, ApprovalRequest, BoxFuture, Button, Chat, Event, Events, Followed,
+    InboxEntry, InboxId, KnownChat, Lease, MessageId, NewOutboxEntry, Op, Origin, Sender,
+    SessionHandle, StoreError, TurnId, WaitsFor, WantedLease, process,
 };
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
 
 use super::lanes::{ChannelParts, Lanes, LeftTurn, Signal};
 use super::owner::{self, Said};
 use super::ports::ChatPorts;
 use super::reply::{ReplyPlace, ReplyWriter};
+use super::room::Seat;
 use commands::{Awaited, Reading};
+use intake::account_of;
 use preparing::{Fetched, Preparing};
 use working::Progress;
 
@@ -54,11 +55,13 @@ pub(super) struct Lane {
     /// The right to write for the lane, once it was taken.
     lease: Option<Lease>,
     signal: Arc<Signal>,
-    /// The channel its chat is on, once it is known.
+    /// The channel its chat is on, once it is known. Where private chats of a person are one conversation, these four are of the
+    /// entry that was met last.
     parts: Option<Arc<ChannelParts>>,
     chat: Option<KnownChat>,
     /// Whoever talks here is not the owner of the home.
     is_guest: bool,
+    met: Option<Met>,
     session: Option<OpenedSession>,
     turn: Option<RunningTurn>,
     /// Handed to the session, and not yet heard of.
@@ -84,18 +87,30 @@ pub(super) struct Lane {
     compacting: Option<Instant>,
     /// What the next conversation is called.
     title: Option<String>,
-    /// What waits for more of the same is not begun before this.
-    joining_until: Option<Instant>,
+    /// When it is looked again, by what was found at the last look: more of the same is waited for, or room.
+    look_at: Option<Instant>,
     /// Numbers what the lane itself says.
     spoken: u64,
     /// What the model hears of a conversation that was closed by itself.
     reset_note: Option<String>,
     /// What the last process left, and is not settled.
     left: Vec<LeftTurn>,
-    /// Room for the turn that is about to begin.
-    permit: Option<OwnedSemaphorePermit>,
+    /// What a process beside the conversation has to tell it, and was not told yet.
+    news: Option<String>,
+    /// For the turn that is about to begin.
+    seat: Option<Seat>,
     /// The place in the queue for that. The mutex is never locked: it makes the lane `Sync`.
-    queue: Option<Mutex<BoxFuture<'static, Option<OwnedSemaphorePermit>>>>,
+    queue: Option<Mutex<BoxFuture<'static, Option<Seat>>>>,
+}
+
+/// Who wrote an entry, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Met {
+    /// `PLATFORM:ID`.
+    account: String,
+    place: Address,
+    /// Who that is on all platforms.
+    person: String,
 }
 
 struct OpenedSession {
@@ -111,8 +126,15 @@ struct RunningTurn {
     id: TurnId,
     entries: Vec<InboxId>,
     reply: ReplyWriter,
-    /// Who began it; only they, and admins, answer its questions.
+    /// Where it was asked, and is answered.
+    parts: Arc<ChannelParts>,
+    chat: Chat,
+    /// Who began it.
     asked_by: Option<Sender>,
+    /// Who that is on all platforms; only they, and admins, answer its questions.
+    asker: Option<String>,
+    /// Whose limits it counts for.
+    payer: Option<String>,
     /// The message it answers, for a mark.
     message: Option<MessageId>,
     next_typing: Instant,
@@ -122,9 +144,12 @@ struct RunningTurn {
     /// What it cost so far.
     micro_usd: u64,
     is_stopping: bool,
+    /// It is stopped by words of somebody else than who began it.
+    is_overruled: bool,
     /// Events went by unread: the text is in the log.
     is_incomplete: bool,
-    _permit: Option<OwnedSemaphorePermit>,
+    /// None while it waits for somebody's answer.
+    seat: Option<Seat>,
 }
 
 impl RunningTurn {
@@ -144,6 +169,8 @@ enum Woken {
     Closed,
     /// The files are here that words came with.
     Fetched(Fetched),
+    /// A process beside the conversation has something to tell.
+    News(String),
     Time,
     Draining,
     Stopped,
@@ -159,6 +186,7 @@ impl Lane {
             parts: None,
             chat: None,
             is_guest: true,
+            met: None,
             session: None,
             turn: None,
             said: HashSet::new(),
@@ -174,34 +202,48 @@ impl Lane {
             awaited: None,
             compacting: None,
             title: None,
-            joining_until: None,
+            look_at: None,
             spoken: 0,
             reset_note: None,
             left: Vec::new(),
-            permit: None,
+            news: None,
+            seat: None,
             queue: None,
         }
     }
 
     /// Whether a turn may begin. While there is no room the lane queues up for it, and hears commands meanwhile.
     fn has_room(&mut self) -> bool {
-        if self.permit.is_none() && self.queue.is_none() {
-            let turns = Arc::clone(&self.lanes.turns);
-            match Arc::clone(&turns).try_acquire_owned() {
-                Ok(permit) => self.permit = Some(permit),
-                Err(_) => {
-                    let room = async move { turns.acquire_owned().await.ok() };
-                    self.queue = Some(Mutex::new(Box::pin(room)));
-                }
+        if self.seat.is_none() && self.queue.is_none() {
+            let room = &self.lanes.room;
+            self.seat = room.try_take();
+            if self.seat.is_none() {
+                self.queue = Some(Mutex::new(Box::pin(room.take())));
             }
         }
-        self.permit.is_some()
+        self.seat.is_some()
     }
 
-    /// Nothing waits any more: others have the room.
+    /// No words wait any more: others have the room.
     fn leave_queue(&mut self) {
-        self.permit = None;
-        self.queue = None;
+        if self.news.is_none() {
+            self.seat = None;
+            self.queue = None;
+        }
+    }
+
+    /// A turn has its seat while it works. While it waits for somebody's answer, others may have it; once it goes on, it does so
+    /// at once: answers are good for a while only, and may come from anywhere.
+    fn keep_seat(&mut self) {
+        let awaits_answer = self.awaits_answer();
+        let Some(turn) = &mut self.turn else {
+            return;
+        };
+        match (awaits_answer, turn.seat.is_some()) {
+            (true, _) => turn.seat = None,
+            (false, false) => turn.seat = Some(self.lanes.room.take_back()),
+            (false, true) => {}
+        }
     }
 
     fn ports(&self) -> Arc<ChatPorts> {
@@ -242,7 +284,7 @@ impl Lane {
             }
             let is_draining = self.lanes.shutdown.is_draining();
             let mut rest = REST;
-            if self.is_working() || (is_waiting && !is_draining) {
+            if self.is_working() || ((is_waiting || self.awaits_news()) && !is_draining) {
                 resting_since = Instant::now();
             } else {
                 rest = self.rest();
@@ -263,10 +305,15 @@ impl Lane {
                     self.wants_look = true;
                 }
                 Woken::Fetched(fetched) => self.fetched(fetched).await,
+                Woken::News(news) => {
+                    self.news = Some(news);
+                    self.wants_look = true;
+                }
                 Woken::Stopped => return,
                 Woken::Signal | Woken::Draining => self.wants_look = true,
                 Woken::Time => {}
             }
+            self.keep_seat();
             if let Err(error) = self.show().await {
                 tracing::warn!(lane = self.key, %error, "a preview could not be kept");
             }
@@ -285,14 +332,28 @@ impl Lane {
 
     /// Whether the inbox may have something to do. While a reply streams it is not looked at.
     fn is_to_look(&mut self) -> bool {
-        let is_joined = self.joining_until.is_some_and(|at| at <= Instant::now());
-        self.signal.take() || self.wants_look || is_joined || self.looked.elapsed() >= RENEWAL
+        let is_due = self.look_at.is_some_and(|at| at <= Instant::now());
+        self.signal.take() || self.wants_look || is_due || self.looked.elapsed() >= RENEWAL
     }
 
     async fn look(&mut self) -> Result<bool, StoreError> {
         self.wants_look = false;
         self.looked = Instant::now();
-        self.take_in().await
+        let is_waiting = self.take_in().await?;
+        self.tell_news().await;
+        Ok(is_waiting)
+    }
+
+    /// What a process beside the conversation has to tell begins a turn of its own, once nothing else does.
+    async fn tell_news(&mut self) {
+        let is_due = self.news.is_some() && !self.is_working();
+        if !is_due || !self.has_room() {
+            return;
+        }
+        if let (Some(session), Some(news)) = (&mut self.session, self.news.take()) {
+            session.is_idle = false;
+            session.handle.send(Op::Say(process::news(news))).await;
+        }
     }
 
     async fn fetched(&mut self, fetched: Fetched) {
@@ -312,6 +373,7 @@ impl Lane {
         self.forget_questions();
         self.awaited = None;
         self.compacting = None;
+        self.news = None;
     }
 
     /// A turn runs, or the session has something to say.
@@ -325,6 +387,25 @@ impl Lane {
                 .is_some_and(|session| !session.is_idle)
     }
 
+    /// Something goes on beside the conversation: with the session it would end, and nobody would hear of it.
+    fn awaits_news(&self) -> bool {
+        let session = self.session.as_ref();
+        self.news.is_some() || session.is_some_and(|session| session.handle.awaits_news())
+    }
+
+    /// Where news come from, while a turn could begin with them.
+    fn news_source(&self) -> Option<Arc<dyn SessionHandle>> {
+        let is_open =
+            !self.is_working() && self.news.is_none() && !self.lanes.shutdown.is_draining();
+        let session = self.session.as_ref().filter(|_| is_open);
+        session.map(|session| Arc::clone(&session.handle))
+    }
+
+    /// Something is asked that the turn waits for.
+    fn awaits_answer(&self) -> bool {
+        !self.approvals.is_empty() || !self.interviews.is_empty()
+    }
+
     /// The session has not said yet with which turn it goes on.
     fn is_resuming(&self) -> bool {
         let session = self.session.as_ref();
@@ -333,6 +414,14 @@ impl Lane {
 
     async fn next(&mut self, rest_over: Instant) -> Woken {
         let wake_at = self.wake_at(rest_over);
+        let source = self.news_source();
+        // Made anew each time: one that waits half done could hold up what the lane does meanwhile.
+        let news = async {
+            match &source {
+                Some(session) => session.news().await,
+                None => std::future::pending().await,
+            }
+        };
         let events = async {
             match &mut self.session {
                 Some(session) => {
@@ -373,12 +462,13 @@ impl Lane {
                 None => Woken::Closed,
             },
             () = self.signal.wait() => Woken::Signal,
-            permit = room => {
-                self.permit = permit;
+            seat = room => {
+                self.seat = seat;
                 self.queue = None;
                 Woken::Signal
             }
             fetched = fetching => Woken::Fetched(fetched),
+            news = news => Woken::News(news),
             () = draining => Woken::Draining,
             () = sleep_until(wake_at) => Woken::Time,
         }
@@ -387,7 +477,7 @@ impl Lane {
     /// When there is something to do even if nothing happens.
     fn wake_at(&self, rest_over: Instant) -> Instant {
         let mut at = rest_over.min(Instant::now() + RENEWAL);
-        for due in [self.joining_until, self.compacting].into_iter().flatten() {
+        for due in [self.look_at, self.compacting].into_iter().flatten() {
             at = at.min(due);
         }
         if let Some(turn) = &self.turn {
@@ -430,48 +520,59 @@ impl Lane {
         ports.leases.renew_lease(lease, until).await.unwrap_or(true)
     }
 
-    /// Knows the chat and the channel that an entry came from.
+    /// Knows whom an entry is from, the chat and its channel: what is done with it is judged by these, and answered there.
+    /// False: its platform is not set up any more.
     async fn meet(&mut self, entry: &InboxEntry) -> Result<bool, StoreError> {
         let Some(parts) = self.lanes.channel(&entry.platform, &entry.account) else {
             return Ok(false);
         };
-        let sender = entry.incoming.sender();
-        let is_shared = self
-            .lanes
-            .ports
-            .settings
-            .now()
-            .keys
-            .is_shared(entry.incoming.chat());
-        let account = format!("{}:{}", entry.platform, sender.id);
-        let linked = self.ports().people.linked_person(&account).await?;
-        let is_owner = self.owns_home(&account, linked.as_deref()).await?;
-        // Where several talk, nobody's own notes and conversations are for all to see.
-        self.is_guest = is_shared || !is_owner;
-        self.parts = Some(parts);
-        if self.chat.is_none() {
-            self.chat = self.ports().chats.chat(&self.key).await?;
+        let chat = entry.incoming.chat();
+        let (account, place) = (account_of(entry), Address::of(&entry.platform, chat));
+        let is_known =
+            |met: &Met| met.account == account && met.place == place && self.parts.is_some();
+        if self.met.as_ref().is_some_and(is_known) {
+            return Ok(true);
         }
-        let incoming = &entry.incoming;
-        let chat = incoming.chat();
-        let person = if is_shared {
-            format!("{}:chat:{}", entry.platform, chat.first_id())
-        } else {
-            linked.unwrap_or(account)
+        let is_shared = self.lanes.ports.settings.now().keys.is_shared(chat);
+        let linked = self.ports().people.linked_person(&account).await?;
+        let is_owner = !is_shared && self.owns_home(&account, linked.as_deref()).await?;
+        let known = match self.chat.take() {
+            Some(known) => Some(known),
+            None => self.ports().chats.chat(&self.key).await?,
         };
-        let known = self.chat.take();
+        let person = linked.unwrap_or_else(|| account.clone());
+        // Where several talk, nobody's own notes and conversations are for all to see.
+        self.is_guest = !is_owner;
+        self.parts = Some(parts);
         self.chat = Some(KnownChat {
             key: self.key.clone(),
             account: entry.account.clone(),
-            address: Address::of(&entry.platform, chat),
+            address: place.clone(),
             chat: chat.clone(),
-            person: Some(person),
+            person: Some(match is_shared {
+                true => format!("{}:chat:{}", entry.platform, chat.first_id()),
+                false => person.clone(),
+            }),
             session: known.as_ref().and_then(|known| known.session.clone()),
             updated: known.as_ref().map_or(entry.received, |known| known.updated),
             choices: known.map(|known| known.choices).unwrap_or_default(),
-            is_owners: !self.is_guest,
+            is_owners: is_owner,
+        });
+        self.met = Some(Met {
+            account,
+            place,
+            person,
         });
         Ok(true)
+    }
+
+    /// The same by what entries are called, as far as they are still open.
+    async fn meet_again(&mut self, entries: &[InboxId]) -> Result<(), StoreError> {
+        let open = self.open_entries().await?;
+        if let Some(first) = open.iter().find(|entry| entries.contains(&entry.id)) {
+            self.meet(first).await?;
+        }
+        Ok(())
     }
 
     /// Several people talk in this conversation.
@@ -521,6 +622,17 @@ impl Lane {
         Answers { entries, lease }
     }
 
+    /// Where the turn that runs is answered; without one, where somebody wrote last.
+    fn place_of_turn(&self) -> Option<ReplyPlace> {
+        match &self.turn {
+            Some(turn) => Some(ReplyPlace {
+                replies_to: None,
+                ..turn.reply.place().clone()
+            }),
+            None => self.place(None),
+        }
+    }
+
     fn place(&self, replies_to: Option<MessageId>) -> Option<ReplyPlace> {
         let (parts, chat) = (self.parts.as_ref()?, self.chat.as_ref()?);
         Some(ReplyPlace {
@@ -539,27 +651,37 @@ impl Lane {
         text: impl Into<String>,
         answers: Vec<InboxId>,
     ) -> Result<(), StoreError> {
-        self.spoken += 1;
         let key = match answers.first() {
             Some(InboxId(id)) => format!("inbox/{id}"),
-            None => format!(
-                "{}/{}/{}",
-                self.key,
-                self.ports().clock.now().as_millis(),
-                self.spoken
-            ),
+            None => self.next_key(),
         };
-        self.speak_as(key, text.into(), Vec::new(), answers).await
+        let place = self.place(None);
+        self.speak_at(place, key, text.into(), Vec::new(), answers)
+            .await
     }
 
-    async fn speak_as(
-        &mut self,
+    /// The same of the turn that runs: where that is answered, whoever wrote last.
+    async fn speak_of_turn(&mut self, text: impl Into<String>) -> Result<(), StoreError> {
+        let (place, key) = (self.place_of_turn(), self.next_key());
+        self.speak_at(place, key, text.into(), Vec::new(), Vec::new())
+            .await
+    }
+
+    fn next_key(&mut self) -> String {
+        self.spoken += 1;
+        let now = self.ports().clock.now().as_millis();
+        format!("{}/{now}/{}", self.key, self.spoken)
+    }
+
+    async fn speak_at(
+        &self,
+        place: Option<ReplyPlace>,
         key: String,
         text: String,
-        buttons: Vec<Vec<hermes_core::Button>>,
+        buttons: Vec<Vec<Button>>,
         answers: Vec<InboxId>,
     ) -> Result<(), StoreError> {
-        let Some(place) = self.place(None) else {
+        let Some(place) = place else {
             return Ok(());
         };
         let has_buttons = place.channel.facts().has_buttons;
@@ -591,7 +713,7 @@ impl Lane {
             turn.heard = Instant::now();
         }
         if let Some(session) = &mut self.session {
-            session.is_idle = matches!(event, Event::Idle);
+            session.is_idle = rests(&event).unwrap_or(session.is_idle);
             if matches!(
                 event,
                 Event::Idle | Event::TurnResumed { .. } | Event::TurnStarted { .. }
@@ -600,7 +722,12 @@ impl Lane {
             }
         }
         match event {
-            Event::TurnStarted { turn, origin, .. } => self.turn_started(turn, &origin).await,
+            Event::TurnStarted {
+                turn,
+                origin,
+                queued,
+                ..
+            } => self.turn_started(turn, &origin, queued.is_some()).await,
             Event::TurnResumed { turn, .. } => self.turn_resumed(turn).await,
             Event::Text { text } => match &mut self.turn {
                 Some(turn) => turn.say(&self.lanes.ports, &text).await,
@@ -653,7 +780,7 @@ impl Lane {
             Event::CompactionEnded { end } => self.compaction_ended(&end).await,
             Event::Rewound { said, .. } => self.rewound(&said).await,
             Event::Queued {
-                origin: Origin::Person { inbox, .. },
+                origin: Origin::Person { inbox, id, .. },
                 waits_for: WaitsFor::ToolResult,
                 ..
             } => {
@@ -661,11 +788,24 @@ impl Lane {
                 for entry in &inbox {
                     self.said.remove(entry);
                 }
-                Ok(())
+                let payer = self.payer(id.as_deref()).await?;
+                self.note_turn(payer.as_deref()).await
             }
             Event::Notice { notice } => self.notice(&notice).await,
             _ => Ok(()),
         }
+    }
+}
+
+/// Whether a session rests from now on, as far as an event says. Much is told of one that rests: what was learned from it, what
+/// its subagents do in the background.
+fn rests(event: &Event) -> Option<bool> {
+    match event {
+        Event::TurnStarted { .. } | Event::TurnResumed { .. } | Event::CompactionStarted { .. } => {
+            Some(false)
+        }
+        Event::Idle => Some(true),
+        _ => None,
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use futures_util::FutureExt as _;
 use hermes_core::{
-    Address, ApprovalId, ApprovalRequest, CancellationToken, Channel, ChannelFacts, Sender,
-    SessionHandle, SessionId, StoreError, TurnId,
+    Address, ApprovalId, ApprovalRequest, CancellationToken, Channel, ChannelFacts, SessionHandle,
+    SessionId, StoreError, TurnId,
 };
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
 use super::access::PlatformAccess;
@@ -20,6 +20,7 @@ use super::lane::Lane;
 use super::manner::Manner;
 use super::observed::Observed;
 use super::ports::ChatPorts;
+use super::room::Room;
 use super::supervisor::Supervisor;
 use crate::hooks::Hooks;
 use crate::shutdown::Shutdown;
@@ -80,7 +81,7 @@ pub(super) struct Lanes {
     left: Mutex<HashMap<String, Vec<LeftTurn>>>,
     tasks: TaskTracker,
     /// Room for turns.
-    pub(super) turns: Arc<Semaphore>,
+    pub(super) room: Arc<Room>,
     pub(super) shutdown: Shutdown,
     pub(super) hooks: OnceLock<Arc<dyn Hooks>>,
 }
@@ -97,10 +98,7 @@ pub(super) struct LeftTurn {
 pub(super) struct AskedQuestion {
     pub(super) request: ApprovalRequest,
     pub(super) handle: Arc<dyn SessionHandle>,
-    /// The platform it was asked on, and who began the turn there.
-    pub(super) platform: String,
-    pub(super) asker: Option<Sender>,
-    /// Who that is on all platforms, where one person talks.
+    /// Who began the turn, on whatever platform.
     pub(super) person: Option<String>,
 }
 
@@ -133,7 +131,7 @@ impl Lanes {
         channels: Vec<Arc<ChannelParts>>,
         shutdown: Shutdown,
     ) -> Self {
-        let turns = Arc::new(Semaphore::new(ports.settings.now().turns_max));
+        let room = Room::new(ports.settings.now().turns_max);
         Self {
             ports,
             channels: Arc::new(Channels(RwLock::new(channels))),
@@ -142,7 +140,7 @@ impl Lanes {
             broken: Mutex::default(),
             left: Mutex::default(),
             tasks: TaskTracker::new(),
-            turns,
+            room,
             shutdown,
             hooks: OnceLock::new(),
         }

@@ -80,7 +80,10 @@ pub(super) struct ReplyWriter {
 
 struct Preview {
     message: MessageId,
-    shown: String,
+    /// As far as the reply was written when it was brought up to date.
+    text: String,
+    /// What it says: of a long reply, the beginning.
+    shown: Body,
 }
 
 impl ReplyWriter {
@@ -106,6 +109,10 @@ impl ReplyWriter {
     pub(super) fn noting_ahead(mut self) -> Self {
         self.notes_ahead = true;
         self
+    }
+
+    pub(super) fn place(&self) -> &ReplyPlace {
+        &self.place
     }
 
     pub(super) async fn begin(&self, ports: &ChatPorts) -> Result<(), StoreError> {
@@ -190,18 +197,25 @@ impl ReplyWriter {
         let Some(preview) = &mut self.preview else {
             return Ok(());
         };
+        if preview.shown == outgoing.body {
+            preview.text.clone_from(&self.text);
+            return Ok(());
+        }
         let edited = self.place.channel.edit(&preview.message, &outgoing);
         match timeout(PREVIEW_MAX, edited).await {
-            Ok(Ok(())) => preview.shown.clone_from(&self.text),
+            Ok(Ok(())) => {
+                preview.text.clone_from(&self.text);
+                preview.shown = outgoing.body;
+            }
             Ok(Err(error)) => self.slow_down(error.trouble),
             Err(_) => self.slow_down(Trouble::Ambiguous),
         }
         Ok(())
     }
 
-    /// What people see of it so far.
+    /// How much of it people see so far.
     fn shown(&self) -> Option<&String> {
-        let preview = self.preview.as_ref().map(|preview| &preview.shown);
+        let preview = self.preview.as_ref().map(|preview| &preview.text);
         preview.or(self.draft.as_ref())
     }
 
@@ -238,35 +252,36 @@ impl ReplyWriter {
         self.step(ports, id, OutboxChange::Send { part: 0 }).await?;
         let outgoing = self.outgoing(self.cursor(), ring);
         let sent = timeout(PREVIEW_MAX, self.place.channel.send(&outgoing)).await;
-        match sent.unwrap_or_else(|_| Err(too_slow())) {
+        let change = match sent.unwrap_or_else(|_| Err(too_slow())) {
             Ok(message) => {
                 self.rang = (ring == Ring::Aloud).then(Instant::now).or(self.rang);
-                let change = OutboxChange::Arrived {
-                    part: 0,
-                    id: message.clone(),
-                    is_current: false,
-                };
-                self.step(ports, id, change).await?;
                 self.preview = Some(Preview {
-                    message,
-                    shown: self.text.clone(),
+                    message: message.clone(),
+                    text: self.text.clone(),
+                    shown: outgoing.body,
                 });
+                OutboxChange::Arrived {
+                    part: 0,
+                    id: message,
+                    is_current: false,
+                }
             }
             Err(error) => {
-                let (due, why) = (ports.clock.now(), error.to_string());
-                let change = match error.trouble {
-                    Trouble::Ambiguous => OutboxChange::Doubt { due, error: why },
-                    _ => OutboxChange::Later { due, error: why },
-                };
-                self.step(ports, id, change).await?;
                 self.slow_down(error.trouble);
                 let knows_keys = self.place.channel.knows_keys(&self.place.to);
                 if error.trouble == Trouble::Ambiguous && !knows_keys {
                     // It may be there. Another one beside it would stay there for good.
                     self.failures = FAILURES_MAX;
                 }
+                let (due, why) = (ports.clock.now(), error.to_string());
+                match error.trouble {
+                    Trouble::Ambiguous => OutboxChange::Doubt { due, error: why },
+                    _ => OutboxChange::Later { due, error: why },
+                }
             }
-        }
+        };
+        let (delivery, answers) = (&self.place.delivery, self.place.answers(Vec::new()));
+        delivery.keep(id, change, answers).await?;
         Ok(())
     }
 

@@ -37,6 +37,8 @@ pub struct ChannelStatus {
     pub heard: Option<Timestamp>,
     /// What went wrong last, and what to do about it.
     pub error: Option<String>,
+    /// What came last of that which was not taken, and why.
+    pub passed_over: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,7 @@ impl Supervisor {
             identity: None,
             heard: None,
             error: None,
+            passed_over: None,
         };
         Self {
             channel,
@@ -108,6 +111,13 @@ impl Supervisor {
     pub(super) fn heard(&self) {
         *lock(&self.heard) = Instant::now();
         lock(&self.status).heard = Some(self.clock.now());
+    }
+
+    /// Something that came will never be taken.
+    pub(super) fn passed_over(&self, what: &str) {
+        let mut status = lock(&self.status);
+        tracing::warn!(platform = status.platform, what, "passed over");
+        status.passed_over = Some(what.to_owned());
     }
 
     /// Receives only while nobody else on this machine does with the same account.

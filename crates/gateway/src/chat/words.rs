@@ -10,6 +10,9 @@ pub(super) const CUT_SHORT: &str = "I could not go on with what you asked: it wa
 pub(super) const NOTHING_SAID: &str = "Nothing was said here yet.";
 pub(super) const WAITS: &str =
     "I am still at work; this comes next. /stop ends what I do and forgets what waits.";
+pub(super) const WAITS_FOR_ROOM: &str =
+    "Many people ask me things right now; this comes as soon as there is room.";
+pub(super) const OVERRULED: &str = "I stopped what was asked before: an admin wanted something else first. Please ask again if it still matters.";
 pub(super) const COMPACTING: &str = "Our conversation has become long: I am making it shorter before I go on. That may take a minute.";
 pub(super) const GIVEN_UP: &str =
     "Nothing has happened for so long that I gave this up. Please ask again if it still matters.";

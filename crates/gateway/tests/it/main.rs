@@ -4,6 +4,7 @@
 
 mod complaints;
 mod crashes;
+mod delivery;
 mod jobs;
 mod simulation;
 mod support;

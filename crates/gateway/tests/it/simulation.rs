@@ -88,6 +88,22 @@ fn nothing_is_lost_or_doubled_in_days_of_storms_and_crashes() {
     }
 }
 
+#[test]
+fn a_conversation_stays_open_for_what_goes_on_beside_it() {
+    let half_an_hour = std::time::Duration::from_secs(1_800);
+    let mut world = World::new(1, number("HERMES_SIM_TRACE").is_some());
+    assert_eq!(world.wait_for_a_process(half_an_hour), 1);
+}
+
+#[test]
+fn a_disk_that_fails_for_moments_makes_nobody_deaf() {
+    for seed in 0..12 {
+        let mut world = World::new(seed, number("HERMES_SIM_TRACE").is_some());
+        let open = world.live_on_a_failing_disk();
+        assert!(open.is_empty(), "world {seed}: {open:?} wait for ever");
+    }
+}
+
 /// What breaks on purpose is not news, and telling where it did takes longer than a day.
 fn tell_no_panics_on_purpose() {
     let usual = std::panic::take_hook();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use hermes_core::command::{Command, List, Verb};
 use hermes_core::history::last_exchanges;
+use hermes_core::process;
 use hermes_core::skill::{self, SkillNames};
 use hermes_core::{
     Archive as _, Event, Followed, Notice, Op, Part, Resumed, RunningSession, SessionHandle,
@@ -34,7 +35,6 @@ use crate::logging;
 use crate::output::columns;
 use crate::pager;
 use crate::shown;
-use crate::turn::news;
 
 /// Where requests are taken in and news are given out.
 pub(super) struct Bridge<'a> {
@@ -197,9 +197,8 @@ impl<'a> Bridge<'a> {
                     self.tell_names(List::Models, &talk).await;
                 }
                 around = watch.changed(setup, session) => self.tell(FromHost::Around(around)).await,
-                notice = setup.processes().notice(session), if !talk.is_busy => {
-                    let notice = setup.ports.safety.hide_keys(notice);
-                    send(&mut talk, Op::Say(news(notice))).await;
+                notice = talk.session.news(), if !talk.is_busy => {
+                    send(&mut talk, Op::Say(process::news(notice))).await;
                 }
             }
         };

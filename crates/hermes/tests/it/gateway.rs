@@ -5,6 +5,7 @@ mod background;
 mod chat;
 mod chat_jobs;
 mod client;
+mod continuity;
 mod guests;
 mod hooks;
 mod hostile;

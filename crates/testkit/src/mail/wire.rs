@@ -1,6 +1,6 @@
 //! What stands between a mail server and us, and breaks when it is told to.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -38,6 +38,8 @@ struct State {
     blocked: Mutex<Option<String>>,
     imap: Mutex<JoinSet<()>>,
     hides_idle: AtomicBool,
+    /// Who asks for the text of this mail loses the connection.
+    poisoned: AtomicU32,
 }
 
 impl State {
@@ -66,7 +68,8 @@ impl MailWire {
         listeners.spawn(async move {
             while let Ok((client, _)) = imap.accept().await {
                 let hides_idle = imap_state.hides_idle.load(Ordering::Relaxed);
-                lock(&imap_state.imap).spawn(pass_imap(client, imap_server, hides_idle));
+                let state = Arc::clone(&imap_state);
+                lock(&imap_state.imap).spawn(pass_imap(client, imap_server, hides_idle, state));
             }
         });
         let smtp_state = Arc::clone(&state);
@@ -98,6 +101,11 @@ impl MailWire {
         self.state.hides_idle.store(true, Ordering::Relaxed);
     }
 
+    /// From now on, this mail cannot be fetched.
+    pub fn poison(&self, uid: u32) {
+        self.state.poisoned.store(uid, Ordering::Relaxed);
+    }
+
     pub fn fail_next(&self, fault: SmtpFault) {
         *lock(&self.state.fault) = Some(fault);
     }
@@ -113,16 +121,24 @@ async fn listen() -> (TcpListener, u16) {
     (listener, port)
 }
 
-async fn pass_imap(client: TcpStream, server: u16, hides_idle: bool) {
+async fn pass_imap(client: TcpStream, server: u16, hides_idle: bool, state: Arc<State>) {
     let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else {
         return;
     };
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
     let asking = async {
-        tokio::io::copy(&mut from_client, &mut to_server)
-            .await
-            .map(|_| ())
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            let count = from_client.read(&mut buffer).await?;
+            let asked = String::from_utf8_lossy(&buffer[..count]);
+            let poisoned = format!(" FETCH {} ", state.poisoned.load(Ordering::Relaxed));
+            let is_poisoned = asked.contains(&poisoned) && asked.contains("BODY");
+            if count == 0 || is_poisoned {
+                return Ok::<(), std::io::Error>(());
+            }
+            to_server.write_all(&buffer[..count]).await?;
+        }
     };
     let answering = async {
         let mut buffer = vec![0; 64 * 1024];

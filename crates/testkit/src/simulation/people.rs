@@ -91,6 +91,14 @@ impl People {
         }
     }
 
+    /// One of them says something, now.
+    pub fn say_something(&self) {
+        let mut crowd = lock(&self.state);
+        crowd.written += 1;
+        let (person, words) = (crowd.persons[0].clone(), format!("m{}", crowd.written));
+        self.platforms[person.platform].say(&person.chat, &person.sender, &words);
+    }
+
     /// What would have been done while everybody slept is not done.
     pub fn oversleep(&self) {
         let mut crowd = lock(&self.state);

@@ -104,6 +104,10 @@ impl Processes for PaperProcesses {
         Box::pin(std::future::pending())
     }
 
+    fn owes_notice(&self, _: &SessionId) -> bool {
+        false
+    }
+
     fn leave(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }

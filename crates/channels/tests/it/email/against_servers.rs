@@ -94,9 +94,32 @@ async fn mail_against_postfix_and_dovecot() {
     a_text_that_broke_off_leaves_doubt(&mailbox().await).await;
     who_is_not_proven_is_not_heard_and_stays_unread(&mailbox().await).await;
     large_mails_arrive_with_their_files(&mailbox().await).await;
+    a_mail_that_cannot_be_fetched_holds_up_the_others_for_a_while_only(&mailbox().await).await;
     a_server_without_idle_is_asked_again_and_again(&mailbox().await).await;
     connections_are_secured(&server, &mailbox().await).await;
     a_certificate_that_is_not_trusted_is_said_with_what_to_do(&server, &mailbox().await).await;
+}
+
+async fn a_mail_that_cannot_be_fetched_holds_up_the_others_for_a_while_only(mailbox: &Mailbox) {
+    let (channel, inlet) = (mailbox.open(), HeldInlet::default());
+    introduce(&channel, &inlet).await;
+    // The first mail of a mailbox.
+    mailbox.wire.poison(1);
+    let poisoned = mailbox.write("Subject: Re: one\r\n", TEXT);
+    let next = mailbox.write("Subject: Re: two\r\n", TEXT);
+    let mut connections = 0;
+    while inlet.kept().passed_over.is_empty() {
+        connections += 1;
+        assert!(connections < 20, "it is tried for ever");
+        channel.receive(&inlet).await;
+    }
+    assert!(connections > 2, "one loss says nothing of a mail");
+    let told = inlet.kept().passed_over.join("");
+    assert!(told.contains("mail 1 of the mailbox"), "{told}");
+    // A process that starts anew goes on behind it.
+    let channel = mailbox.open();
+    heard(&channel, &inlet, &next).await;
+    assert!(message(&inlet.kept(), &poisoned).is_none());
 }
 
 async fn what_lay_there_before_is_not_answered(mailbox: &Mailbox) {

@@ -26,13 +26,15 @@ impl Lane {
         request: ApprovalRequest,
     ) -> Result<(), StoreError> {
         let key = format!("approval/{}", request.approval);
-        let parts = self.parts.as_ref();
-        let has_buttons = parts.is_some_and(|parts| parts.channel.facts().has_buttons);
+        let place = self.place_of_turn();
+        let has_buttons = place
+            .as_ref()
+            .is_some_and(|place| place.channel.facts().has_buttons);
         let text = words::approval(&request, has_buttons);
         let buttons = words::approval_buttons(&request);
         self.let_others_answer(&request);
         self.approvals.push(request);
-        self.speak_as(key, text, buttons, Vec::new()).await
+        self.speak_at(place, key, text, buttons, Vec::new()).await
     }
 
     /// Whoever may answer may do so from any chat, with the code that the question shows or its button.
@@ -40,12 +42,12 @@ impl Lane {
         let (Some(session), Some(chat)) = (&self.session, &self.chat) else {
             return;
         };
+        let asker = self.turn.as_ref().and_then(|turn| turn.asker.clone());
+        let person = chat.person.clone().filter(|_| !self.is_shared());
         self.lanes.ask(AskedQuestion {
             request: request.clone(),
             handle: std::sync::Arc::clone(&session.handle),
-            platform: chat.address.platform.clone(),
-            asker: self.turn.as_ref().and_then(|turn| turn.asked_by.clone()),
-            person: chat.person.clone().filter(|_| !self.is_shared()),
+            person: asker.or(person),
         });
     }
 
@@ -96,24 +98,29 @@ impl Lane {
         lines.push(interview.prompt());
         let key = format!("elicitation/{}/{}", self.key, interview.id());
         let key = format!("{key}/{}", self.ports().clock.now().as_millis());
-        let buttons = choices(interview);
-        self.speak_as(key, lines.join("\n"), buttons, Vec::new())
+        let (place, buttons) = (self.place_of_turn(), choices(interview));
+        self.speak_at(place, key, lines.join("\n"), buttons, Vec::new())
             .await
     }
 
-    /// Whoever began the turn answers its questions, and admins do.
-    fn may_answer(&self, sender: &Sender) -> bool {
+    /// Whoever began the turn has a say in it, and answers its questions; admins do, too. It is asked of who was met last.
+    pub(super) fn has_say(&self, sender: &Sender) -> bool {
         let (Some(parts), Some(here)) = (&self.parts, &self.chat) else {
             return false;
         };
         let (access, chat) = (&parts.access, &here.chat);
-        let asked_by = self.turn.as_ref().and_then(|turn| turn.asked_by.as_ref());
-        match asked_by {
-            Some(asker) if asker.id == sender.id => true,
+        match self.turn.as_ref().and_then(|turn| turn.asker.as_ref()) {
             // Where there is no list of admins, everybody is one: not for what somebody else asked for.
-            Some(_) => access.is_named_admin(chat, sender),
+            Some(_) => self.is_askers() || access.is_named_admin(chat, sender),
             None => access.is_admin(chat, sender),
         }
+    }
+
+    /// Who was met last began the turn, with this account or another one.
+    pub(super) fn is_askers(&self) -> bool {
+        let asker = self.turn.as_ref().and_then(|turn| turn.asker.as_ref());
+        let met = self.met.as_ref();
+        asker.is_none_or(|asker| met.is_some_and(|met| met.person == *asker))
     }
 
     /// Answers the question with this code, whichever chat it was asked in; without one, those of this chat.
@@ -164,20 +171,15 @@ impl Lane {
         let Some(parts) = &self.parts else {
             return false;
         };
-        let is_asker = question.platform == parts.channel.facts().platform
-            && question
-                .asker
-                .as_ref()
-                .is_some_and(|asker| asker.id == sender.id);
-        let person = self.chat.as_ref().and_then(|chat| chat.person.as_ref());
-        let is_person = !self.is_shared() && person.is_some() && person == question.person.as_ref();
+        let person = self.met.as_ref().map(|met| &met.person);
+        let is_asker = person.is_some() && person == question.person.as_ref();
         // An admin of groups answers what was asked in this one.
         let is_admin = parts.access.is_admin_everywhere(sender);
         let is_here = self
             .approvals
             .iter()
             .any(|one| one.approval == question.request.approval);
-        is_asker || is_person || is_admin || (is_here && self.may_answer(sender))
+        is_asker || is_admin || (is_here && self.has_say(sender))
     }
 
     /// Answers the oldest question for consent, or all of them.
@@ -192,7 +194,7 @@ impl Lane {
                 .speak("Nothing waits for an answer.", vec![entry.id])
                 .await;
         };
-        if !self.may_answer(entry.incoming.sender()) {
+        if !self.has_say(entry.incoming.sender()) {
             return self.speak(NOT_YOURS, vec![entry.id]).await;
         }
         let is_offered = |request: &ApprovalRequest| request.choices.contains(&answer.verdict);
@@ -286,7 +288,7 @@ impl Lane {
             self.acknowledge(press, OVER).await;
             return self.close(entry, Closed::Handled).await;
         }
-        if !self.may_answer(&press.sender) {
+        if !self.has_say(&press.sender) {
             self.acknowledge(press, NOT_YOURS).await;
             return self.close(entry, Closed::Handled).await;
         }
@@ -306,7 +308,7 @@ impl Lane {
             self.answer(entry, verdict.into(), false).await?;
             return Ok(true);
         }
-        if self.interviews.is_empty() || !self.may_answer(entry.incoming.sender()) {
+        if self.interviews.is_empty() || !self.has_say(entry.incoming.sender()) {
             return Ok(false);
         }
         self.tell_interview(entry, text).await?;
@@ -324,8 +326,9 @@ impl Lane {
             Heard::Done(response) => return self.respond(entry, response).await,
         };
         let buttons = choices(interview);
-        let key = format!("inbox/{}", entry.id.0);
-        self.speak_as(key, words, buttons, vec![entry.id]).await
+        let (place, key) = (self.place(None), format!("inbox/{}", entry.id.0));
+        self.speak_at(place, key, words, buttons, vec![entry.id])
+            .await
     }
 
     async fn respond(&mut self, entry: &InboxEntry, response: Response) -> Result<(), StoreError> {
@@ -341,7 +344,7 @@ impl Lane {
 
     /// `/skip`: an optional field is left out.
     pub(super) async fn skip(&mut self, entry: &InboxEntry) -> Result<(), StoreError> {
-        if !self.may_answer(entry.incoming.sender()) {
+        if !self.has_say(entry.incoming.sender()) {
             return self.speak(NOT_YOURS, vec![entry.id]).await;
         }
         self.tell_interview(entry, "").await
@@ -360,7 +363,7 @@ impl Lane {
             };
             return self.answer(entry, deny, false).await;
         }
-        if !self.may_answer(entry.incoming.sender()) {
+        if !self.has_say(entry.incoming.sender()) {
             return self.speak(NOT_YOURS, vec![entry.id]).await;
         }
         let reason = (!reason.is_empty()).then(|| reason.to_owned());

@@ -385,7 +385,8 @@ impl Lane {
         }
         let cost = self.close_counting().await;
         if let Some(mut turn) = self.turn.take() {
-            self.note_cost(turn.micro_usd + cost).await?;
+            self.note_cost(turn.payer.as_deref(), turn.micro_usd + cost)
+                .await?;
             turn.reply.stop(&self.ports(), turn.entries).await?;
         }
         self.lose_session();

@@ -1,6 +1,6 @@
 //! What hooks are told of a lane, and what they say to commands.
 
-use hermes_core::{ChatKind, InboxEntry, Incoming, Sender};
+use hermes_core::{Address, Chat, ChatKind, InboxEntry, Incoming, Sender};
 use serde_json::{Value, json};
 
 use super::Lane;
@@ -9,10 +9,17 @@ use crate::hooks::{HookEvent, HookVerdict};
 impl Lane {
     /// Tells hooks of something in this chat. Nobody waits for them.
     pub(super) fn tell_hooks(&self, name: &str, more: &[(&str, Value)]) {
-        if let Some(hooks) = self.lanes.hooks.get() {
-            let sender = self.turn.as_ref().and_then(|turn| turn.asked_by.as_ref());
-            hooks.tell(HookEvent::new(name, self.hook_context(sender, more)));
-        }
+        let Some(hooks) = self.lanes.hooks.get() else {
+            return;
+        };
+        let context = match &self.turn {
+            Some(turn) => {
+                let place = Some((&turn.reply.place().to, &turn.chat));
+                self.hook_context(place, turn.asked_by.as_ref(), more)
+            }
+            None => self.hook_context(self.hook_place(), None, more),
+        };
+        hooks.tell(HookEvent::new(name, context));
     }
 
     /// Asks hooks about a command.
@@ -34,18 +41,34 @@ impl Lane {
             ("args", json!(arguments)),
             ("message", json!(message)),
         ];
-        let context = self.hook_context(Some(entry.incoming.sender()), &more);
+        let sender = Some(entry.incoming.sender());
+        let context = self.hook_context(self.hook_place(), sender, &more);
         let event = HookEvent::new(format!("command:{command}"), context);
         hooks.ask(event).await
     }
 
-    fn hook_context(&self, sender: Option<&Sender>, more: &[(&str, Value)]) -> Value {
+    /// Where somebody wrote last.
+    fn hook_place(&self) -> Option<(&Address, &Chat)> {
         let chat = self.chat.as_ref();
+        chat.map(|chat| (&chat.address, &chat.chat))
+    }
+
+    fn hook_context(
+        &self,
+        place: Option<(&Address, &Chat)>,
+        sender: Option<&Sender>,
+        more: &[(&str, Value)],
+    ) -> Value {
+        let chat = self.chat.as_ref();
+        let (address, kind) = match place {
+            Some((address, chat)) => (Some(address), chat.kind),
+            None => (None, ChatKind::Dm),
+        };
         let mut context = json!({
-            "platform": chat.map(|chat| chat.address.platform.as_str()),
-            "chat_id": chat.map(|chat| chat.address.chat.as_str()),
-            "thread_id": chat.and_then(|chat| chat.address.thread.as_deref()),
-            "chat_type": chat.map_or(ChatKind::Dm, |chat| chat.chat.kind).name(),
+            "platform": address.map(|address| address.platform.as_str()),
+            "chat_id": address.map(|address| address.chat.as_str()),
+            "thread_id": address.and_then(|address| address.thread.as_deref()),
+            "chat_type": kind.name(),
             "user_id": sender.map(|sender| sender.id.as_str()),
             "user_name": sender.and_then(|sender| sender.name.as_deref()),
             "session_key": self.key,

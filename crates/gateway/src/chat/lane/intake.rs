@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hermes_core::{
-    Closed, EarlierMessage, InboxEntry, InboxId, Incoming, IncomingMessage, Origin, Part,
+    Address, Closed, EarlierMessage, InboxEntry, InboxId, Incoming, IncomingMessage, Origin, Part,
     SessionId, StoreError, TurnId, UserMessage, skill,
 };
 use tokio::time::{Instant, timeout};
@@ -18,6 +18,8 @@ use crate::chat::{mirror, pairing, words};
 
 /// Entries looked at in one go.
 const ENTRIES_MAX: usize = 256;
+/// Nobody is told of a wait for room that is shorter.
+const ROOM_QUIET: Duration = Duration::from_secs(3);
 /// Of a message that is replied to.
 const QUOTE_CHARS_MAX: usize = 500;
 
@@ -70,17 +72,21 @@ impl Sorted {
 impl Lane {
     /// Looks at what waits. Returns whether something still does.
     pub(super) async fn take_in(&mut self) -> Result<bool, StoreError> {
-        self.joining_until = None;
+        self.look_at = None;
         self.go_on().await?;
         let ports = self.ports();
-        let entries = ports.inbox.open_entries(&self.key, ENTRIES_MAX).await?;
+        let mut entries = ports.inbox.open_entries(&self.key, ENTRIES_MAX).await?;
+        // What came from a platform that is not set up any more waits until it is.
+        entries.retain(|entry| {
+            let parts = self.lanes.channel(&entry.platform, &entry.account);
+            parts.is_some()
+        });
         let Some(first) = entries.first() else {
             return Ok(false);
         };
-        if !self.meet(first).await? {
-            // Its platform is not set up any more: it waits until it is.
-            return Ok(false);
-        }
+        // Who people are may have changed since.
+        self.met = None;
+        self.meet(first).await?;
         self.recover(&entries).await?;
         if self.lanes.shutdown.is_draining() {
             return Ok(true);
@@ -108,7 +114,7 @@ impl Lane {
     async fn sort_out(&mut self, entries: Vec<InboxEntry>) -> Result<Sorted, StoreError> {
         let mut sorted = Sorted::default();
         for entry in entries {
-            if self.is_in_hand(entry.id) {
+            if self.is_in_hand(entry.id) || !self.meet(&entry).await? {
                 continue;
             }
             let message = match &entry.incoming {
@@ -163,9 +169,12 @@ impl Lane {
         entries: Vec<InboxEntry>,
     ) -> Result<Vec<InboxEntry>, StoreError> {
         let is_stale = |entry: &InboxEntry| !self.is_in_hand(entry.id) && self.is_stale(entry);
-        let (stale, fresh): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_stale);
-        if !stale.is_empty() {
-            let ids = stale.iter().map(|entry| entry.id).collect();
+        let (mut stale, fresh): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_stale);
+        while let Some(first) = stale.first() {
+            let place = place_of(first);
+            self.meet(first).await?;
+            let here = stale.extract_if(.., |entry| place_of(entry) == place);
+            let ids = here.map(|entry| entry.id).collect();
             self.speak(words::EXPIRED, ids).await?;
         }
         Ok(fresh)
@@ -240,11 +249,11 @@ impl Lane {
             let taken = entry.taken.as_ref();
             taken.is_some_and(|taken| taken.turn == *turn)
         };
-        let answers: Vec<InboxId> = entries
-            .iter()
-            .filter(is_of_turn)
-            .map(|entry| entry.id)
-            .collect();
+        let of_turn: Vec<&InboxEntry> = entries.iter().filter(is_of_turn).collect();
+        let answers: Vec<InboxId> = of_turn.iter().map(|entry| entry.id).collect();
+        if let Some(first) = of_turn.first() {
+            self.meet(first).await?;
+        }
         if self.session.is_none() {
             if let Some(chat) = &mut self.chat {
                 chat.session = Some(session.clone());
@@ -259,8 +268,9 @@ impl Lane {
         if self.is_resuming() {
             return Ok(());
         }
-        let closing = Some(words::CUT_SHORT.to_owned());
-        self.settle_from_log(session, turn, answers, closing).await
+        let (place, closing) = (self.place(None), Some(words::CUT_SHORT.to_owned()));
+        self.settle_from_log(place, session, turn, answers, closing)
+            .await
     }
 
     /// Words for the model: they begin a turn, or meet one that runs.
@@ -279,38 +289,64 @@ impl Lane {
             // Something runs that no message began; its end is heard.
             return Ok(());
         }
+        if let Some(first) = words.first() {
+            self.meet(first).await?;
+        }
         let batch = self.batch(words);
         if let Some(until) = self.joining(&batch) {
-            self.joining_until = Some(until);
+            self.look_at = Some(until);
             return Ok(());
         }
         self.say(batch).await
     }
 
     async fn meet_turn(&mut self, words: Vec<InboxEntry>) -> Result<(), StoreError> {
-        let Some(is_stopping) = self.turn.as_ref().map(|turn| turn.is_stopping) else {
-            return Ok(());
-        };
         let mut waiting = Vec::new();
         for entry in words {
-            let reading = self.readings.get(&entry.id);
-            let wanted = reading.and_then(|reading| reading.when_busy);
-            match wanted.unwrap_or_else(|| self.when_busy()) {
-                WhenBusy::Queue => waiting.push(entry),
-                WhenBusy::Interrupt if is_stopping => return Ok(()),
-                WhenBusy::Interrupt => {
-                    self.stop_turn().await;
-                    return Ok(());
+            let Some(is_stopping) = self.turn.as_ref().map(|turn| turn.is_stopping) else {
+                break;
+            };
+            self.meet(&entry).await?;
+            let what = self.when_busy_with(&entry);
+            if what == WhenBusy::Queue {
+                waiting.push(entry);
+                continue;
+            }
+            if let Some(words) = self.over_limit().await? {
+                self.speak(words, vec![entry.id]).await?;
+                continue;
+            }
+            if what == WhenBusy::Interrupt {
+                if !is_stopping {
+                    self.stop_turn_for(&entry).await;
                 }
-                WhenBusy::Steer => {
-                    self.prepare(vec![entry], Telling::Steer).await;
-                    if self.preparing.is_some() {
-                        break;
-                    }
-                }
+                break;
+            }
+            self.prepare(vec![entry], Telling::Steer).await;
+            if self.preparing.is_some() {
+                break;
             }
         }
-        self.notice_waiting(&waiting).await
+        self.notice_waiting(&waiting, words::WAITS).await
+    }
+
+    /// Words stop a turn that is their writer's: others wait for its end.
+    fn when_busy_with(&self, entry: &InboxEntry) -> WhenBusy {
+        let reading = self.readings.get(&entry.id);
+        let wanted = reading.and_then(|reading| reading.when_busy);
+        match wanted.unwrap_or_else(|| self.when_busy()) {
+            WhenBusy::Interrupt if !self.has_say(entry.incoming.sender()) => WhenBusy::Queue,
+            wanted => wanted,
+        }
+    }
+
+    async fn stop_turn_for(&mut self, entry: &InboxEntry) {
+        tracing::debug!(lane = self.key, entry = entry.id.0, "words stop a turn");
+        let is_askers = self.is_askers();
+        if let Some(turn) = &mut self.turn {
+            turn.is_overruled = !is_askers;
+        }
+        self.stop_turn().await;
     }
 
     fn when_busy(&self) -> WhenBusy {
@@ -320,18 +356,17 @@ impl Lane {
         chosen.unwrap_or_else(|| self.lanes.ports.settings.now().when_busy)
     }
 
-    /// What becomes one turn: everything of one person, unless words queue up one by one; then what belongs together.
+    /// What becomes one turn: everything of one person in one place, unless words queue up one by one; then what belongs together.
     fn batch(&self, words: Vec<InboxEntry>) -> Vec<InboxEntry> {
         let is_one_by_one = self.when_busy() == WhenBusy::Queue;
         let mut batch: Vec<InboxEntry> = Vec::new();
         for entry in words {
-            let fits = match (batch.last(), &entry.incoming) {
-                (None, _) => true,
-                (Some(last), incoming) if last.incoming.sender().id != incoming.sender().id => {
-                    false
-                }
-                (Some(last), _) if is_one_by_one => self.belongs_together(last, &entry),
-                _ => true,
+            let fits = match batch.last() {
+                None => true,
+                Some(last) if account_of(last) != account_of(&entry) => false,
+                Some(last) if place_of(last) != place_of(&entry) => false,
+                Some(last) if is_one_by_one => self.belongs_together(last, &entry),
+                Some(_) => true,
             };
             if !fits {
                 break;
@@ -377,7 +412,7 @@ impl Lane {
         }
         // Before its session is opened: those who wait for room cost little.
         if !self.has_room() {
-            return Ok(());
+            return self.wait_for_room(&batch).await;
         }
         if let Err(words) = self.ensure_session().await? {
             self.leave_queue();
@@ -386,6 +421,18 @@ impl Lane {
         self.keep_chat().await?;
         self.prepare(batch, Telling::Say).await;
         Ok(())
+    }
+
+    /// Room may come within moments: who waits for longer is given a sign.
+    async fn wait_for_room(&mut self, batch: &[InboxEntry]) -> Result<(), StoreError> {
+        let now = self.lanes.ports.clock.now();
+        let waited = batch.iter().map(|entry| now.since(entry.received)).max();
+        let left = ROOM_QUIET.saturating_sub(waited.unwrap_or_default());
+        if !left.is_zero() {
+            self.look_at = Some(Instant::now() + left);
+            return Ok(());
+        }
+        self.notice_waiting(batch, words::WAITS_FOR_ROOM).await
     }
 
     /// Hands words to the session, at once or as soon as the files are here that come with them.
@@ -407,10 +454,9 @@ impl Lane {
             if let Some(note) = self.reset_note.take() {
                 message.parts.insert(0, Part::text(note));
             }
-            if let Some(first) = first {
-                self.add_earlier(&first, &mut message).await;
+            if let Some(first) = &first {
+                self.add_what_went_before(first, &mut message).await;
             }
-            self.add_mirrored(&mut message).await;
         }
         self.said.extend(&ids);
         let is_told = match &mut self.session {
@@ -425,6 +471,18 @@ impl Lane {
             self.lose_session();
             self.wants_look = true;
         }
+    }
+
+    /// What was said where an entry is from, and is no part of the conversation yet.
+    async fn add_what_went_before(&mut self, first: &InboxEntry, message: &mut UserMessage) {
+        // Others may have been met while files were fetched.
+        if let Err(error) = self.meet(first).await {
+            tracing::warn!(lane = self.key, %error, "it is not known whom an entry is from");
+        }
+        if let Some(first) = message_of(first) {
+            self.add_earlier(first, message).await;
+        }
+        self.add_mirrored(message).await;
     }
 
     /// What others said where somebody named us stands behind their words, as far as it was heard or a platform tells.
@@ -517,7 +575,7 @@ impl Lane {
         let channel = self.parts.as_ref().map(|parts| &parts.channel);
         let ids = batch.iter().map(|entry| entry.id).collect();
         let mut preparing = Preparing::new(ids, telling, texts, skills, origin);
-        preparing.first = batch.first().and_then(message_of).cloned();
+        preparing.first = batch.first().cloned();
         preparing.with_files(channel, attachments, self.ports(), self.folder())
     }
 
@@ -567,8 +625,12 @@ impl Lane {
 }
 
 /// The account that somebody wrote with, as `PLATFORM:ID`.
-fn account_of(entry: &InboxEntry) -> String {
+pub(super) fn account_of(entry: &InboxEntry) -> String {
     format!("{}:{}", entry.platform, entry.incoming.sender().id)
+}
+
+fn place_of(entry: &InboxEntry) -> Address {
+    Address::of(&entry.platform, entry.incoming.chat())
 }
 
 pub(super) fn message_of(entry: &InboxEntry) -> Option<&IncomingMessage> {

@@ -10,15 +10,24 @@ const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Lane {
-    fn person(&self) -> Option<&str> {
-        self.chat.as_ref()?.person.as_deref()
+    /// Whose limits words count for, by whose they are as their origin says it. Where several talk, that is an account of one
+    /// of them.
+    pub(super) async fn payer(&self, speaker: Option<&str>) -> Result<Option<String>, StoreError> {
+        match speaker.filter(|_| self.is_shared()) {
+            Some(account) => {
+                let linked = self.ports().people.linked_person(account).await?;
+                Ok(Some(linked.unwrap_or_else(|| account.to_owned())))
+            }
+            None => Ok(self.chat.as_ref().and_then(|chat| chat.person.clone())),
+        }
     }
 
-    /// Words for somebody who has had enough for now.
+    /// Words for whoever wrote the entry that was met last, and has had enough for now.
     pub(super) async fn over_limit(&self) -> Result<Option<String>, StoreError> {
-        let (ports, Some(person)) = (self.ports(), self.person()) else {
+        let (ports, Some(met)) = (self.ports(), &self.met) else {
             return Ok(None);
         };
+        let person = met.person.as_str();
         let (limits, now) = (ports.settings.now().limits, ports.clock.now());
         if let Some(max) = limits.turns_per_hour {
             let had = ports.people.had_since(person, now.minus(HOUR)).await?;
@@ -41,25 +50,29 @@ impl Lane {
         Ok(None)
     }
 
-    pub(super) async fn note_turn(&self) -> Result<(), StoreError> {
+    pub(super) async fn note_turn(&self, payer: Option<&str>) -> Result<(), StoreError> {
         let had = Had {
             turns: 1,
             micro_usd: 0,
         };
-        self.note_use(had).await
+        self.note_use(payer, had).await
     }
 
-    pub(super) async fn note_cost(&self, micro_usd: u64) -> Result<(), StoreError> {
-        self.note_use(Had {
+    pub(super) async fn note_cost(
+        &self,
+        payer: Option<&str>,
+        micro_usd: u64,
+    ) -> Result<(), StoreError> {
+        let had = Had {
             turns: 0,
             micro_usd,
-        })
-        .await
+        };
+        self.note_use(payer, had).await
     }
 
     /// Only what a limit counts is written down.
-    async fn note_use(&self, had: Had) -> Result<(), StoreError> {
-        let (ports, Some(person)) = (self.ports(), self.person()) else {
+    async fn note_use(&self, payer: Option<&str>, had: Had) -> Result<(), StoreError> {
+        let (ports, Some(person)) = (self.ports(), payer) else {
             return Ok(());
         };
         let limits = ports.settings.now().limits;

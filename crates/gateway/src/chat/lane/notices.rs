@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use hermes_core::{
-    CompactionEnd, CompactionReason, InboxEntry, Notice, Reaction, StoreError, text, wording,
+    CompactionEnd, CompactionReason, InboxEntry, InboxId, Notice, Reaction, StoreError, text,
+    wording,
 };
 use tokio::time::{Instant, timeout};
 
 use super::Lane;
 use super::commands::Awaited;
+use super::intake::account_of;
 use super::turn::COURTESY;
 use crate::chat::words;
 
@@ -20,22 +22,33 @@ const COMPACTION_QUIET: Duration = Duration::from_secs(10);
 const SAID_CHARS_MAX: usize = 120;
 
 impl Lane {
-    /// Gives a sign that words are here and wait for the turn that runs.
+    /// Gives everybody whose words wait a sign that they are here: a mark, or these words where a platform has none.
     pub(super) async fn notice_waiting(
         &mut self,
         waiting: &[InboxEntry],
+        words: &str,
     ) -> Result<(), StoreError> {
-        let new: Vec<&InboxEntry> = waiting
-            .iter()
-            .filter(|entry| !self.noticed.contains(&entry.id))
-            .collect();
+        let is_new = |entry: &&InboxEntry| !self.noticed.contains(&entry.id);
+        let new: Vec<&InboxEntry> = waiting.iter().filter(is_new).collect();
         self.noticed.extend(new.iter().map(|entry| entry.id));
-        let (Some(parts), Some(chat), Some(last)) = (self.parts.clone(), &self.chat, new.last())
-        else {
+        for (at, entry) in new.iter().enumerate() {
+            let writer = account_of(entry);
+            let is_last = !new[at + 1..]
+                .iter()
+                .any(|later| account_of(later) == writer);
+            if is_last && self.meet(entry).await? {
+                self.give_sign(entry, words).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn give_sign(&mut self, entry: &InboxEntry, words: &str) -> Result<(), StoreError> {
+        let (Some(parts), Some(chat)) = (self.parts.clone(), &self.chat) else {
             return Ok(());
         };
         if parts.channel.facts().has_reactions {
-            if let Some(message) = super::intake::message_of(last) {
+            if let Some(message) = super::intake::message_of(entry) {
                 let seen = Some(Reaction::Seen);
                 let marked = parts.channel.react(&chat.address, &message.id, seen);
                 _ = timeout(COURTESY, marked).await;
@@ -47,19 +60,20 @@ impl Lane {
             return Ok(());
         }
         self.next_notice = Some(now + WAITING_NOTICES);
-        self.speak(words::WAITS, Vec::new()).await
+        self.speak(words, Vec::new()).await
     }
 
     pub(super) async fn notice(&mut self, notice: &Notice) -> Result<(), StoreError> {
         match notice {
             Notice::NotTaken { reason } | Notice::NotQueued { reason, .. } => {
                 self.awaited = None;
-                let answers = self.said.drain().collect();
+                let answers: Vec<InboxId> = self.said.drain().collect();
+                self.meet_again(&answers).await?;
                 self.speak(format!("{}{reason}", words::NOT_NOW), answers)
                     .await
             }
             Notice::Learned { .. } | Notice::Context { .. } => {
-                self.speak(wording::notice(notice), Vec::new()).await
+                self.speak_of_turn(wording::notice(notice)).await
             }
             _ => Ok(()),
         }
@@ -75,7 +89,7 @@ impl Lane {
     pub(super) async fn show_compaction(&mut self) -> Result<(), StoreError> {
         let now = Instant::now();
         if self.compacting.take_if(|due| *due <= now).is_some() {
-            self.speak(words::COMPACTING, Vec::new()).await?;
+            self.speak_of_turn(words::COMPACTING).await?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hermes_core::{
-    Attachment, BoxFuture, Channel, InboxId, IncomingMessage, Op, Origin, Part, UserMessage,
+    Attachment, BoxFuture, Channel, InboxEntry, InboxId, Op, Origin, Part, UserMessage,
 };
 use tokio::time::timeout;
 
@@ -47,8 +47,8 @@ pub(super) struct Preparing {
     texts: Vec<String>,
     skills: Vec<Part>,
     origin: Origin,
-    /// The message it begins with.
-    pub(super) first: Option<IncomingMessage>,
+    /// What it begins with.
+    pub(super) first: Option<InboxEntry>,
     /// The mutex is never locked: it makes the lane `Sync`.
     pub(super) future: Option<Mutex<BoxFuture<'static, Fetched>>>,
     pub(super) fetched: Fetched,

@@ -8,11 +8,12 @@ use hermes_core::{
 };
 use tokio::time::{Instant, timeout};
 
+use super::intake::account_of;
 use super::working::Progress;
-use super::{Lane, RunningTurn};
+use super::{Lane, RunningTurn, STORE_RETRY};
 use crate::chat::lanes::LeftTurn;
 use crate::chat::manner::ReplyTo;
-use crate::chat::reply::ReplyWriter;
+use crate::chat::reply::{ReplyPlace, ReplyWriter};
 use crate::chat::words;
 
 /// Marks and typing are worth this long and no longer.
@@ -27,19 +28,29 @@ impl Lane {
         &mut self,
         turn: TurnId,
         origin: &Origin,
+        was_queued: bool,
     ) -> Result<(), StoreError> {
-        let platform = self.chat.as_ref().map(|chat| &chat.address.platform);
-        let (entries, is_ours) = match origin {
-            Origin::Person { inbox, surface, .. } => (inbox.clone(), surface.as_ref() == platform),
-            _ => (Vec::new(), false),
+        let Origin::Person {
+            inbox, surface, id, ..
+        } = origin
+        else {
+            return self.follow(turn, Vec::new(), None).await;
         };
-        for entry in &entries {
-            self.said.remove(entry);
+        let is_ours = surface
+            .as_ref()
+            .is_some_and(|surface| self.lanes.channel(surface, "").is_some());
+        let known = inbox
+            .iter()
+            .filter(|entry| self.said.remove(*entry))
+            .count();
+        self.follow(turn, inbox.clone(), id.as_deref()).await?;
+        // What was told to another turn, and came too late for it, was counted then.
+        let is_counted = was_queued && known == 0;
+        if is_ours && !is_counted {
+            let payer = self.turn.as_ref().and_then(|turn| turn.payer.clone());
+            self.note_turn(payer.as_deref()).await?;
         }
-        if is_ours {
-            self.note_turn().await?;
-        }
-        self.follow(turn, entries).await
+        Ok(())
     }
 
     /// A turn that a crash cut short goes on; so does its answer.
@@ -51,7 +62,7 @@ impl Lane {
         };
         let entries = open.iter().filter(is_of_turn).map(|entry| entry.id);
         let entries = entries.collect();
-        self.follow(turn, entries).await?;
+        self.follow(turn, entries, None).await?;
         if let Some(turn) = &mut self.turn {
             // What was said before the crash is in the log alone.
             turn.is_incomplete = true;
@@ -59,14 +70,32 @@ impl Lane {
         Ok(())
     }
 
-    async fn open_entries(&self) -> Result<Vec<InboxEntry>, StoreError> {
+    pub(super) async fn open_entries(&self) -> Result<Vec<InboxEntry>, StoreError> {
         let ports = self.ports();
         ports.inbox.open_entries(&self.key, ENTRIES_MAX).await
     }
 
-    async fn follow(&mut self, turn: TurnId, entries: Vec<InboxId>) -> Result<(), StoreError> {
+    /// Shows a turn from now on, where what began it was written: `speaker` is whose words those are, as their origin says it.
+    async fn follow(
+        &mut self,
+        turn: TurnId,
+        entries: Vec<InboxId>,
+        speaker: Option<&str>,
+    ) -> Result<(), StoreError> {
         let open = self.open_entries().await?;
         let first = open.iter().find(|entry| entries.contains(&entry.id));
+        let asker = match first {
+            Some(first) => {
+                let met = self.meet(first).await?.then_some(self.met.as_ref());
+                let person = met.flatten().map(|met| met.person.clone());
+                Some(person.unwrap_or_else(|| account_of(first)))
+            }
+            None => None,
+        };
+        let payer = match &asker {
+            Some(asker) => Some(asker.clone()),
+            None => self.payer(speaker).await?,
+        };
         let (asked_by, message) = match first.map(|entry| &entry.incoming) {
             Some(Incoming::Message(message) | Incoming::Edited(message)) => {
                 (Some(message.sender.clone()), Some(message.id.clone()))
@@ -74,9 +103,11 @@ impl Lane {
             _ => (None, None),
         };
         let points = self.points_at_questions();
-        let (Some(place), Some(session)) = (
+        let (Some(place), Some(session), Some(parts), Some(chat)) = (
             self.place(message.clone().filter(|_| points)),
             self.session.as_ref(),
+            self.parts.clone(),
+            self.chat.as_ref().map(|chat| chat.chat.clone()),
         ) else {
             return Ok(());
         };
@@ -88,15 +119,20 @@ impl Lane {
             reply,
             id: turn,
             entries,
+            parts,
+            chat,
             asked_by,
+            asker,
+            payer,
             message,
             next_typing: Instant::now(),
             heard: Instant::now(),
             progress: Progress::new(),
             micro_usd: 0,
             is_stopping: false,
+            is_overruled: false,
             is_incomplete: false,
-            _permit: self.permit.take(),
+            seat: self.seat.take(),
         });
         let said = match first.map(|entry| &entry.incoming) {
             Some(Incoming::Message(message) | Incoming::Edited(message)) => message.text.clone(),
@@ -146,7 +182,8 @@ impl Lane {
             let running = self.turn.as_ref().map(|turn| &turn.id);
             if let Some(turn) = turn.as_ref().filter(|turn| running != Some(*turn)) {
                 let closing = Some(words::CUT_SHORT.to_owned());
-                self.settle_from_log(&session, turn, Vec::new(), closing)
+                let place = self.place(None);
+                self.settle_from_log(place, &session, turn, Vec::new(), closing)
                     .await?;
             }
             self.left.pop();
@@ -176,8 +213,7 @@ impl Lane {
     /// When a turn counts as dead; one that waits for somebody's answer does not, and one that is being stopped is dead already.
     pub(super) fn giving_up_at(&self, turn: &RunningTurn) -> Option<Instant> {
         let silence_max = self.lanes.ports.settings.now().silence_max?;
-        let is_asking = !self.approvals.is_empty() || !self.interviews.is_empty();
-        (!is_asking && !turn.is_stopping).then(|| turn.heard + silence_max)
+        (!self.awaits_answer() && !turn.is_stopping).then(|| turn.heard + silence_max)
     }
 
     async fn give_up_silent(&mut self) -> Result<(), StoreError> {
@@ -190,7 +226,7 @@ impl Lane {
             "a turn of which nothing is heard is given up"
         );
         self.stop_turn().await;
-        self.speak(words::GIVEN_UP, Vec::new()).await
+        self.speak_of_turn(words::GIVEN_UP).await
     }
 
     /// Shows that something happens: typing, and what there is of the reply.
@@ -198,19 +234,18 @@ impl Lane {
         self.show_compaction().await?;
         self.give_up_silent().await?;
         self.show_sign_of_life().await?;
-        let ports = self.ports();
-        let (Some(parts), Some(chat), Some(turn)) = (&self.parts, &self.chat, &mut self.turn)
-        else {
+        let (ports, awaits_answer) = (self.ports(), self.awaits_answer());
+        let Some(turn) = &mut self.turn else {
             return Ok(());
         };
         let now = Instant::now();
-        let is_asking = !self.approvals.is_empty() || !self.interviews.is_empty();
         if turn.next_typing <= now {
-            let lasts = parts.channel.facts().typing;
-            let lasts = lasts.filter(|_| parts.manner.shows_typing);
+            let lasts = turn.parts.channel.facts().typing;
+            let lasts = lasts.filter(|_| turn.parts.manner.shows_typing);
             turn.next_typing = now + lasts.unwrap_or(NEVER);
-            if lasts.is_some() && !is_asking && !turn.is_stopping {
-                _ = timeout(COURTESY, parts.channel.typing(&chat.address)).await;
+            if lasts.is_some() && !awaits_answer && !turn.is_stopping {
+                let to = &turn.reply.place().to;
+                _ = timeout(COURTESY, turn.parts.channel.typing(to)).await;
             }
         }
         if turn.preview_due(&ports).is_some_and(|due| due <= now) {
@@ -244,19 +279,31 @@ impl Lane {
             self.tell_hooks("agent:end", &[("end", end)]);
         }
         let Some(mut turn) = self.turn.take_if(|turn| turn.id == *id) else {
+            if matches!(end, TurnEnd::Broken { .. }) && !self.said.is_empty() {
+                self.begin_anew().await;
+            }
             return Ok(());
         };
         self.forget_questions();
-        self.note_cost(turn.micro_usd).await?;
+        self.note_cost(turn.payer.as_deref(), turn.micro_usd)
+            .await?;
         let ports = self.ports();
         let answers = std::mem::take(&mut turn.entries);
         match end {
+            TurnEnd::Interrupted if turn.is_overruled => {
+                turn.reply.stop(&ports, Vec::new()).await?;
+                let (place, key) = (turn.reply.place().clone(), self.next_key());
+                let words = words::OVERRULED.to_owned();
+                self.speak_at(Some(place), key, words, Vec::new(), answers)
+                    .await?;
+            }
             TurnEnd::Interrupted => turn.reply.stop(&ports, answers).await?,
             _ if turn.is_incomplete => {
                 let session = self.session.as_ref();
                 if let Some(session) = session.map(|session| session.handle.id().clone()) {
-                    let closing = closing(end);
-                    self.settle_from_log(&session, id, answers, closing).await?;
+                    let (place, closing) = (turn.reply.place().clone(), closing(end));
+                    self.settle_from_log(Some(place), &session, id, answers, closing)
+                        .await?;
                 }
             }
             end => turn.reply.finish(&ports, answers, closing(end)).await?,
@@ -265,16 +312,26 @@ impl Lane {
         self.keep_chat().await
     }
 
+    /// What was handed to the session began no turn, because the store refused that. It still waits in the inbox, and is said to
+    /// a session that is opened anew.
+    async fn begin_anew(&mut self) {
+        tokio::time::sleep(STORE_RETRY).await;
+        self.close_session().await;
+        self.lose_session();
+        self.wants_look = true;
+    }
+
     /// Puts the answer of a turn into the outbox as the log has it: what is there already is not put again.
     pub(super) async fn settle_from_log(
         &mut self,
+        place: Option<ReplyPlace>,
         session: &SessionId,
         turn: &TurnId,
         answers: Vec<InboxId>,
         closing: Option<String>,
     ) -> Result<(), StoreError> {
         let ports = self.ports();
-        let Some(place) = self.place(None) else {
+        let Some(place) = place else {
             return Ok(());
         };
         let lines = ports.archive.transcript(session).await?;
@@ -304,12 +361,11 @@ impl Lane {
     }
 
     async fn mark(&self, turn: &RunningTurn, reaction: Option<Reaction>) {
-        let (Some(parts), Some(chat), Some(message)) = (&self.parts, &self.chat, &turn.message)
-        else {
-            return;
-        };
-        if parts.channel.facts().has_reactions {
-            let marked = parts.channel.react(&chat.address, message, reaction);
+        let (channel, to) = (&turn.parts.channel, &turn.reply.place().to);
+        if let Some(message) = &turn.message
+            && channel.facts().has_reactions
+        {
+            let marked = channel.react(to, message, reaction);
             _ = timeout(COURTESY, marked).await;
         }
     }

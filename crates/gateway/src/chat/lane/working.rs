@@ -45,6 +45,11 @@ impl RunningTurn {
         self.is_stopping || self.is_incomplete
     }
 
+    /// What was said of it can be changed where it is shown.
+    fn can_edit(&self) -> bool {
+        self.parts.channel.facts().edit_interval.is_some()
+    }
+
     pub(super) async fn say(&mut self, ports: &ChatPorts, text: &str) -> Result<(), StoreError> {
         if self.is_hidden() {
             return Ok(());
@@ -60,7 +65,11 @@ impl Lane {
         tool: String,
         arguments: &Value,
     ) -> Result<(), StoreError> {
-        self.segment_over().await?;
+        let turn = self.turn.as_ref();
+        // The calls between two texts share a message.
+        if turn.is_some_and(|turn| !turn.reply.shows_work()) {
+            self.segment_over().await?;
+        }
         let shows = self.shows_calls();
         let ports = self.ports();
         let Some(turn) = &mut self.turn else {
@@ -96,22 +105,14 @@ impl Lane {
 
     /// What this chat is shown of calls: nothing where a message cannot be changed, since each would be a message more.
     fn shows_calls(&self) -> ShowsCalls {
-        let Some(parts) = self.parts.as_ref().filter(|_| self.can_edit()) else {
-            return ShowsCalls::Nothing;
-        };
-        parts.manner.shows_calls
-    }
-
-    fn can_edit(&self) -> bool {
-        let parts = self.parts.as_ref();
-        parts.is_some_and(|parts| parts.channel.facts().edit_interval.is_some())
+        let turn = self.turn.as_ref().filter(|turn| turn.can_edit());
+        turn.map_or(ShowsCalls::Nothing, |turn| turn.parts.manner.shows_calls)
     }
 
     /// When people are to be told that a turn goes on of which they saw nothing new for a while.
     pub(super) fn sign_of_life_due(&self, turn: &RunningTurn) -> Option<Instant> {
         let every = self.lanes.ports.settings.now().sign_of_life?;
-        let is_asking = !self.approvals.is_empty() || !self.interviews.is_empty();
-        let is_due = !is_asking && !turn.is_hidden() && self.can_edit();
+        let is_due = !self.awaits_answer() && !turn.is_hidden() && turn.can_edit();
         is_due.then(|| turn.progress.seen + every.max(Duration::from_secs(1)))
     }
 

@@ -37,6 +37,8 @@ use tokio::time::sleep;
 use super::sessions::SimSessions;
 
 const HOUR: Duration = Duration::from_secs(3600);
+/// How often the disk fails of one process.
+const FAILURES: u32 = 20;
 /// After the storm, everything has this long to come to rest.
 const REST: Duration = Duration::from_secs(2 * 3600);
 /// Tasks of a process that has nothing to do: two for each platform, schedules, the platforms' own, and this one.
@@ -56,6 +58,8 @@ pub(super) struct World {
     settings: ChatSettings,
     began: Timestamp,
     pub(super) lives: u64,
+    /// When processes beside conversations end, if not by chance.
+    process_ends_in: Option<Duration>,
     wrong: Vec<String>,
     folder: TempDir,
 }
@@ -110,6 +114,7 @@ impl World {
             store: Arc::new(store.unwrap()),
             is_full: Arc::default(),
             lives: 0,
+            process_ends_in: None,
             wrong: Vec::new(),
             folder,
         }
@@ -134,6 +139,63 @@ impl World {
             .judge(&self.platforms, &open, &runs, &self.due());
         verdict.wrong.append(&mut self.wrong);
         verdict
+    }
+
+    /// One process in calm weather, in which one thing is said to it, and a process beside that conversation ends after a while.
+    /// Returns how often that was told.
+    pub(super) fn wait_for_a_process(&mut self, ends_in: Duration) -> u64 {
+        for platform in &self.platforms {
+            platform.set_weather(Weather::Calm);
+        }
+        self.process_ends_in = Some(ends_in);
+        let fate = Arc::new(Fate::new(None, self.stream()));
+        runtime().block_on(async {
+            self.clock.begin_life();
+            let (gateway, sessions) = self.gateway(&fate);
+            let pending = async || std::future::pending().await;
+            tokio::select! {
+                _ = gateway.run(pending, HOUR) => {}
+                () = async {
+                    self.people.say_something();
+                    sleep(ends_in + REST).await;
+                } => {}
+            }
+            self.clock.end_life();
+            sessions.told.load(Ordering::Relaxed)
+        })
+    }
+
+    /// One process in calm weather whose disk fails again and again while something is said to it, and then no more. Returns
+    /// what is still open when everything has come to rest.
+    pub(super) fn live_on_a_failing_disk(&mut self) -> Vec<InboxId> {
+        for platform in &self.platforms {
+            platform.set_weather(Weather::Calm);
+        }
+        let fate = Arc::new(Fate::new(None, self.stream()));
+        runtime().block_on(async {
+            self.clock.begin_life();
+            let (gateway, _) = self.gateway(&fate);
+            let pending = async || std::future::pending().await;
+            tokio::select! {
+                _ = gateway.run(pending, HOUR) => {}
+                () = async {
+                    for _ in 0..FAILURES {
+                        self.people.say_something();
+                        self.fail_for_a_while().await;
+                    }
+                    sleep(REST).await;
+                } => {}
+            }
+            self.clock.end_life();
+        });
+        self.alone(|world| Box::pin(world.left())).0
+    }
+
+    async fn fail_for_a_while(&self) {
+        for is_full in [false, true, false] {
+            self.is_full.store(is_full, Ordering::Relaxed);
+            sleep(Duration::from_millis(self.below(3_000))).await;
+        }
     }
 
     fn below(&self, bound: u64) -> u64 {
@@ -303,8 +365,9 @@ impl World {
         let random = self.stream();
         let model = Arc::new(SimModel::new(fate.clone(), self.stream()));
         let folder = self.folder.path().to_owned();
-        let sessions =
+        let mut sessions =
             SimSessions::new(store.clone(), model, clock.clone(), random.clone(), folder);
+        sessions.process_ends_in = self.process_ends_in;
         let sessions = Arc::new(sessions);
         let ports = ChatPorts {
             sessions: sessions.clone(),

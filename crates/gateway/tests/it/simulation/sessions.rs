@@ -2,25 +2,32 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use hermes_agent::{
     AgentSettings, CompactionSettings, ConsentPolicy, DelegationSettings, Limits, Opened, Ports,
     Safety, Session, SessionStart, WeakSession,
 };
 use hermes_core::{
-    Archive as _, Audience, BoxFuture, Clock, Consent, Effect, Events, FollowFrom, Import,
-    ModeSwitch, Model, Need, Op, OpenError, OpenSession, Prefix, Random, RunningSession,
+    Archive as _, Audience, BoxFuture, Clock, Consent, Effect, Event, Events, FollowFrom, Import,
+    ModeSwitch, Model, Need, Notice, Op, OpenError, OpenSession, Prefix, Random, RunningSession,
     SessionFacts, SessionHandle, SessionId, SessionOptions, Sessions, StoreError, Tool,
 };
 use hermes_testkit::simulation::{SimModel, SimStore};
 use hermes_testkit::{Behaviour, TestTool};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::task::TaskTracker;
 
 /// How long a question for consent waits.
 const CONSENT: Duration = Duration::from_secs(120);
+/// What comes of a conversation once it rests comes within this.
+const LEARNING_MS_MAX: u64 = 20_000;
+/// Processes beside conversations run for so long.
+const PROCESS_SECS_MAX: u64 = 1_200;
 
 pub(super) struct SimSessions {
     pub(super) store: Arc<SimStore>,
@@ -28,6 +35,10 @@ pub(super) struct SimSessions {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<Random>,
     pub(super) folder: PathBuf,
+    /// When processes beside conversations end; some have one that does some time, if nothing is said.
+    pub(super) process_ends_in: Option<Duration>,
+    /// Of those, how many were told.
+    pub(super) told: Arc<AtomicU64>,
     tasks: TaskTracker,
     open: Mutex<HashMap<SessionId, Open>>,
 }
@@ -35,7 +46,27 @@ pub(super) struct SimSessions {
 struct Open {
     session: Session,
     options: SessionOptions,
+    process: Arc<Process>,
     task: JoinHandle<()>,
+}
+
+/// A process beside a conversation, which is told of when it ends.
+struct Process {
+    ends: Mutex<Option<Instant>>,
+    told: Arc<AtomicU64>,
+}
+
+impl Process {
+    async fn end(&self) -> String {
+        let ends = *self.ends.lock().unwrap();
+        match ends {
+            Some(at) => sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+        *self.ends.lock().unwrap() = None;
+        self.told.fetch_add(1, Ordering::Relaxed);
+        "[Background process proc_1 ended with exit code 0]".to_owned()
+    }
 }
 
 impl SimSessions {
@@ -52,6 +83,8 @@ impl SimSessions {
             clock,
             random,
             folder,
+            process_ends_in: None,
+            told: Arc::default(),
             tasks: TaskTracker::new(),
             open: Mutex::default(),
         }
@@ -91,6 +124,16 @@ impl SimSessions {
         }
     }
 
+    fn process(&self) -> Process {
+        let is_there = self.random.below(8) == 0;
+        let some_time = Duration::from_secs(1 + self.random.below(PROCESS_SECS_MAX));
+        let ends_in = self.process_ends_in.or(is_there.then_some(some_time));
+        Process {
+            ends: Mutex::new(ends_in.map(|ends_in| Instant::now() + ends_in)),
+            told: Arc::clone(&self.told),
+        }
+    }
+
     async fn begin(
         &self,
         options: SessionOptions,
@@ -103,10 +146,17 @@ impl SimSessions {
             resumed,
         } = opened.map_err(not_opened)?;
         let events = session.follow(FollowFrom::Now).into_stream();
-        let handle = Arc::new(Handle(session.downgrade()));
+        let process = Arc::new(self.process());
+        let handle = Arc::new(Handle(session.downgrade(), process.clone()));
+        self.tasks.spawn(learn(
+            session.downgrade(),
+            session.follow(FollowFrom::Now).into_stream(),
+            Arc::clone(&self.random),
+        ));
         let open = Open {
             session: session.clone(),
             options,
+            process,
             task: self.tasks.spawn(task),
         };
         self.open.lock().unwrap().insert(session.id().clone(), open);
@@ -122,6 +172,17 @@ impl SimSessions {
             },
             warnings: Vec::new(),
         })
+    }
+}
+
+/// Tells of what was learned from a conversation, now and then: once it rests, and perhaps when it works again.
+async fn learn(session: WeakSession, mut events: Events, random: Arc<Random>) {
+    while let Some(followed) = events.next().await {
+        if followed.event() == Some(&Event::Idle) && random.below(3) == 0 {
+            sleep(Duration::from_millis(random.below(LEARNING_MS_MAX))).await;
+            let text = "Something was learned.".to_owned();
+            session.tell(Notice::Learned { text });
+        }
     }
 }
 
@@ -156,7 +217,7 @@ fn not_opened(error: StoreError) -> OpenError {
     }
 }
 
-struct Handle(WeakSession);
+struct Handle(WeakSession, Arc<Process>);
 
 impl SessionHandle for Handle {
     fn id(&self) -> &SessionId {
@@ -169,6 +230,14 @@ impl SessionHandle for Handle {
 
     fn follow(&self, from: FollowFrom) -> Events {
         self.0.follow(from).into_stream()
+    }
+
+    fn news(&self) -> BoxFuture<'_, String> {
+        Box::pin(self.1.end())
+    }
+
+    fn awaits_news(&self) -> bool {
+        self.1.ends.lock().unwrap().is_some()
     }
 }
 
@@ -226,7 +295,8 @@ impl Sessions for SimSessions {
 
     fn get(&self, session: &SessionId) -> Option<Arc<dyn SessionHandle>> {
         let open = self.open.lock().unwrap();
-        let handle = Handle(open.get(session)?.session.downgrade());
+        let open = open.get(session)?;
+        let handle = Handle(open.session.downgrade(), Arc::clone(&open.process));
         Some(Arc::new(handle))
     }
 

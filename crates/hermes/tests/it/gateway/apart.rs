@@ -97,6 +97,34 @@ async fn a_file_that_is_refused_is_told_of_and_takes_no_other_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_chat_that_takes_no_files_is_not_dead() {
+    for (code, why) in [
+        (
+            400,
+            "Bad Request: not enough rights to send documents to the chat",
+        ),
+        (403, "Forbidden: no files are taken here"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        std::fs::write(&path, "a").unwrap();
+        let answer = format!("Here you are.\nMEDIA:{}", path.display());
+        let script = Script::new([Answer::text(&answer), Answer::text("welcome")]);
+        let bot = Bot::new(script, &ALICE.to_string()).await;
+        let refusal = CallFault::Refuse(code, why.to_owned());
+        bot.telegram.fail("sendDocument", refusal);
+        bot.say("send it to me");
+        let texts = bot.expect(ALICE, "two messages", |texts| texts.len() == 2);
+        assert!(texts[1].contains("could not send a.txt"), "{texts:?}");
+        bot.say("thank you");
+        bot.expect(ALICE, "an answer", |texts| {
+            texts.last().is_some_and(|text| text == "welcome")
+        });
+        assert_eq!(bot.telegram.calls_of("sendDocument").len(), 1, "{why}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_group_said_among_itself_comes_with_a_question_where_that_is_wanted() {
     for (is_wanted, settings) in [
         (false, "    require_mention: true\n"),

@@ -273,3 +273,115 @@ async fn what_is_said_over_the_api_is_learned_also_under_a_key() {
         wait_for(&setting, &args, words.trim_start_matches("I live "));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chat_is_heard_also_after_something_was_learned() {
+    let script = learning(&[("Lives in Lyon", "I live in Lyon")]);
+    let bot = Bot::with(script, &ALICE.to_string(), LEARNS).await;
+    bot.say("I live in Lyon");
+    bot.expect(ALICE, "that it was learned", |texts| {
+        texts.iter().any(|text| text.contains("Lives in Lyon"))
+    });
+    bot.say("are you there?");
+    bot.expect(ALICE, "an answer", |texts| {
+        texts.iter().filter(|text| *text == "I see").count() == 2
+    });
+}
+
+/// Somebody says something in the group, where all talk in one conversation.
+fn say_in_group(bot: &Bot, user: i64, number: i64, text: &str) {
+    bot.telegram.tell(
+        "message",
+        json!({"message_id": 9_000 + number, "date": 1_900_000_000, "text": text,
+            "from": {"id": user, "is_bot": false, "first_name": format!("User {user}")},
+            "chat": {"id": GROUP, "type": "group", "title": "Friends"}}),
+    );
+}
+
+fn has(texts: &[String], words: &str) -> bool {
+    texts.iter().any(|text| text.contains(words))
+}
+
+fn expect_asked(bot: &Bot, count: usize) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while bot.requests().len() < count {
+        assert!(Instant::now() < deadline, "the model was not asked");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_stop_a_turn_of_their_writer_or_of_an_admins_and_no_other() {
+    let slow = Duration::from_secs(3);
+    for (admins, is_overruled) in [(String::new(), false), (BOB.to_string(), true)] {
+        let script = Script::default()
+            .when(
+                "asked by Alice",
+                [Answer::text("for Alice").headers_delay(slow)],
+            )
+            .when("asked by Bob", [Answer::text("for Bob")])
+            .by_step();
+        let more = "group_sessions_per_user: false\n";
+        let allowed = format!("{ALICE},{BOB}");
+        let of_platform = format!("    allow_admin_from: [{admins}]\n");
+        let bot = Bot::with_platform(script, &allowed, more, &of_platform).await;
+        say_in_group(&bot, ALICE, 1, "asked by Alice");
+        expect_asked(&bot, 1);
+        say_in_group(&bot, BOB, 2, "asked by Bob");
+        let texts = bot.expect(GROUP, "an answer for Bob", |texts| has(texts, "for Bob"));
+        assert_eq!(has(&texts, "for Alice"), !is_overruled, "{texts:?}");
+        // Nobody's words are dropped in silence.
+        assert_eq!(
+            has(&texts, "I stopped what was asked"),
+            is_overruled,
+            "{texts:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_count_for_each_of_those_who_talk_in_one_conversation() {
+    let more = "group_sessions_per_user: false\ngateway:\n  limits: {turns_per_hour: 1}\n";
+    let allowed = format!("{ALICE},{BOB}");
+    let bot = Bot::with(Script::always(Answer::text("yes")), &allowed, more).await;
+    say_in_group(&bot, ALICE, 1, "one");
+    bot.expect(GROUP, "an answer", |texts| texts == ["yes"]);
+    say_in_group(&bot, BOB, 2, "two");
+    bot.expect(GROUP, "an answer for Bob", |texts| texts == ["yes", "yes"]);
+    say_in_group(&bot, ALICE, 3, "three");
+    last(&bot, GROUP, "1 times within an hour");
+    assert_eq!(bot.requests().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unanswered_question_keeps_nobody_else_waiting() {
+    let script = Script::new([
+        Answer::call("c1", "terminal", json!({"command": "git reset --hard"})),
+        Answer::text("for Bob"),
+        Answer::text("left as it is"),
+    ]);
+    let more = "approvals:\n  mode: manual\nmax_concurrent_sessions: 1\n";
+    let bot = Bot::with(script, &format!("{ALICE},{BOB}"), more).await;
+    bot.say("clean up");
+    bot.expect(ALICE, "a question", |texts| has(texts, "May I run this?"));
+    bot.telegram.say_as(BOB, "Bob", "and me?");
+    last(&bot, BOB, "for Bob");
+    bot.say("no");
+    last(&bot, ALICE, "left as it is");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_room_is_told_so() {
+    let slow = Answer::text("for Alice").headers_delay(Duration::from_secs(8));
+    let script = Script::new([slow, Answer::text("for Bob")]);
+    let more = "approvals:\n  mode: manual\nmax_concurrent_sessions: 1\n";
+    let bot = Bot::with(script, &format!("{ALICE},{BOB}"), more).await;
+    bot.say("think");
+    expect_asked(&bot, 1);
+    bot.telegram.say_as(BOB, "Bob", "and me?");
+    bot.expect(BOB, "a sign", |texts| {
+        has(texts, "as soon as there is room")
+    });
+    assert!(bot.texts(ALICE).is_empty(), "it runs");
+    last(&bot, BOB, "for Bob");
+}

@@ -69,6 +69,32 @@ async fn platforms_change_come_and_go_and_no_turn_is_dropped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn there_is_more_room_for_turns_as_soon_as_the_settings_say_so() {
+    let slow = Answer::text("for Alice").headers_delay(Duration::from_secs(60));
+    let script = Script::new([slow, Answer::text("for Bob")]);
+    let more = "approvals:\n  mode: manual\nmax_concurrent_sessions: 1\n";
+    let bot = Bot::with(script, &format!("{ALICE},1002"), more).await;
+    bot.say("think");
+    let deadline = Instant::now() + SOON;
+    while bot.requests().is_empty() {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    bot.telegram.say_as(1002, "Bob", "and me?");
+    bot.expect(1002, "a sign", |texts| texts.len() == 1);
+    let file = bot.setting.hermes.home().join("config.yaml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    let config = config.replace("max_concurrent_sessions: 1", "max_concurrent_sessions: 2");
+    std::fs::write(&file, config).unwrap();
+    let running = bot.running.as_ref().unwrap();
+    signal(&json!(running.id()), Signal::HUP);
+    bot.expect(1002, "an answer", |texts| {
+        texts.last().is_some_and(|text| text == "for Bob")
+    });
+    assert!(bot.texts(ALICE).is_empty(), "it runs on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn settings_that_cannot_be_read_change_nothing() {
     let bot = Bot::new(Script::always(Answer::text("yes")), &ALICE.to_string()).await;
     let running = bot.running.as_ref().unwrap();

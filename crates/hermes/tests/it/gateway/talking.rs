@@ -546,3 +546,97 @@ async fn a_conversation_of_the_terminal_goes_on_in_its_folder() {
         asked(&bot)
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chat_is_heard_while_subagents_work_in_the_background() {
+    let dispatch = json!({"goal": "look around", "background": true});
+    let look = Answer::call("c2", "terminal", json!({"command": "echo looking"}));
+    let script = Script::default()
+        .when("come to rest", [Answer::text("they have found something")])
+        .when(
+            "please begin",
+            [
+                Answer::call("c1", "delegate_task", dispatch),
+                Answer::text("they are on their way"),
+            ],
+        )
+        .when(
+            "look around",
+            [
+                look.headers_delay(Duration::from_millis(1500)),
+                Answer::text("a laurel").headers_delay(Duration::from_secs(6)),
+            ],
+        )
+        .when("are you there", [Answer::text("I am here")])
+        .by_step();
+    let bot = Bot::new(script, &ALICE.to_string()).await;
+    bot.say("please begin");
+    expect_last(&bot, "on their way");
+    // They tell what they do while the conversation rests: the second question of theirs comes behind it.
+    expect_requests(&bot, 4);
+    bot.say("are you there?");
+    let texts = bot.expect(ALICE, "both", |texts| {
+        ends_with(texts, "they have found something")
+    });
+    assert!(texts.iter().any(|text| text == "I am here"), "{texts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chat_is_told_when_a_process_in_the_background_is_done() {
+    let build = json!({"command": "sleep 1; echo BUILD OK", "background": true, "notify_on_complete": true});
+    let script = Script::default()
+        .when("News of a process", [Answer::text("the build is done")])
+        .when(
+            "build it",
+            [
+                Answer::call("c1", "terminal", build),
+                Answer::text("it is being built"),
+            ],
+        )
+        .by_step();
+    let bot = Bot::new(script, &ALICE.to_string()).await;
+    bot.say("build it and tell me when it is done");
+    expect_some(&bot, ALICE, "it is being built");
+    expect_last(&bot, "the build is done");
+    assert!(asked(&bot).contains("BUILD OK"), "{}", asked(&bot));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_is_edited_only_when_it_is_to_say_something_else() {
+    let words: String = (0..900).map(|number| format!("word {number} ")).collect();
+    let long = Answer::text(words + "END").pieces(30);
+    let long = long.chunk_delay(Duration::from_millis(250));
+    let more = "approvals:\n  mode: manual\nstreaming: {enabled: true, edit_interval: 0.3}\n";
+    let bot = Bot::with(Script::always(long), &ALICE.to_string(), more).await;
+    bot.say("at length");
+    expect_last(&bot, "END");
+    let edits = bot.telegram.calls_of("editMessageText");
+    let texts: Vec<String> = edits
+        .iter()
+        .map(|call| call.fields["text"].to_string())
+        .collect();
+    assert!(texts.len() > 1, "it was shown while it was written");
+    for (one, next) in texts.iter().zip(&texts[1..]) {
+        assert_ne!(one, next, "of {} edits", texts.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_for_a_turn_that_runs_count_as_others_do() {
+    let script = Script::new([
+        Answer::call("c1", "terminal", json!({"command": "sleep 4"})),
+        Answer::text("done"),
+    ]);
+    let more = "approvals:\n  mode: manual\ndisplay:\n  busy_input_mode: steer\n\
+                gateway:\n  limits: {turns_per_hour: 2}\n";
+    let bot = Bot::with(script, &ALICE.to_string(), more).await;
+    bot.say("one");
+    expect_requests(&bot, 1);
+    std::thread::sleep(Duration::from_millis(500));
+    bot.say("two");
+    std::thread::sleep(Duration::from_millis(500));
+    bot.say("three");
+    expect_some(&bot, ALICE, "2 times within an hour");
+    expect_last(&bot, "done");
+    assert!(asked(&bot).contains("two") && !asked(&bot).contains("three"));
+}

@@ -25,6 +25,7 @@ pub struct Kept {
     pub cursor: Option<String>,
     pub connected: Vec<Identity>,
     pub heard_count: usize,
+    pub passed_over: Vec<String>,
     pub refuses: bool,
     pub refused_count: usize,
 }
@@ -114,5 +115,9 @@ impl Inlet for HeldInlet {
 
     fn heard(&self) {
         self.change(|kept| kept.heard_count += 1);
+    }
+
+    fn passed_over(&self, what: &str) {
+        self.change(|kept| kept.passed_over.push(what.to_owned()));
     }
 }

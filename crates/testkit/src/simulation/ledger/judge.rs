@@ -12,6 +12,8 @@ use crate::simulation::{WHOLE, lock, tokens};
 /// How a message begins that may be there twice.
 const MAY_BE_DOUBLE: &str = "(This may be a duplicate:";
 const STOPPED: &str = "_(stopped)_";
+/// What stands before a call that is shown.
+const WORK: &str = "⚙️";
 const STRANGER: &str = "I do not know you yet";
 /// What the gateway says when a turn comes to no good end.
 const TROUBLES: [&str; 6] = [
@@ -209,8 +211,10 @@ impl Book {
         let posted = platform.posted();
         for message in posted.iter().filter(|message| !message.is_deleted) {
             by_key.entry(&message.key).or_default().push(message);
-            // What tools return is for the model.
-            if message.text.contains("looked") && !message.text.contains("May I run this?") {
+            // What tools return is for the model. What they are asked is shown while they work, and in questions for consent.
+            let mut lines = message.text.lines();
+            let holds_result = lines.any(|line| line.contains("looked") && !line.contains(WORK));
+            if holds_result && !message.text.contains("May I run this?") {
                 let wrong = format!("a result is in the chat: {}", message.text);
                 verdict.wrong.push(wrong);
             }

@@ -123,4 +123,6 @@ impl Inlet for Listening<'_> {
     }
 
     fn heard(&self) {}
+
+    fn passed_over(&self, _: &str) {}
 }
