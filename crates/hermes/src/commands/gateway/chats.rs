@@ -139,6 +139,7 @@ impl Opened {
             name: None,
             heard: None,
             error: Some(in_one_line(failure)),
+            passed_over: None,
             retry: None,
         };
         self.refused.iter().map(report).collect()
