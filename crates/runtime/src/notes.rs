@@ -95,7 +95,7 @@ pub async fn decide(notes: &Notes, word: &str, number: &str) -> Result<String> {
         .with_hint("`hermes memory pending` lists them")
     })?;
     if word == "reject" {
-        let dropped = notes.reject(number).map_err(told)?;
+        let dropped = notes.reject(number).await.map_err(told)?;
         return Ok(format!("dropped: {}", printable(&dropped.summary)));
     }
     let changed = notes.approve(number).await.map_err(told)?;
@@ -148,6 +148,12 @@ pub fn found(found: &[Found]) -> String {
 pub fn told(error: NotesError) -> Error {
     let hint = match &error {
         NotesError::NoChange(_) => "`hermes memory history` lists the changes",
+        NotesError::TooLarge { .. } => {
+            "it is no page of notes any more: move it aside, or shorten it in an editor; entries are read again at once"
+        }
+        NotesError::Outdated(_) => {
+            "`hermes memory reject NUMBER` drops it; the agent can propose it anew"
+        }
         NotesError::NotPending(_) => "`hermes memory pending` lists those that wait",
         NotesError::Locked(_) => "try again in a moment",
         NotesError::Disk { .. } => {
