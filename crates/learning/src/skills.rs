@@ -139,9 +139,10 @@ impl Skills {
         update: impl FnOnce(&mut Usage, hermes_core::Timestamp),
     ) -> Result<(), SkillError> {
         let home = &self.sources.home;
-        let mut usage = Usage::try_read(home).doing("read the use of skills in", home)?;
+        let file = usage::path(home);
+        let mut usage = Usage::try_read(home).doing("understand", &file)?;
         update(&mut usage, self.clock.now());
-        usage.save(home).doing("note the use of skills in", home)
+        usage.save(home).doing("write", &file)
     }
 
     /// Lets one process at a time change skills.

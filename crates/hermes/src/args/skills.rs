@@ -81,6 +81,16 @@ pub enum SkillsCommand {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Move a skill into the archive; nothing is deleted
+    Archive {
+        /// Its name
+        name: String,
+    },
+    /// Bring an archived skill back to where it was
+    Restore {
+        /// Its name
+        name: String,
+    },
     /// List the skills of the repositories and sites that are searched
     Browse {
         #[command(flatten)]

@@ -50,6 +50,8 @@ pub(crate) async fn run(base: &Base, args: SkillsArgs) -> Outcome<()> {
         SkillsCommand::Pin { name } => pin(base, &name, true).await,
         SkillsCommand::Unpin { name } => pin(base, &name, false).await,
         SkillsCommand::Curate { dry_run } => curate(base, dry_run).await,
+        SkillsCommand::Archive { name } => archive(base, &name).await,
+        SkillsCommand::Restore { name } => restore(base, &name).await,
         SkillsCommand::Browse { json } => hub::search(base, "", json.json).await,
         SkillsCommand::Search { words, json } => {
             hub::search(base, &words.join(" "), json.json).await
@@ -267,6 +269,23 @@ async fn pin(base: &Base, name: &str, is_pinned: bool) -> Outcome<()> {
         "not pinned any more"
     };
     println(&format!("{}: {done}", printable(&name)))
+}
+
+async fn archive(base: &Base, name: &str) -> Outcome<()> {
+    logged(base)?.archive(name).await.map_err(told)?;
+    let name = printable(name);
+    println(&format!(
+        "{name}: archived; `{COMMAND} restore {name}` brings it back"
+    ))
+}
+
+async fn restore(base: &Base, name: &str) -> Outcome<()> {
+    let made = logged(base)?.restore(name).await.map_err(told)?;
+    let place = match made {
+        Made::Done { file, .. } => format!(" in {}", file.display()),
+        Made::Proposed { .. } => String::new(),
+    };
+    println(&format!("{}: back{place}", printable(name)))
 }
 
 async fn curate(base: &Base, dry_run: bool) -> Outcome<()> {

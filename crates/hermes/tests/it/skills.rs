@@ -211,3 +211,24 @@ async fn an_image_can_be_sent_from_plain_lines_too() {
     );
     assert!(sent.contains("who? [image: "), "{sent}");
 }
+
+#[tokio::test]
+async fn skills_are_archived_and_restored_by_name() {
+    let setting = setting(&[]).await;
+    let output = setting.run(&["skills", "archive", "code-review"]);
+    assert!(
+        output.stdout.contains("skills restore Code Review"),
+        "{output:?}"
+    );
+    assert!(
+        !setting
+            .run(&["skills", "list"])
+            .stdout
+            .contains("/code-review")
+    );
+    let output = setting.run(&["skills", "restore", "Code Review"]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let place = setting.hermes.home().join("skills/dev/review");
+    assert!(place.join("references/style.md").exists());
+    assert_eq!(fs::read_to_string(place.join("SKILL.md")).unwrap(), REVIEW);
+}

@@ -99,6 +99,18 @@ impl Lock {
         read(&path)
     }
 
+    /// What stands in a folder, if it was installed there.
+    pub(in crate::skills) fn at(&self, skills: &Path, folder: &Path) -> Option<(&str, &Installed)> {
+        let folder = folder.canonicalize().ok()?;
+        let is_there = |known: &Installed| {
+            let place = names::below(skills, &known.install_path).ok();
+            place.and_then(|place| place.canonicalize().ok()).as_ref() == Some(&folder)
+        };
+        let mut installed = self.installed.iter();
+        let found = installed.find(|(_, known)| is_there(known));
+        found.map(|(name, known)| (name.as_str(), known))
+    }
+
     pub(super) fn save(&self, skills: &Path) -> Result<(), SkillError> {
         write(&folder(skills).join("lock.json"), self)
     }
@@ -174,7 +186,7 @@ pub(super) fn content_hash(files: &[SkillFile]) -> String {
     format!("sha256:{hex}")
 }
 
-fn read<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T, SkillError> {
+pub(super) fn read<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T, SkillError> {
     match fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text)
             .map_err(io::Error::other)
@@ -184,7 +196,7 @@ fn read<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T, SkillErr
     }
 }
 
-fn write(path: &Path, value: &impl Serialize) -> Result<(), SkillError> {
+pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), SkillError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).doing("make the folder", folder)?;
     }
