@@ -44,22 +44,28 @@ pub fn sources(base: &Base) -> Result<Sources> {
         _ => home.join(path),
     };
     let external = settings.strings("skills.external_dirs")?;
-    let mut disabled = settings.strings("skills.disabled")?;
-    if settings.get(DISABLED_HERE).is_some() {
-        disabled.extend(settings.strings(DISABLED_HERE)?);
-    }
     Ok(Sources {
         home: base.home.skills(),
         external: external.iter().map(folder).collect::<Vec<PathBuf>>(),
         bundles: home.join("skill-bundles"),
-        disabled,
+        disabled: disabled(base)?,
         environments: environments(base),
         fills_in_variables: settings.bool("skills.template_vars")?,
     })
 }
 
-/// Skills that are off on this surface.
-const DISABLED_HERE: &str = "skills.platform_disabled.cli";
+/// Skills that are off: everywhere, and on this surface.
+pub(crate) fn disabled(base: &Base) -> Result<Vec<String>> {
+    let settings = &base.settings;
+    let mut disabled = settings.strings("skills.disabled")?;
+    let here = format!("{DISABLED_ON}.{}", base.surface);
+    if settings.get(&here).is_some() {
+        disabled.extend(settings.strings(&here)?);
+    }
+    Ok(disabled)
+}
+
+const DISABLED_ON: &str = "skills.platform_disabled";
 
 /// What surrounds us, for skills that are for that only.
 fn environments(base: &Base) -> Vec<String> {
@@ -327,6 +333,36 @@ mod tests {
         );
         assert!(list(&library, "nothing").starts_with("no skill has the words `nothing`"));
         assert!(list(&Library::default(), "").starts_with("no skills;"));
+    }
+
+    /// A home with these settings, as a conversation from somewhere sees it.
+    fn base(root: &Path, settings: &str, source: &str) -> Base {
+        put(root, "home/config.yaml", settings);
+        let environment = hermes_config::Environment::from_pairs([
+            ("HERMES_HOME", root.join("home").into_os_string()),
+            ("HOME", root.as_os_str().to_owned()),
+        ]);
+        let options = hermes_core::SessionOptions {
+            cwd: Some(root.to_owned()),
+            source: source.to_owned(),
+            ..hermes_core::SessionOptions::default()
+        };
+        Base::in_environment(environment, None, &options).unwrap()
+    }
+
+    #[test]
+    fn each_surface_leaves_out_skills_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = "skills:\n  disabled: [a]\n  platform_disabled: {cli: [b], telegram: [c]}\n";
+        for (source, off) in [
+            ("", ["a", "b"].as_slice()),
+            ("cli", &["a", "b"]),
+            ("telegram", &["a", "c"]),
+            ("odd.source", &["a"]),
+        ] {
+            let base = base(folder.path(), settings, source);
+            assert_eq!(sources(&base).unwrap().disabled, off, "{source}");
+        }
     }
 
     #[test]

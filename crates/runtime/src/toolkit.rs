@@ -154,7 +154,10 @@ impl Toolkit {
             });
         // Guests have places of their own, and see nothing of others'.
         let person = base.person.iter().map(|person| format!("{person:?}\n"));
-        said.chain(person).collect()
+        // Surfaces may leave skills out.
+        let disabled = skills::disabled(base).unwrap_or_default();
+        let disabled = disabled.iter().map(|name| format!("without {name:?}\n"));
+        said.chain(person).chain(disabled).collect()
     }
 
     /// Whether commands of whoever talks are held: those of a guest never run without a fence.
