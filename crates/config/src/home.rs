@@ -25,7 +25,8 @@ const KEY_FILES: &[&str] = &[".env", "auth.json", "mcp-tokens"];
 /// Settings in a home, with what was approved for good, and the scripts and hooks that run by themselves.
 const SETTINGS_FILES: &[&str] = &["config.yaml", "hooks", "scripts"];
 
-/// What in a home only Hermes itself changes: conversations, jobs, what undoes changes, and what shells begin with.
+/// What in a home only Hermes itself changes: conversations, jobs, what undoes changes, what shells begin with, and whose
+/// skills are and what they were given.
 const OWN_FILES: &[&str] = &[
     "checkpoints",
     "cron",
@@ -38,6 +39,9 @@ const OWN_FILES: &[&str] = &[
     "locks",
     "processes",
     "shells",
+    "skill-grants.json",
+    "skills/.hub",
+    "skills/.usage.json",
 ];
 
 /// Who the agent is until its owner says otherwise.

@@ -1,6 +1,8 @@
 //! What child processes see of our environment: named variables only, and never a secret.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::sync::Arc;
 
 /// What shells and tools need to find their programs, speak the user's language and know where they are.
 const ALLOWED: &[&str] = &[
@@ -76,6 +78,47 @@ pub fn named_variables<'a>(
     all.filter(|(name, _)| is_passed(name))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
+}
+
+/// In it a shell is told which variables it does not leave for the command after it.
+pub(crate) const GRANTED: &str = "__hermes_granted";
+
+/// Variables that a person let commands have by name, although they look like keys. They are looked up for every command, so
+/// that what is taken back is gone at once, and shells keep none of them.
+#[derive(Clone, Default)]
+pub struct Granted(Option<Arc<LookUp>>);
+
+/// Finds the variables that are granted now, with their values.
+type LookUp = dyn Fn() -> Vec<(String, String)> + Send + Sync;
+
+impl Granted {
+    pub fn new(look_up: impl Fn() -> Vec<(String, String)> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(look_up)))
+    }
+
+    /// Those there are now.
+    pub fn look_up(&self) -> Vec<(String, String)> {
+        let mut variables = self.0.as_ref().map_or_else(Vec::new, |look_up| look_up());
+        variables.retain(|(name, _)| is_shell_name(name));
+        variables
+    }
+
+    /// The same with the names of them for the shell.
+    pub(crate) fn now(&self) -> Vec<(String, String)> {
+        let mut variables = self.look_up();
+        if !variables.is_empty() {
+            let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
+            let names = names.join(" ");
+            variables.push((GRANTED.to_owned(), names));
+        }
+        variables
+    }
+}
+
+impl fmt::Debug for Granted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Granted" } else { "None" })
+    }
 }
 
 /// Returns whether a shell can set it.

@@ -47,7 +47,7 @@ pub use checkpoints::{
 };
 pub use daytona::{Daytona, DaytonaSettings};
 pub use docker::{Docker, DockerSettings, TmpfsSizes};
-pub use environment::{child_environment, is_secret_name, named_variables};
+pub use environment::{Granted, child_environment, is_secret_name, named_variables};
 pub use fence::{
     FenceKind, FencePlaces, FenceSupport, Fences, Forbidden, GuestFolders, Network, NoBubblewrap,
     NoLandlock, NotFenced, Unfenced,

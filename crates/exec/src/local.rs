@@ -25,6 +25,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::capture::Capture;
+use crate::environment::Granted;
 use crate::fence::{Fence, Fences, Round};
 use crate::group::ProcessGroup;
 use crate::kin::end_fenced;
@@ -93,6 +94,7 @@ struct LocalFence {
 #[derive(Debug)]
 pub struct Local {
     environment: Vec<(OsString, OsString)>,
+    granted: Granted,
     /// Holds what the shell of each session was left with.
     shells: PathBuf,
     start_files: Vec<String>,
@@ -116,6 +118,7 @@ impl Local {
         forget_old_shells(&shells);
         Self {
             environment,
+            granted: Granted::default(),
             shells,
             start_files: Vec::new(),
             fence: None,
@@ -127,6 +130,12 @@ impl Local {
             random: Random::from_system(),
             watchdog: Watchdog::default(),
         }
+    }
+
+    /// Gives commands what a person let them have besides.
+    pub fn granting(mut self, granted: Granted) -> Self {
+        self.granted = granted;
+        self
     }
 
     /// Puts a fence around every command.
@@ -437,6 +446,7 @@ impl Local {
             .current_dir(&command.cwd)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .envs(self.granted.now())
             .env("PWD", &command.cwd)
             .stdin(stdin)
             .stdout(writer.try_clone()?)

@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::capture::Capture;
+use crate::environment::Granted;
 use crate::mark::mark_of;
 use crate::shell::{Left, file_name, invocation, missing_folder, quoted};
 use crate::sync::{FileSync, Forwarded};
@@ -75,6 +76,7 @@ pub struct Remote<T> {
     random: Random,
     /// Lines of a script that set the variables which go along.
     exports: String,
+    granted: Granted,
     files: Option<FileSync>,
 }
 
@@ -87,15 +89,15 @@ impl<T: Transport> Remote<T> {
             known: Mutex::default(),
             random: Random::from_system(),
             exports: String::new(),
+            granted: Granted::default(),
             files: None,
         }
     }
 
     /// Takes something along for commands.
     pub fn forwarding(mut self, forwarded: Forwarded) -> Self {
-        let export =
-            |(name, value): &(String, String)| format!("export {name}={}\n", quoted(value));
-        self.exports = forwarded.variables.iter().map(export).collect();
+        self.exports = exports(&forwarded.variables);
+        self.granted = forwarded.granted;
         self.files = forwarded.files.map(FileSync::new);
         self
     }
@@ -165,7 +167,7 @@ impl<T: Transport> Remote<T> {
         let shell = invocation(command, "", left, mark, &self.start_files)?;
         let how = if command.pty { "pty" } else { "plain" };
         let mut args = vec![
-            self.exports.clone() + include_str!("lifeline.sh"),
+            self.exports.clone() + &exports(&self.granted.now()) + include_str!("lifeline.sh"),
             "hermes".to_owned(),
             file_name(&command.session),
             shell.args[SHELL_ARGUMENTS - 2].clone(),
@@ -208,6 +210,12 @@ impl<T: Transport> Terminal for Remote<T> {
 }
 
 /// Gives the command its input and reads what it prints. Returns its code, or nothing when the connection was cut.
+/// Lines of a script that set variables.
+fn exports(variables: &[(String, String)]) -> String {
+    let export = |(name, value): &(String, String)| format!("export {name}={}\n", quoted(value));
+    variables.iter().map(export).collect()
+}
+
 async fn talk(
     script: &mut RunningScript,
     stdin: &[u8],

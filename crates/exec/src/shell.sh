@@ -15,6 +15,8 @@ __hermes_keep() {
     __hermes_kept=1
     # Not to be written down themselves.
     unset -f __hermes_start __hermes_keep __hermes_end
+    # Given to each command anew, or not any more. However words are split now, these are words.
+    [ -z "${__hermes_granted-}" ] || eval "unset $__hermes_granted __hermes_granted"
     [ -z "$__hermes_back" ] || PWD=$__hermes_back
     if [ -n "${BASH_VERSION-}" ]; then
         unset BASH_EXECUTION_STRING
@@ -55,6 +57,7 @@ __hermes_start() {
 
 if [ -n "${BASH_VERSION-}" ]; then
     shopt -s expand_aliases
+    export -n __hermes_granted
     __hermes_options=$BASHOPTS:$SHELLOPTS
 fi
 [ "$4" != '~' ] || set -- "$1" "$2" "$3" "${HOME:-/}" "$5" "$6" "$7" "$8"

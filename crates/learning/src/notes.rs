@@ -135,6 +135,8 @@ pub enum NotesError {
         path: PathBuf,
         detail: String,
     },
+    #[error("`{}` is larger than {bytes_max} bytes", path.display())]
+    TooLarge { path: PathBuf, bytes_max: u64 },
     #[error("somebody else is writing `{}` and did not finish", .0.display())]
     Locked(PathBuf),
     #[error(transparent)]
@@ -149,6 +151,10 @@ pub enum NotesError {
     NotPending(u64),
     #[error("{0} changes of notes wait for the user's consent already")]
     TooManyWait(usize),
+    #[error(
+        "the notes have changed since change {0} was proposed, so that it would do something else now"
+    )]
+    Outdated(u64),
     #[error("the notes are not what was agreed to any more; look at them again")]
     NotAgreed,
 }

@@ -36,16 +36,16 @@ use hermes_os::FileLock;
 use hermes_os::lock::Sharing;
 
 pub use bundles::Bundle;
-pub use change::{Edit, Made};
+pub use change::{Edit, Made, file_digest};
 pub use curator::{Alike, Curated, Curating, CuratorSettings};
-pub use document::{Invalid, Needs, Variable};
+pub use document::{Invalid, Needs, Setting, Variable};
 pub use error::SkillError;
 pub use history::diff;
 pub use library::{Library, Lookup, Skill, Sources};
 pub use outcome::{TurnSkills, misled, slash_names};
 pub use proposals::Proposal;
 pub use publish::Package;
-pub use told::{Preloaded, Told};
+pub use told::{Inline, InlineShell, Preloaded, Told};
 pub use usage::{Happened, Record, State, Usage};
 
 use error::Doing as _;
@@ -139,9 +139,10 @@ impl Skills {
         update: impl FnOnce(&mut Usage, hermes_core::Timestamp),
     ) -> Result<(), SkillError> {
         let home = &self.sources.home;
-        let mut usage = Usage::try_read(home).doing("read the use of skills in", home)?;
+        let file = usage::path(home);
+        let mut usage = Usage::try_read(home).doing("understand", &file)?;
         update(&mut usage, self.clock.now());
-        usage.save(home).doing("note the use of skills in", home)
+        usage.save(home).doing("write", &file)
     }
 
     /// Lets one process at a time change skills.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::guests::GuestPlaces;
+use crate::tools::toolsets::TERMINAL;
 
 pub struct Base {
     /// As the process was given it.
@@ -19,6 +20,8 @@ pub struct Base {
     pub cwd: PathBuf,
     /// Whose conversation it is for: the owner's of the home when nobody is named.
     pub person: Option<String>,
+    /// Where it is held, as settings for one surface name it: `cli`, a platform.
+    pub surface: String,
 }
 
 impl Base {
@@ -51,6 +54,7 @@ impl Base {
             settings,
             cwd,
             person: options.person.clone(),
+            surface: surface(options),
         })
     }
 
@@ -63,6 +67,7 @@ impl Base {
             settings,
             cwd,
             person: None,
+            surface: TERMINAL.to_owned(),
         }
     }
 
@@ -83,6 +88,7 @@ impl Base {
             settings,
             cwd,
             person: options.person.clone(),
+            surface: surface(options),
         })
     }
 
@@ -103,6 +109,7 @@ impl Base {
             settings,
             cwd: self.cwd.clone(),
             person: self.person.clone(),
+            surface: self.surface.clone(),
         })
     }
 
@@ -138,6 +145,15 @@ impl Base {
 
     pub fn variable(&self, name: &str) -> Option<Secret> {
         self.environment.secret(name)
+    }
+}
+
+/// Where a conversation is held: on the surface that the options name, or else where it comes from.
+fn surface(options: &SessionOptions) -> String {
+    match (&options.surface, options.source.as_str()) {
+        (Some(surface), _) => surface.clone(),
+        (None, "") => TERMINAL.to_owned(),
+        (None, source) => source.to_owned(),
     }
 }
 

@@ -148,6 +148,12 @@ pub fn found(found: &[Found]) -> String {
 pub fn told(error: NotesError) -> Error {
     let hint = match &error {
         NotesError::NoChange(_) => "`hermes memory history` lists the changes",
+        NotesError::TooLarge { .. } => {
+            "it is no page of notes any more: move it aside, or shorten it in an editor; entries are read again at once"
+        }
+        NotesError::Outdated(_) => {
+            "`hermes memory reject NUMBER` drops it; the agent can propose it anew"
+        }
         NotesError::NotPending(_) => "`hermes memory pending` lists those that wait",
         NotesError::Locked(_) => "try again in a moment",
         NotesError::Disk { .. } => {

@@ -23,6 +23,7 @@ use hermes_core::Random;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::environment::Granted;
 use crate::remote::Transport;
 use crate::remote::script::ScriptError;
 use back::Landed;
@@ -57,10 +58,12 @@ const NAMES_ASKED: usize = 200;
 const NAMES_SHOWN: usize = 8;
 
 /// What goes along with commands to another machine.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Forwarded {
     /// Names and values that commands find in their environment.
     pub variables: Vec<(String, String)>,
+    /// The same of what a person let commands have besides.
+    pub granted: Granted,
     pub files: Option<ForwardedFiles>,
 }
 

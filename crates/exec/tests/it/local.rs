@@ -1,12 +1,13 @@
 //! Commands in a local shell.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hermes_core::{
     CommandExit, CommandOutput, Progress, ShellCommand, Terminal, TerminalError, call_channel,
 };
-use hermes_exec::Local;
+use hermes_exec::{Granted, Local};
 use tokio::task::JoinSet;
 
 use crate::{Machine, command, environment, is_alive, is_written, pid_in, wait_until};
@@ -475,4 +476,42 @@ async fn a_session_that_was_closed_is_not_remembered() {
     lose();
     home.local.close_session(&"one".into());
     assert_eq!(home.run("one", "a", "echo \"[$x]\"").await, "[]\n");
+}
+
+#[tokio::test]
+async fn what_is_granted_is_looked_up_for_each_command_and_no_shell_keeps_it() {
+    let is_granted = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&is_granted);
+    let granted = Granted::new(move || {
+        let all = [("NOTES_API_KEY".to_owned(), "only-for-this".to_owned())];
+        let all = all.into_iter().filter(|_| asked.load(Ordering::Relaxed));
+        all.collect()
+    });
+    let shells = tempfile::tempdir().unwrap();
+    let local = Local::new(environment(), shells.path().to_owned()).granting(granted);
+    let told = async |line: &str| Terminal::run(&local, command(line)).await.unwrap().text;
+    assert_eq!(
+        told("OTHER=kept; echo $NOTES_API_KEY").await,
+        "only-for-this\n"
+    );
+    assert_eq!(
+        told("echo $NOTES_API_KEY $OTHER; env | grep -c hermes_granted").await,
+        "only-for-this kept\n0\n"
+    );
+    is_granted.store(false, Ordering::Relaxed);
+    assert_eq!(
+        told("echo ${NOTES_API_KEY-none} $OTHER").await,
+        "none kept\n"
+    );
+    is_granted.store(true, Ordering::Relaxed);
+    told("true").await;
+    let left = std::fs::read_dir(shells.path()).unwrap();
+    let left: Vec<String> = left
+        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
+    assert!(left.iter().any(|text| text.contains("OTHER=")), "{left:?}");
+    assert!(
+        !left.iter().any(|text| text.contains("only-for-this")),
+        "{left:?}"
+    );
 }

@@ -64,6 +64,7 @@ fn forwarded(home: &Path) -> Forwarded {
             credentials: vec![CredentialFile::new(CREDENTIAL).unwrap()],
             look_interval: Duration::ZERO,
         }),
+        ..Forwarded::default()
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use hermes_core::{ConsentOption, LeavesOut, SessionOptions};
+use hermes_runtime::tools::toolsets::TERMINAL;
 
 /// Flags of everything that talks to a model.
 #[derive(Debug, Clone, Default, Args)]
@@ -171,6 +172,8 @@ impl RunFlags {
                 rules: self.ignores_rules(),
                 servers: self.safe_mode,
             },
+            // Whatever its source is called.
+            surface: Some(TERMINAL.to_owned()),
             ..SessionOptions::default()
         }
     }

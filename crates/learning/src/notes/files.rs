@@ -65,7 +65,7 @@ impl Files {
     pub(super) async fn lock(&self, file: NoteFile) -> Result<FileLock, NotesError> {
         make_private_folder(&self.folder).map_err(|error| disk("make", &self.folder, &error))?;
         let path = self.folder.join(format!("{}.lock", file.file_name()));
-        match lock(&path, Sharing::Alone, LOCK_WAIT).await {
+        match lock_file(&path).await {
             Ok(lock) => Ok(lock),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                 Err(NotesError::Locked(self.path(file)))
@@ -156,8 +156,10 @@ fn placed(place: &str, entries: Vec<String>) -> impl Iterator<Item = Found> + us
 fn read(path: &Path) -> Result<Option<String>, NotesError> {
     match fs::metadata(path) {
         Ok(found) if found.len() > FILE_BYTES_MAX => {
-            let error = io::Error::other(format!("it is larger than {FILE_BYTES_MAX} bytes"));
-            return Err(disk("read", path, &error));
+            return Err(NotesError::TooLarge {
+                path: path.to_owned(),
+                bytes_max: FILE_BYTES_MAX,
+            });
         }
         _ => {}
     }
@@ -182,7 +184,11 @@ fn write(path: &Path, text: &str) -> Result<(), NotesError> {
         .map_err(|error| disk("write", path, &error))
 }
 
-fn disk(action: &'static str, path: &Path, error: &io::Error) -> NotesError {
+pub(super) async fn lock_file(path: &Path) -> io::Result<FileLock> {
+    lock(path, Sharing::Alone, LOCK_WAIT).await
+}
+
+pub(super) fn disk(action: &'static str, path: &Path, error: &io::Error) -> NotesError {
     NotesError::Disk {
         action,
         path: path.to_owned(),

@@ -1,19 +1,25 @@
 //! Changes of notes that wait for a person (`memory.write_approval`): `pending/memory/<number>.json` of the home, one file each.
 
 use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use hermes_core::{Author, SessionId, Timestamp, TurnId};
-use hermes_os::{Access, Durability};
+use hermes_os::{Access, Durability, FileLock};
 use serde::{Deserialize, Serialize};
 
+use super::entries::{self, Planned};
+use super::{Changed, NoteFile, Notes, NotesError, Operation, Provenance, basis_of, files};
 use crate::blocking::blocking;
-
-use super::{Changed, NoteFile, Notes, NotesError, Operation, Provenance};
 
 /// Who is asked more often than this is asked nothing any more.
 const PENDING_MAX: usize = 200;
+
+/// Holds the highest number that was given out.
+const LAST_NUMBER: &str = ".last-number";
+
+/// What one process at a time holds while it looks at those that wait, whosever they are: their numbers are given once.
+const LOCK: &str = ".lock";
 
 /// A change that somebody wants to make, and nobody has agreed to yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +38,9 @@ pub struct PendingNote {
     pub make_room: bool,
     /// What it would do, in a line.
     pub summary: String,
+    /// Tells what it would take away and add from everything else: that is what somebody agrees to.
+    #[serde(default)]
+    pub basis: Option<String>,
 }
 
 impl Notes {
@@ -42,8 +51,9 @@ impl Notes {
         all
     }
 
-    /// Makes a change that waited: somebody agreed to it.
+    /// Makes a change that waited: somebody agreed to it. If it would do something else by now, it is not made.
     pub async fn approve(&self, number: u64) -> Result<Changed, NotesError> {
+        let _lock = self.lock_pending().await?;
         let notes = self.clone();
         let pending = blocking(move || notes.found(number)).await?;
         let file = NoteFile::named(&pending.file).ok_or(NotesError::NotPending(number))?;
@@ -52,8 +62,17 @@ impl Notes {
             session: pending.session,
             turn: pending.turn,
         };
-        let changed = self.apply(file, &pending.operations, pending.make_room, &by);
-        let changed = changed.await?;
+        let limits = self.limits(file, pending.make_room)?;
+        let plan = |now: &[String]| {
+            let planned = entries::plan(now, &pending.operations, limits)?;
+            let would_do = basis(now, &planned);
+            let is_agreed = pending.basis.is_none() || would_do == pending.basis;
+            if would_do.is_some() && !is_agreed {
+                return Err(NotesError::Outdated(number));
+            }
+            Ok(planned)
+        };
+        let changed = self.change(file, &by, None, None, plan).await?;
         let notes = self.clone();
         blocking(move || notes.forget(number)).await?;
         Ok(changed)
@@ -61,6 +80,7 @@ impl Notes {
 
     /// Drops a change that waited.
     pub async fn reject(&self, number: u64) -> Result<PendingNote, NotesError> {
+        let _lock = self.lock_pending().await?;
         let notes = self.clone();
         blocking(move || {
             let pending = notes.found(number)?;
@@ -80,10 +100,11 @@ impl Notes {
         by: &Provenance,
     ) -> Result<PendingNote, NotesError> {
         let limits = self.limits(file, make_room)?;
-        let lock = Arc::new(self.files.lock(file).await?);
+        let _lock = self.lock_pending().await?;
         let (notes, operations, by) = (self.clone(), operations.to_vec(), by.clone());
-        let staging = self.on_disk(&lock, move |_| {
-            let planned = super::entries::plan(&notes.entries(file)?, &operations, limits)?;
+        blocking(move || {
+            let now = notes.entries(file)?;
+            let planned = entries::plan(&now, &operations, limits)?;
             notes.put(PendingNote {
                 number: 0,
                 at: notes.clock.now(),
@@ -94,16 +115,20 @@ impl Notes {
                 file: file.as_str().to_owned(),
                 operations,
                 make_room,
+                basis: basis(&now, &planned),
                 summary: planned.summary,
             })
-        });
-        staging.await
+        })
+        .await
     }
 
     /// Gives a change the next number and writes it down, unless it waits already.
     fn put(&self, new: PendingNote) -> Result<PendingNote, NotesError> {
         let is_same = |one: &PendingNote| {
-            one.person == new.person && one.file == new.file && one.operations == new.operations
+            one.person == new.person
+                && one.file == new.file
+                && one.operations == new.operations
+                && one.basis == new.basis
         };
         let all = self.all_pending();
         if let Some(same) = all.iter().find(|one| is_same(one)) {
@@ -112,10 +137,34 @@ impl Notes {
         if all.len() >= PENDING_MAX {
             return Err(NotesError::TooManyWait(PENDING_MAX));
         }
-        let number = all.last().map_or(1, |last| last.number + 1);
+        let number = self.next_number(&all)?;
         let pending = PendingNote { number, ..new };
-        self.write(&pending)?;
+        let text = serde_json::to_string_pretty(&pending).unwrap_or_default();
+        write(&self.pending_file(pending.number), &text)?;
         Ok(pending)
+    }
+
+    /// Lets one process at a time look at those that wait.
+    async fn lock_pending(&self) -> Result<FileLock, NotesError> {
+        let folder = self.pending_folder();
+        fs::create_dir_all(&folder).map_err(|error| files::disk("make", &folder, &error))?;
+        let path = folder.join(LOCK);
+        let locked = files::lock_file(&path).await;
+        locked.map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => NotesError::Locked(folder),
+            _ => files::disk("lock", &path, &error),
+        })
+    }
+
+    /// A number that no change ever had: whoever read one and agrees to it later means that one.
+    fn next_number(&self, waiting: &[PendingNote]) -> Result<u64, NotesError> {
+        let path = self.pending_folder().join(LAST_NUMBER);
+        let last = fs::read_to_string(&path).unwrap_or_default();
+        let last: u64 = last.trim().parse().unwrap_or(0);
+        let waiting = waiting.last().map_or(0, |one| one.number);
+        let number = last.max(waiting) + 1;
+        write(&path, &format!("{number}\n"))?;
+        Ok(number)
     }
 
     fn found(&self, number: u64) -> Result<PendingNote, NotesError> {
@@ -139,19 +188,6 @@ impl Notes {
         all
     }
 
-    fn write(&self, pending: &PendingNote) -> Result<(), NotesError> {
-        let path = self.pending_file(pending.number);
-        let disk = |error: std::io::Error| NotesError::Disk {
-            action: "write",
-            path: path.clone(),
-            detail: error.to_string(),
-        };
-        fs::create_dir_all(self.pending_folder()).map_err(disk)?;
-        let text = serde_json::to_string_pretty(pending).unwrap_or_default();
-        hermes_os::replace(&path, text.as_bytes(), Access::Private, Durability::Synced)
-            .map_err(disk)
-    }
-
     fn forget(&self, number: u64) -> Result<(), NotesError> {
         let path = self.pending_file(number);
         fs::remove_file(&path).map_err(|error| NotesError::Disk {
@@ -171,4 +207,22 @@ impl Notes {
     fn pending_file(&self, number: u64) -> PathBuf {
         self.pending_folder().join(format!("{number}.json"))
     }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), NotesError> {
+    hermes_os::replace(path, text.as_bytes(), Access::Private, Durability::Synced)
+        .map_err(|error| files::disk("write", path, &error))
+}
+
+/// Tells what a change takes away and adds from every other; `None` where it does neither. What stands beside it may change
+/// meanwhile.
+fn basis(now: &[String], planned: &Planned) -> Option<String> {
+    let missing = |from: &[String], of: &[String]| {
+        let missing = of.iter().filter(|entry| !from.contains(entry));
+        missing.cloned().collect::<Vec<_>>()
+    };
+    let gone = missing(&planned.entries, now);
+    let new = missing(now, &planned.entries);
+    let is_nothing = gone.is_empty() && new.is_empty();
+    (!is_nothing).then(|| basis_of(&entries::join(&gone), &entries::join(&new)))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use hermes_core::skill::slash_name;
 use hermes_core::{
     Author, ChangeFilter, ChangeId, LearnedChange, NewLearnedChange, Subject, Timestamp,
 };
@@ -14,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::document;
 use super::error::Doing as _;
 use super::folders::{SKILL_CHARS_MAX, SKILL_FILE};
+use super::hub::{Lock, Swap};
 use super::library::{Library, Lookup, Skill};
 use super::usage::{Happened, State, Usage};
 use super::{By, SkillError, Skills, blocking, folders, names};
@@ -96,7 +98,8 @@ impl Edit {
 
 impl Skills {
     /// Makes a change, or turns it into a proposal where it is not theirs to make.
-    pub async fn change(&self, edit: Edit, by: &By) -> Result<Made, SkillError> {
+    pub async fn change(&self, mut edit: Edit, by: &By) -> Result<Made, SkillError> {
+        edit.path = normal_path(&edit.path)?;
         let lock = self.hold().await?;
         let file = self.checked(&edit).await?;
         if let Some(why) = self.why_ask(&edit, &file, by).await? {
@@ -156,7 +159,9 @@ impl Skills {
 
     /// Where the file of a change is, once it is sure that the change can be made there. The lock is held.
     pub(super) async fn checked(&self, edit: &Edit) -> Result<PathBuf, SkillError> {
-        check_text(edit)?;
+        if !self.is_in_archive(edit) {
+            check_text(edit)?;
+        }
         // It may come from a file that anybody wrote: a proposal, or the log of another version.
         names::within(&self.sources.home, &edit.skill)?;
         self.settle().await?;
@@ -177,6 +182,87 @@ impl Skills {
         Ok(file)
     }
 
+    /// Moves a skill into the archive for a person.
+    pub async fn archive(&self, name: &str) -> Result<Made, SkillError> {
+        let library = self.library().await;
+        let skill = found(&library, name)?;
+        let name = &skill.name;
+        if skill.is_external {
+            return Err(SkillError::asked(format!(
+                "`{name}` is in a folder of others, which is not touched"
+            ))
+            .hint(format!(
+                "`hermes config set skills.disabled '[\"{name}\"]'` leaves it out"
+            )));
+        }
+        let home = &self.sources.home;
+        if let Some((installed, _)) = Lock::read(home)?.at(home, &skill.folder) {
+            return Err(
+                SkillError::asked(format!("`{name}` was installed from elsewhere"))
+                    .hint(format!("`hermes skills uninstall {installed}` archives it")),
+            );
+        }
+        let edit = Edit {
+            skill: name.clone(),
+            category: None,
+            path: SKILL_FILE.to_owned(),
+            before: content(&skill.file)?,
+            after: None,
+            summary: format!("archived the skill `{name}`"),
+        };
+        self.change(edit, &By::PERSON).await
+    }
+
+    /// Brings an archived skill back to where it was, with the files beside it.
+    pub async fn restore(&self, name: &str) -> Result<Made, SkillError> {
+        let usage = self.usage();
+        let is_called = |known: &str| {
+            known.eq_ignore_ascii_case(name) || slash_name(known).as_deref() == Some(name)
+        };
+        let mut archived = usage
+            .iter()
+            .filter(|(_, record)| record.state == State::Archived);
+        let name = archived
+            .find(|(known, _)| is_called(known))
+            .map_or(name, |(known, _)| known);
+        let text = self.archived_text(name).ok_or_else(|| {
+            SkillError::asked(format!("there is no archived skill `{name}`")).hint(
+                "`hermes skills history` lists what was archived; `hermes skills undo NAME` takes the last change of a skill back",
+            )
+        })?;
+        let edit = Edit {
+            skill: name.to_owned(),
+            category: None,
+            path: SKILL_FILE.to_owned(),
+            before: None,
+            after: Some(text),
+            summary: format!("brought the skill `{name}` back from the archive"),
+        };
+        self.change(edit, &By::PERSON).await
+    }
+
+    /// What an archived skill says.
+    fn archived_text(&self, name: &str) -> Option<String> {
+        let usage = self.usage();
+        let record = usage.get(name)?;
+        if record.state != State::Archived {
+            return None;
+        }
+        let archive = self.sources.home.join(ARCHIVE);
+        let in_folder = names::within(&archive, name).ok()?.join(SKILL_FILE);
+        let alone = record.archived_from.as_deref().and_then(|from| {
+            let file = Path::new(from).file_name()?.to_str()?;
+            names::within(&archive, file).ok()
+        });
+        let files = std::iter::once(in_folder).chain(alone);
+        files.into_iter().find_map(|file| content(&file).ok()?)
+    }
+
+    /// Whether a change brings back what is archived, however long that is.
+    fn is_in_archive(&self, edit: &Edit) -> bool {
+        edit.is_new() && edit.after.is_some() && self.archived_text(&edit.skill) == edit.after
+    }
+
     /// Settles changes that a crash cut off, before somebody goes by what is there.
     pub async fn settle_changes(&self) -> Result<(), SkillError> {
         let _lock = self.hold().await?;
@@ -184,7 +270,7 @@ impl Skills {
     }
 
     /// Settles changes that a crash cut off: each was made, or it was not. The lock is held.
-    async fn settle(&self) -> Result<(), SkillError> {
+    pub(super) async fn settle(&self) -> Result<(), SkillError> {
         let Some(log) = &self.log else {
             return Ok(());
         };
@@ -201,6 +287,15 @@ impl Skills {
         let library = self.library().await;
         // In the order they were begun.
         for change in open.into_iter().rev() {
+            if let Some(swap) = Swap::of(&self.sources.home, &change)? {
+                self.settle_swap(change.id, swap).await?;
+                continue;
+            }
+            if change.change.author == Author::Hub {
+                // It is written down elsewhere too before anything is moved: nothing was.
+                log.abandon(change.id).await?;
+                continue;
+            }
             let Some(edit) = Edit::of(&change) else {
                 continue;
             };
@@ -294,7 +389,29 @@ impl Skills {
         if edit.is_new() {
             return Ok(None);
         }
+        if edit.archives() {
+            return self.why_not_own_whole(&edit.skill).await;
+        }
         self.why_not_own(&edit.skill, &edit.path, file).await
+    }
+
+    /// Why a skill is not the agent's own with everything beside it, if it is not.
+    pub(super) async fn why_not_own_whole(&self, name: &str) -> Result<Option<String>, SkillError> {
+        let library = self.library().await;
+        let skill = found(&library, name)?;
+        let why_not = self.why_not_own(name, SKILL_FILE, &skill.file).await?;
+        if why_not.is_some() {
+            return Ok(why_not);
+        }
+        let usage = self.usage();
+        for path in skill.files() {
+            let file = skill.folder.join(&path);
+            // Of very many not all are listed.
+            if !file.is_file() || !self.is_as_we_left_it(name, &path, &file, &usage).await? {
+                return Ok(Some(EDITED.to_owned()));
+            }
+        }
+        Ok(None)
     }
 
     /// Why a skill is not the agent's own, if it is not.
@@ -331,7 +448,8 @@ impl Skills {
         Ok(None)
     }
 
-    /// Whether a file is what our last change of it made it, or what it was before one that a crash cut off.
+    /// Whether a file is what our last change of it made it, or what it was before one that a crash cut off. One beside a skill
+    /// of which we know no change was put there by somebody else.
     async fn is_as_we_left_it(
         &self,
         name: &str,
@@ -339,17 +457,27 @@ impl Skills {
         file: &Path,
         usage: &Usage,
     ) -> Result<bool, SkillError> {
-        let Some(last) = self.last_change(name, path).await? else {
+        let last = self.last_change(name, path).await?;
+        if last.is_none() && path == SKILL_FILE {
             return Ok(true);
-        };
-        let is_now = content(file)?;
-        let was_cut_off = !last.is_finished && is_now == last.change.before;
+        }
         let given_back = usage
             .get(name)
             .and_then(|record| record.given_back.get(path));
-        let is_given_back =
-            given_back.is_some() && is_now.as_deref().map(digest).as_ref() == given_back;
-        Ok(is_now == last.change.after || was_cut_off || is_given_back)
+        if given_back.is_some() && file_digest(file).as_ref() == given_back {
+            return Ok(true);
+        }
+        // What is no text is nothing that we wrote.
+        let Ok(is_now) = content(file) else {
+            return Ok(false);
+        };
+        Ok(match last {
+            None => is_now.is_none(),
+            Some(last) => {
+                let was_cut_off = !last.is_finished && is_now == last.change.before;
+                is_now == last.change.after || was_cut_off
+            }
+        })
     }
 
     /// The last change of a file.
@@ -527,13 +655,18 @@ pub(super) fn digests(skill: &Skill) -> BTreeMap<String, String> {
         .iter()
         .map(|path| (path.clone(), skill.folder.join(path)));
     let all = std::iter::once((SKILL_FILE.to_owned(), skill.file.clone())).chain(beside);
-    let digested = all.filter_map(|(path, file)| Some((path, digest(&content(&file).ok()??))));
+    let digested = all.filter_map(|(path, file)| Some((path, file_digest(&file)?)));
     digested.collect()
 }
 
-fn digest(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+/// What a file says, in short; nothing where there is none, or one that is too long to be looked at.
+pub fn file_digest(file: &Path) -> Option<String> {
+    let length = file.metadata().ok()?.len();
+    if length > folders::FILE_BYTES_MAX {
+        return None;
+    }
+    let digest = Sha256::digest(fs::read(file).ok()?);
+    Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Whether a folder holds nothing but what a crash left of a file that was being written.
@@ -603,6 +736,14 @@ pub(super) fn found<'a>(library: &'a Library, name: &str) -> Result<&'a Skill, S
             })
         }
     }
+}
+
+/// A path of a skill as it is written down, however it was spelt: one file has one history.
+pub(super) fn normal_path(path: &str) -> Result<String, SkillError> {
+    if path == SKILL_FILE {
+        return Ok(path.to_owned());
+    }
+    Ok(file_path(path)?.display().to_string())
 }
 
 /// A path that models may write to: below one of the four folders, and nowhere else.

@@ -193,7 +193,7 @@ impl Skills {
     }
 
     async fn is_own(&self, skill: &Skill) -> Result<bool, SkillError> {
-        let why_not = self.why_not_own(&skill.name, SKILL_FILE, &skill.file).await;
+        let why_not = self.why_not_own_whole(&skill.name).await;
         Ok(why_not?.is_none())
     }
 

@@ -1,7 +1,7 @@
 //! What can go wrong with skills.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hermes_core::StoreError;
 
@@ -56,6 +56,7 @@ impl SkillError {
             Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("the disk is full; nothing was changed".to_owned())
             }
+            Self::File { path, source, .. } if is_broken(source) => mending(path),
             _ => None,
         }
     }
@@ -67,6 +68,27 @@ impl SkillError {
             None => self.to_string(),
         }
     }
+}
+
+/// Whether a file was there and could be read, and is not what it should be.
+fn is_broken(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::Other | io::ErrorKind::InvalidData
+    )
+}
+
+/// What to do about a broken file of ours, and what that costs.
+fn mending(path: &Path) -> Option<String> {
+    let costs = match path.file_name()?.to_str()? {
+        "lock.json" => {
+            "skills that were installed stay, and count as yours until each is archived and installed again"
+        }
+        ".usage.json" => "counts begin anew, and skills that the agent wrote count as yours",
+        "taps.json" => "`hermes skills tap add PLACE` adds your places again",
+        _ => return None,
+    };
+    Some(format!("mend the file, or move it aside: {costs}"))
 }
 
 /// Says what was being done when the machine refused.

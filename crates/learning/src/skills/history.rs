@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use hermes_core::{ChangeFilter, ChangeId, LearnedChange, Subject};
+use hermes_core::{Author, ChangeFilter, ChangeId, LearnedChange, Subject};
 use similar::TextDiff;
 
 use super::change::{Edit, Made};
+use super::hub::Swap;
 use super::{By, SkillError, Skills};
 
 /// After this time a diff is no longer made as short as possible.
@@ -67,6 +68,15 @@ impl Skills {
                 "change {id} was taken back already, by change {by}"
             )));
         }
+        let _lock = self.hold().await?;
+        if let Some(swap) = Swap::of(&self.sources.home, &change)? {
+            self.settle().await?;
+            let made = self.swap_back(&change, swap).await?;
+            return Ok((change, made));
+        }
+        if change.change.author == Author::Hub {
+            return Err(of_older_version(name));
+        }
         let edit = Edit {
             skill: name.clone(),
             category: None,
@@ -75,9 +85,16 @@ impl Skills {
             after: change.change.before.clone(),
             summary: format!("takes back: {}", change.change.summary),
         };
-        let _lock = self.hold().await?;
         let file = self.checked(&edit).await?;
         let made = self.make(edit, &By::PERSON, file, Some(id)).await?;
         Ok((change, made))
     }
+}
+
+/// A change of the hub of which nobody wrote down which files it replaced.
+fn of_older_version(name: &str) -> SkillError {
+    SkillError::asked("this change is of a version that did not keep what it takes to take it back")
+        .hint(format!(
+            "`hermes skills uninstall {name}` takes the skill away; what was there before is in `skills/.archive`"
+        ))
 }

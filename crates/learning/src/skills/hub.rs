@@ -2,12 +2,13 @@
 //!
 //! [`Hub::fetch`] brings one here and has it scanned; nothing of it is used before [`Hub::install`], which a person agreed
 //! to. What is installed stands in `skills/.hub/lock.json` with its hash. `sources` knows how places are asked, `archive`
-//! unpacks, `records` keeps the books, `install` moves into place.
+//! unpacks, `records` keeps the books, `install` and `swap` move into place.
 
 mod archive;
 mod install;
 mod records;
 mod sources;
+mod swap;
 
 use std::sync::Arc;
 
@@ -19,7 +20,10 @@ use super::{SkillError, Skills, document};
 pub(super) use archive::safe_path;
 pub(super) use install::FilesThere;
 pub use install::{Audited, Force, Updated};
+#[cfg(test)]
+pub(super) use records::content_hash;
 pub use records::{Installed, Lock};
+pub(super) use swap::Swap;
 
 /// Files and bytes of one skill from elsewhere: far more than any has.
 const FILES_MAX: usize = 300;

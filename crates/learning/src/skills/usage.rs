@@ -95,7 +95,7 @@ impl Usage {
 
     /// The same for whoever will write it back.
     pub(super) fn try_read(skills: &Path) -> io::Result<Self> {
-        let path = skills.join(FILE);
+        let path = path(skills);
         match path.metadata() {
             Ok(data) if data.len() > BYTES_MAX => {
                 return Err(io::Error::other("it is too large to be ours"));
@@ -184,6 +184,16 @@ impl Usage {
 }
 
 impl Record {
+    /// Somebody else's skill stands there now: what was said of whoever wrote the one before does not hold for it.
+    pub(super) fn replaced(&mut self) {
+        self.created_by = None;
+        self.state = State::Active;
+        self.archived_at = None;
+        self.archived_from = None;
+        self.edited_by_person = false;
+        self.given_back.clear();
+    }
+
     /// When anything last happened to it.
     pub fn last_touched(&self) -> Option<Timestamp> {
         let times = [
@@ -197,7 +207,7 @@ impl Record {
     }
 }
 
-fn path(skills: &Path) -> PathBuf {
+pub(super) fn path(skills: &Path) -> PathBuf {
     skills.join(FILE)
 }
 

@@ -11,7 +11,7 @@ use hermes_core::{
     NewLearnedChange, PreviewContext, Subject, Timestamp, Tool, ToolContext, ToolError,
 };
 use hermes_learning::notes::{
-    NoteFile, Notes, NotesError, NotesSettings, Operation, Provenance, Refused, tool,
+    NoteFile, Notes, NotesError, NotesSettings, Operation, Provenance, Refused, staging_tool, tool,
 };
 use hermes_store::SqliteStore;
 use hermes_testkit::TestClock;
@@ -569,4 +569,81 @@ async fn a_slow_disk_holds_up_nobody_but_who_waits_for_notes() {
     assert_eq!(changed.unwrap().entries, 2);
     assert!(disk.answering.join().unwrap(), "the others were held up");
     assert_eq!(home.read("USER.md"), "likes tea\n§\nlikes milk");
+}
+
+/// The tool of a person where what it wants has to wait.
+fn waiting_tool(home: &Home, person: Option<&str>) -> (Notes, Arc<dyn Tool>) {
+    let notes = home.notes_with(NotesSettings {
+        person: person.map(str::to_owned),
+        write_approval: true,
+        ..home.settings()
+    });
+    (notes.clone(), staging_tool(notes))
+}
+
+#[tokio::test]
+async fn the_number_of_a_change_that_waited_never_means_another_one() {
+    let home = Home::new();
+    let (notes, tool) = waiting_tool(&home, None);
+    call(&tool, json!({"action": "add", "content": "likes tea"}))
+        .await
+        .unwrap();
+    notes.reject(1).await.unwrap();
+    call(&tool, json!({"action": "add", "content": "likes mate"}))
+        .await
+        .unwrap();
+    let gone = notes.approve(1).await.unwrap_err();
+    assert!(matches!(gone, NotesError::NotPending(1)), "{gone}");
+    assert_eq!(notes.pending()[0].number, 2);
+    notes.approve(2).await.unwrap();
+    assert_eq!(home.read("MEMORY.md"), "likes mate");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn changes_of_several_people_that_wait_at_once_are_all_kept() {
+    let home = Home::new();
+    let people = ["anna", "bert", "carl", "dora"];
+    let mut calls = tokio::task::JoinSet::new();
+    for person in people {
+        let (_, tool) = waiting_tool(&home, Some(person));
+        for number in 0..5 {
+            let tool = Arc::clone(&tool);
+            calls.spawn(async move {
+                let content = format!("{person} said {number}");
+                call(&tool, json!({"action": "add", "content": content})).await
+            });
+        }
+    }
+    for answer in calls.join_all().await {
+        answer.unwrap();
+    }
+    let of_person = |person| waiting_tool(&home, Some(person)).0.pending();
+    let all: Vec<_> = people.into_iter().flat_map(of_person).collect();
+    let mut numbers: Vec<u64> = all.iter().map(|one| one.number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=20).collect::<Vec<u64>>());
+}
+
+#[tokio::test]
+async fn a_change_that_waited_is_made_only_if_it_still_does_what_was_agreed_to() {
+    let home = Home::new();
+    home.write("MEMORY.md", "Server: hetzner-1\n§\nLikes tea");
+    let (notes, tool) = waiting_tool(&home, None);
+    call(&tool, json!({"action": "remove", "old_text": "Server"}))
+        .await
+        .unwrap();
+    call(&tool, json!({"action": "add", "content": "Uses uv"}))
+        .await
+        .unwrap();
+    // The words mean another entry by now.
+    home.write("MEMORY.md", "Server: the one that must stay\n§\nLikes tea");
+    let refused = notes.approve(1).await.unwrap_err();
+    assert!(matches!(refused, NotesError::Outdated(1)), "{refused}");
+    assert!(home.read("MEMORY.md").contains("must stay"));
+    assert_eq!(notes.pending().len(), 2);
+    // What stands beside it may change.
+    notes.approve(2).await.unwrap();
+    assert!(home.read("MEMORY.md").ends_with("Uses uv"));
+    notes.reject(1).await.unwrap();
+    assert!(notes.pending().is_empty());
 }

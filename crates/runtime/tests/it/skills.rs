@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Author, ChangeId, Tool, ToolContext};
-use hermes_learning::skills::tools::{self, SkillPorts};
+use hermes_learning::skills::tools::{self, SkillPorts, Standing};
 use hermes_learning::skills::{Skills, Sources, State};
 use hermes_runtime::SystemClock;
 use hermes_store::SqliteStore;
@@ -56,7 +56,12 @@ impl World {
         let ports = SkillPorts {
             skills: self.skills.clone(),
             author: Author::Agent,
-            is_set: Arc::new(|name| name == "SET"),
+            reach: Arc::new(|name: &str| match name {
+                "SET" => Standing::Given,
+                "KEPT" | "token.json" => Standing::ToBeAllowed,
+                "OWN" => Standing::Never,
+                _ => Standing::Missing,
+            }),
         };
         let tools = tools::tools(&ports);
         tools
@@ -245,6 +250,107 @@ async fn a_text_that_a_person_gave_back_is_the_agents_as_it_is() {
     let patch =
         json!({"action": "patch", "name": "review", "old_string": "Stare", "new_string": "x"});
     assert_eq!(world.manage(patch).await.unwrap()["proposed"], 1);
+}
+
+#[tokio::test]
+async fn a_file_that_a_person_put_beside_a_skill_of_the_agents_is_theirs() {
+    let world = World::new();
+    world.create("review").await;
+    let own = json!({"action": "write_file", "name": "review", "file_path": "references/own.md", "file_content": "own"});
+    assert_eq!(world.manage(own).await.unwrap()["change"], 2);
+    world.put("skills/dev/review/references/mine.md", "mine");
+    for arguments in [
+        json!({"action": "write_file", "name": "review", "file_path": "references/mine.md", "file_content": "x"}),
+        json!({"action": "remove_file", "name": "review", "file_path": "references/mine.md"}),
+        json!({"action": "delete", "name": "review"}),
+    ] {
+        let answer = world.manage(arguments).await.unwrap();
+        let number = answer["proposed"].as_u64().expect("it is proposed");
+        world.skills.reject(number).await.unwrap();
+    }
+    assert_eq!(
+        world
+            .read("skills/dev/review/references/mine.md")
+            .as_deref(),
+        Some("mine")
+    );
+    // Until they give it away with the skill.
+    world.skills.pin("review", false).await.unwrap();
+    let mine =
+        json!({"action": "remove_file", "name": "review", "file_path": "references/mine.md"});
+    assert_eq!(world.manage(mine).await.unwrap()["change"], 3);
+}
+
+#[tokio::test]
+async fn one_file_has_one_history_however_its_path_is_spelt() {
+    let world = World::new();
+    world.create("review").await;
+    let write = |path: &str| json!({"action": "write_file", "name": "review", "file_path": path, "file_content": "theirs"});
+    world.manage(write("references//./x.md")).await.unwrap();
+    let history = world.skills.history(Some("review")).await.unwrap();
+    assert_eq!(
+        history[0].change.summary,
+        "wrote `references/x.md` of the skill `review`"
+    );
+    world.put("skills/dev/review/references/x.md", "mine");
+    for path in ["references/x.md", "references//x.md", "references/./x.md"] {
+        let answer = world.manage(write(path)).await.unwrap();
+        assert_eq!(answer["proposed"], 1, "{path}: {answer}");
+    }
+    assert_eq!(
+        world.read("skills/dev/review/references/x.md").as_deref(),
+        Some("mine")
+    );
+}
+
+#[tokio::test]
+async fn a_person_archives_a_skill_and_brings_it_back_whole() {
+    let world = World::new();
+    let long = format!(
+        "---\nname: mine\ndescription: d\n---\n{}\n",
+        "word ".repeat(25_000)
+    );
+    world.put("skills/dev/mine/SKILL.md", &long);
+    world.put("skills/dev/mine/references/a.md", "a");
+    world.skills.archive("mine").await.unwrap();
+    assert_eq!(world.read("skills/dev/mine/SKILL.md"), None);
+    let gone = world.skills.archive("mine").await.unwrap_err();
+    assert!(gone.to_string().contains("no skill"), "{gone}");
+    world.skills.restore("mine").await.unwrap();
+    assert_eq!(world.read("skills/dev/mine/SKILL.md"), Some(long));
+    assert_eq!(
+        world.read("skills/dev/mine/references/a.md").as_deref(),
+        Some("a")
+    );
+    assert!(!world.skills.usage().is_of_agent("mine"));
+    let nothing = world.skills.restore("mine").await.unwrap_err();
+    assert!(
+        nothing.to_string().contains("no archived skill"),
+        "{nothing}"
+    );
+    world.put("external/theirs/SKILL.md", "Theirs.");
+    let refused = world.skills.archive("theirs").await.unwrap_err();
+    assert!(
+        refused.told().contains("skills.disabled"),
+        "{}",
+        refused.told()
+    );
+}
+
+#[tokio::test]
+async fn a_broken_file_of_ours_is_told_with_what_to_do() {
+    let world = World::new();
+    world.put(
+        "skills/a/SKILL.md",
+        REVIEW.replace("name: review", "name: a"),
+    );
+    world.put("skills/.usage.json", "{");
+    let broken = world.skills.pin("a", true).await.unwrap_err();
+    let told = broken.told();
+    assert!(
+        told.contains(".usage.json`") && told.contains("move it aside"),
+        "{told}"
+    );
 }
 
 #[tokio::test]
@@ -542,4 +648,36 @@ async fn a_skill_says_what_it_needs_to_be_set_up() {
         .unwrap();
     assert_eq!(missing["readiness_status"], "setup_needed");
     assert!(missing["setup_note"].as_str().unwrap().contains("MISSING"));
+}
+
+#[tokio::test]
+async fn a_skill_says_what_the_user_has_to_agree_to_and_in_which_words() {
+    let world = World::new();
+    world.put(
+        "skills/a/SKILL.md",
+        "---\nname: a\ndescription: d\nrequired_environment_variables: [SET, KEPT, OWN]\nrequired_credential_files:\n  \
+         - path: token.json\n  - gone.json\n---\nDo.\n",
+    );
+    let viewed = world
+        .call("skill_view", json!({"name": "a"}))
+        .await
+        .unwrap();
+    assert_eq!(
+        viewed["required_credential_files"],
+        json!(["token.json", "gone.json"])
+    );
+    assert_eq!(viewed["readiness_status"], "setup_needed");
+    let note = viewed["setup_note"].as_str().unwrap();
+    for said in [
+        "`/skills allow a KEPT`",
+        "`/skills allow a token.json`",
+        "`OWN` is never given",
+        "`gone.json` is not there",
+    ] {
+        assert!(note.contains(said), "{said}: {note}");
+    }
+    assert!(
+        !note.contains("SET`") && !note.contains("env_passthrough"),
+        "{note}"
+    );
 }

@@ -8,9 +8,10 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hermes_core::{Author, BoxFuture};
 use hermes_learning::skills::guard::ScanVerdict;
-use hermes_learning::skills::hub::{Force, Hub, Places, Updated};
-use hermes_learning::skills::{Skills, Sources};
+use hermes_learning::skills::hub::{Force, Hub, Places, Updated, Web, WebError};
+use hermes_learning::skills::{By, Edit, Made, Skills, Sources, State};
 use hermes_runtime::SystemClock;
 use hermes_runtime::skills::HubWeb;
 use hermes_store::SqliteStore;
@@ -410,4 +411,237 @@ async fn an_audit_reads_no_more_than_a_skill_may_have() {
     assert!(world.hub.audit(None).await.unwrap()[0].is_changed);
     assert!(world.hub.uninstall("good-one").await.is_err());
     assert!(world.folder.path().join("out/SKILL.md").exists());
+}
+
+/// A skill of a repository, with files beside it.
+fn serve_good(world: &World, text: &str, files: &[(&str, &str)]) {
+    let path = |name: &str| format!("skills/good/{name}");
+    let mut all = vec![(path("SKILL.md"), text)];
+    all.extend(files.iter().map(|(name, text)| (path(name), *text)));
+    let all: Vec<(&str, &str)> = all
+        .iter()
+        .map(|(path, text)| (path.as_str(), *text))
+        .collect();
+    world.repository("me/repo", &all);
+}
+
+async fn install_good(world: &World) -> PathBuf {
+    let candidate = world.hub.fetch("me/repo/good").await.unwrap();
+    world.hub.install(&candidate, Force::No).await.unwrap()
+}
+
+/// Two versions of a skill, the second of which is there.
+async fn updated(world: &World) -> PathBuf {
+    serve_good(world, GOOD, &[("scripts/a.sh", "#!/bin/sh\n")]);
+    install_good(world).await;
+    serve_good(
+        world,
+        &GOOD.replace("Do good", "Do better"),
+        &[("scripts/b.sh", "#!/bin/sh\n")],
+    );
+    install_good(world).await
+}
+
+#[tokio::test]
+async fn an_update_is_taken_back_with_all_its_files_and_in_the_books() {
+    let world = World::new();
+    let place = updated(&world).await;
+    let skills = &world.hub.skills;
+    assert!(place.join("scripts/b.sh").exists() && !place.join("scripts/a.sh").exists());
+    skills.undo_last("good-one").await.unwrap();
+    assert_eq!(fs::read_to_string(place.join("SKILL.md")).unwrap(), GOOD);
+    assert!(place.join("scripts/a.sh").exists() && !place.join("scripts/b.sh").exists());
+    assert!(!world.hub.audit(None).await.unwrap()[0].is_changed);
+    assert!(matches!(
+        world.hub.newer("good-one").await.unwrap(),
+        Updated::Newer(_)
+    ));
+    // Then the installation itself.
+    skills.undo_last("good-one").await.unwrap();
+    assert!(!place.exists() && world.hub.installed().unwrap().installed.is_empty());
+    assert!(skills.undo_last("good-one").await.is_err());
+    assert!(
+        skills
+            .history(None)
+            .await
+            .unwrap()
+            .iter()
+            .all(|one| one.is_finished)
+    );
+}
+
+#[tokio::test]
+async fn an_uninstalled_skill_comes_back_whole() {
+    let world = World::new();
+    serve_good(&world, GOOD, &[("scripts/a.sh", "#!/bin/sh\n")]);
+    let place = install_good(&world).await;
+    let books = world.hub.installed().unwrap();
+    world.hub.uninstall("good-one").await.unwrap();
+    assert!(!place.exists());
+    let history = world.hub.skills.history(Some("good-one")).await.unwrap();
+    assert!(
+        history[0].change.summary.starts_with("uninstalled"),
+        "{history:?}"
+    );
+    world.hub.skills.undo_last("good-one").await.unwrap();
+    assert!(place.join("scripts/a.sh").exists());
+    assert_eq!(world.hub.installed().unwrap(), books);
+    // What was changed since is not thrown over.
+    fs::write(place.join("scripts/a.sh"), "mine").unwrap();
+    world.hub.uninstall("good-one").await.unwrap();
+    world.put("skills/good-one/SKILL.md", "Another one.");
+    let refused = world.hub.skills.undo_last("good-one").await.unwrap_err();
+    assert!(refused.to_string().contains("again"), "{refused}");
+}
+
+#[tokio::test]
+async fn an_installation_that_a_crash_cut_off_leaves_one_version_and_its_books() {
+    let world = World::new();
+    let place = updated(&world).await;
+    let skills = &world.hub.skills;
+    let newer = world.hub.installed().unwrap();
+    skills.undo_last("good-one").await.unwrap();
+    let older = world.hub.installed().unwrap();
+    let log = skills.log.clone().unwrap();
+    let update = log.change(hermes_core::ChangeId(2)).await.unwrap().unwrap();
+    let home = world.folder.path().join("skills");
+    let hub = home.join(".hub");
+    let written = fs::read_to_string(hub.join("changes/2.json")).unwrap();
+    // It was written down and in the books, and what was there was moved away.
+    let cut_off = log.begin(update.change.clone()).await.unwrap();
+    fs::write(hub.join(format!("changes/{cut_off}.json")), &written).unwrap();
+    fs::write(
+        hub.join("lock.json"),
+        serde_json::to_string(&newer).unwrap(),
+    )
+    .unwrap();
+    fs::rename(&place, home.join(".archive/good-one.0")).unwrap();
+    skills.settle_changes().await.unwrap();
+    assert_eq!(fs::read_to_string(place.join("SKILL.md")).unwrap(), GOOD);
+    assert!(place.join("scripts/a.sh").exists());
+    assert_eq!(world.hub.installed().unwrap(), older);
+    assert_eq!(log.change(cut_off).await.unwrap(), None);
+    // It was there, and nobody said so.
+    let cut_off = log.begin(update.change).await.unwrap();
+    fs::write(hub.join(format!("changes/{cut_off}.json")), &written).unwrap();
+    fs::rename(&place, home.join(".archive/good-one.0")).unwrap();
+    fs::rename(home.join(".archive/good-one"), &place).unwrap();
+    skills.settle_changes().await.unwrap();
+    assert_eq!(world.hub.installed().unwrap(), newer);
+    assert!(log.change(cut_off).await.unwrap().unwrap().is_finished);
+}
+
+#[tokio::test]
+async fn an_installation_that_fails_leaves_what_was_there() {
+    let world = World::new();
+    serve_good(&world, GOOD, &[]);
+    let place = install_good(&world).await;
+    let books = world.hub.installed().unwrap();
+    serve_good(&world, &GOOD.replace("Do good", "Do better"), &[]);
+    // Nothing can be archived where a file is in the way.
+    world.put("skills/.archive", "in the way");
+    let candidate = world.hub.fetch("me/repo/good").await.unwrap();
+    assert!(world.hub.install(&candidate, Force::No).await.is_err());
+    assert_eq!(fs::read_to_string(place.join("SKILL.md")).unwrap(), GOOD);
+    assert_eq!(world.hub.installed().unwrap(), books);
+    assert_eq!(world.hub.skills.history(None).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_installed_is_not_the_agents_although_it_once_had_one_of_that_name() {
+    let world = World::new();
+    let usage = json!({"good-one": {
+        "created_by": "agent", "state": "archived", "archived_from": "dev/good-one",
+        "archived_at": "2026-01-02T03:04:05Z", "given_back": {"SKILL.md": "00"},
+    }});
+    world.put("skills/.usage.json", usage.to_string());
+    serve_good(&world, &GOOD.replace("Good One", "good-one"), &[]);
+    let place = install_good(&world).await;
+    let skills = &world.hub.skills;
+    let usage = skills.usage();
+    let record = usage.get("good-one").unwrap();
+    assert_eq!(record.state, State::Active);
+    assert!(record.created_by.is_none() && record.archived_from.is_none());
+    assert!(record.given_back.is_empty());
+    let before = fs::read_to_string(place.join("SKILL.md")).unwrap();
+    let edit = Edit {
+        skill: "good-one".to_owned(),
+        category: None,
+        path: "SKILL.md".to_owned(),
+        after: Some(before.replace("Do good", "Do evil")),
+        before: Some(before),
+        summary: "patched it".to_owned(),
+    };
+    let agent = By {
+        author: Author::Agent,
+        session: None,
+    };
+    let made = skills.change(edit, &agent).await.unwrap();
+    assert!(matches!(made, Made::Proposed { .. }), "{made:?}");
+}
+
+#[tokio::test]
+async fn a_skill_that_is_in_the_way_is_archived_by_the_command_that_is_named() {
+    let world = World::new();
+    world.put("skills/good-one/SKILL.md", "Mine.");
+    serve_good(&world, GOOD, &[]);
+    let candidate = world.hub.fetch("me/repo/good").await.unwrap();
+    let refused = world.hub.install(&candidate, Force::Yes).await.unwrap_err();
+    let told = refused.told();
+    assert!(told.contains("hermes skills archive good-one"), "{told}");
+    world.hub.skills.archive("good-one").await.unwrap();
+    world.hub.install(&candidate, Force::No).await.unwrap();
+    // What is in the books is taken away by the books.
+    let refused = world.hub.skills.archive("Good One").await.unwrap_err();
+    let told = refused.told();
+    assert!(told.contains("hermes skills uninstall good-one"), "{told}");
+}
+
+#[tokio::test]
+async fn broken_books_are_told_with_what_to_do() {
+    let world = World::new();
+    for (file, asked) in [("lock.json", "installed again"), ("taps.json", "tap add")] {
+        world.put(&format!("skills/.hub/{file}"), "{");
+        let broken = match file {
+            "lock.json" => world.hub.installed().unwrap_err(),
+            _ => world.hub.taps().unwrap_err(),
+        };
+        let told = broken.told();
+        assert!(
+            told.contains("move it aside") && told.contains(asked),
+            "{told}"
+        );
+    }
+}
+
+/// A place whose every file is large, and which counts what is asked of it.
+struct LargeFiles(std::sync::atomic::AtomicUsize);
+
+impl Web for LargeFiles {
+    fn get<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Vec<u8>, WebError>> {
+        Box::pin(async move {
+            if url.contains("/git/trees/") {
+                let entry =
+                    |n| json!({"path": format!("{n}.bin"), "type": "blob", "mode": "100644"});
+                let mut tree = vec![json!({"path": "SKILL.md", "type": "blob", "mode": "100644"})];
+                tree.extend((0..200).map(entry));
+                return Ok(json!({"tree": tree}).to_string().into_bytes());
+            }
+            self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            Ok(vec![b'x'; 4 * 1024 * 1024])
+        })
+    }
+}
+
+#[tokio::test]
+async fn no_more_of_a_skill_is_brought_than_it_may_have() {
+    let world = World::new();
+    let web = Arc::new(LargeFiles(0.into()));
+    let hub = Hub {
+        web: web.clone(),
+        ..world.hub.clone()
+    };
+    let refused = hub.fetch("me/large").await.unwrap_err();
+    assert!(refused.to_string().contains("are allowed"), "{refused}");
+    assert_eq!(web.0.load(std::sync::atomic::Ordering::Relaxed), 3);
 }

@@ -16,7 +16,10 @@ pub(super) struct HomeInventory(pub(super) Arc<Base>);
 impl HomeInventory {
     /// The settings as they are now.
     fn base(&self) -> Result<Base, String> {
-        let base = self.0.with_options(&SessionOptions::default());
+        let base = self.0.with_options(&SessionOptions {
+            surface: Some(SOURCE.to_owned()),
+            ..SessionOptions::default()
+        });
         base.map_err(|error| error.to_string())
     }
 }

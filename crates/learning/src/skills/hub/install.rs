@@ -4,14 +4,13 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use hermes_core::{Author, NewLearnedChange, Subject};
+use hermes_core::Author;
 use hermes_os::{Access, Durability};
 
 use super::records::{self, Installed, Lock, content_hash, note};
+use super::swap::{Standing, Swap, Why, hash_at};
 use super::{Candidate, FILES_MAX, Hub, ScanReport, SkillFile, TOTAL_BYTES_MAX, scan};
-use crate::skills::change::{archive, content};
 use crate::skills::error::Doing as _;
-use crate::skills::folders::SKILL_FILE;
 use crate::skills::{SkillError, blocking, names};
 
 /// Files and folders below an installed skill that are looked at; no skill has so many.
@@ -68,15 +67,14 @@ impl Hub {
             )));
         }
         let _lock = self.skills.hold().await?;
+        self.skills.settle().await?;
         let home = self.home().to_owned();
-        let mut books = Lock::read(&home)?;
-        let known = books.installed.get(&candidate.name).cloned();
-        let place = match &known {
-            Some(known) if !known.install_path.is_empty() => {
-                names::below(&home, &known.install_path)?
-            }
-            _ => names::within(&home, &candidate.name)?,
+        let known = Lock::read(&home)?.installed.remove(&candidate.name);
+        let path = match &known {
+            Some(known) if !known.install_path.is_empty() => known.install_path.clone(),
+            _ => candidate.name.clone(),
         };
+        let place = names::below(&home, &path)?;
         self.check_place(candidate, known.as_ref(), &place, force)
             .await?;
         let quarantined = blocking({
@@ -84,45 +82,56 @@ impl Hub {
             move || quarantine(&home, &candidate)
         })
         .await?;
-        let change = self.begin(candidate, &place).await?;
-        if let Err(error) = self.put(&quarantined, &place, &candidate.name) {
-            self.skills.log()?.abandon(change).await?;
+        let swap = Swap {
+            name: candidate.name.clone(),
+            before: Standing {
+                hash: hash_at(place.clone()).await,
+                entry: known.clone(),
+            },
+            after: Standing {
+                hash: Some(content_hash(&candidate.files)),
+                entry: Some(self.entry(candidate, known, &path)),
+            },
+            path,
+        };
+        let why = Why {
+            author: Author::Hub,
+            summary: format!(
+                "installed the skill `{}` from {}",
+                candidate.name, candidate.identifier
+            ),
+            undoes: None,
+        };
+        let swapped = self.skills.swap(swap, Some(quarantined.clone()), why).await;
+        if let Err(error) = swapped {
+            _ = fs::remove_dir_all(quarantined);
             return Err(error);
         }
-        self.skills.log()?.finish(change).await?;
-        let now = self.skills.clock.now().to_iso();
-        books.installed.insert(
-            candidate.name.clone(),
-            Installed {
-                source: candidate.source.to_owned(),
-                identifier: candidate.identifier.clone(),
-                trust_level: candidate.trust.as_str().to_owned(),
-                scan_verdict: candidate.report.verdict().as_str().to_owned(),
-                content_hash: content_hash(&candidate.files),
-                install_path: known
-                    .as_ref()
-                    .map(|known| known.install_path.clone())
-                    .filter(|path| !path.is_empty())
-                    .unwrap_or_else(|| candidate.name.clone()),
-                files: candidate
-                    .files
-                    .iter()
-                    .map(|file| file.path.clone())
-                    .collect(),
-                installed_at: known
-                    .as_ref()
-                    .map_or_else(|| now.clone(), |known| known.installed_at.clone()),
-                updated_at: now,
-                metadata: known.map(|known| known.metadata).unwrap_or_default(),
-            },
-        );
-        books.save(&home)?;
         let verdict = candidate.report.verdict().as_str();
         self.note(&format!(
             "INSTALL {} from {} ({verdict})",
             candidate.name, candidate.identifier
         ));
         Ok(place)
+    }
+
+    /// What the books are to say of a skill.
+    fn entry(&self, candidate: &Candidate, known: Option<Installed>, path: &str) -> Installed {
+        let now = self.skills.clock.now().to_iso();
+        let files = candidate.files.iter().map(|file| file.path.clone());
+        let installed_at = known.as_ref().map(|known| known.installed_at.clone());
+        Installed {
+            source: candidate.source.to_owned(),
+            identifier: candidate.identifier.clone(),
+            trust_level: candidate.trust.as_str().to_owned(),
+            scan_verdict: candidate.report.verdict().as_str().to_owned(),
+            content_hash: content_hash(&candidate.files),
+            install_path: path.to_owned(),
+            files: files.collect(),
+            installed_at: installed_at.unwrap_or_else(|| now.clone()),
+            updated_at: now,
+            metadata: known.map(|known| known.metadata).unwrap_or_default(),
+        }
     }
 
     /// Refuses to put a skill where somebody else's is.
@@ -150,51 +159,12 @@ impl Hub {
                 if library.called(name).is_some() || place.symlink_metadata().is_ok() {
                     return Err(
                         SkillError::asked(format!("there is a skill `{name}` already"))
-                            .hint("rename or archive that one first"),
+                            .hint(format!("`hermes skills archive {name}` takes that one away first; `hermes skills restore {name}` brings it back")),
                     );
                 }
             }
         }
         Ok(())
-    }
-
-    async fn begin(
-        &self,
-        candidate: &Candidate,
-        place: &Path,
-    ) -> Result<hermes_core::ChangeId, SkillError> {
-        let after = candidate.files.iter().find(|file| file.path == SKILL_FILE);
-        let after = after.map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
-        let change = NewLearnedChange {
-            at: self.skills.clock.now(),
-            subject: Subject::Skill {
-                name: candidate.name.clone(),
-                path: SKILL_FILE.to_owned(),
-            },
-            author: Author::Hub,
-            session: None,
-            turn: None,
-            summary: format!(
-                "installed the skill `{}` from {}",
-                candidate.name, candidate.identifier
-            ),
-            before: content(&place.join(SKILL_FILE)).unwrap_or_default(),
-            after,
-            undoes: None,
-        };
-        Ok(self.skills.log()?.begin(change).await?)
-    }
-
-    fn put(&self, quarantined: &Path, place: &Path, name: &str) -> Result<(), SkillError> {
-        if place.exists() {
-            archive(
-                self.home(),
-                &place.join(SKILL_FILE),
-                name,
-                self.skills.clock.now(),
-            )?;
-        }
-        fs::rename(quarantined, place).doing("put into place", place)
     }
 
     /// Whether there is another version of an installed skill.
@@ -212,15 +182,25 @@ impl Hub {
 
     /// Archives an installed skill and takes it off the books.
     pub async fn uninstall(&self, name: &str) -> Result<(), SkillError> {
-        let known = self.known(name)?;
         let _lock = self.skills.hold().await?;
-        let mut books = Lock::read(self.home())?;
-        let file = names::below(self.home(), &known.install_path)?.join(SKILL_FILE);
-        if file.exists() {
-            archive(self.home(), &file, name, self.skills.clock.now())?;
-        }
-        books.installed.remove(name);
-        books.save(self.home())?;
+        self.skills.settle().await?;
+        let known = self.known(name)?;
+        let place = names::below(self.home(), &known.install_path)?;
+        let swap = Swap {
+            name: name.to_owned(),
+            path: known.install_path.clone(),
+            before: Standing {
+                hash: hash_at(place).await,
+                entry: Some(known),
+            },
+            after: Standing::default(),
+        };
+        let why = Why {
+            author: Author::Hub,
+            summary: format!("uninstalled the skill `{name}`"),
+            undoes: None,
+        };
+        self.skills.swap(swap, None, why).await?;
         self.note(&format!("UNINSTALL {name}"));
         Ok(())
     }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::SkillFile;
+use super::install::FilesThere;
 use super::sources::TRUSTED_TAPS;
 use crate::skills::error::Doing as _;
 use crate::skills::{SkillError, names};
@@ -99,6 +100,18 @@ impl Lock {
         read(&path)
     }
 
+    /// What stands in a folder, if it was installed there.
+    pub(in crate::skills) fn at(&self, skills: &Path, folder: &Path) -> Option<(&str, &Installed)> {
+        let folder = folder.canonicalize().ok()?;
+        let is_there = |known: &Installed| {
+            let place = names::below(skills, &known.install_path).ok();
+            place.and_then(|place| place.canonicalize().ok()).as_ref() == Some(&folder)
+        };
+        let mut installed = self.installed.iter();
+        let found = installed.find(|(_, known)| is_there(known));
+        found.map(|(name, known)| (name.as_str(), known))
+    }
+
     pub(super) fn save(&self, skills: &Path) -> Result<(), SkillError> {
         write(&folder(skills).join("lock.json"), self)
     }
@@ -158,8 +171,16 @@ pub(super) fn note(skills: &Path, now: Timestamp, what: &str) {
     }
 }
 
+impl Installed {
+    /// Whether a folder holds just what was installed.
+    pub(in crate::skills) fn is_as_installed(&self, folder: &Path) -> bool {
+        let there = FilesThere::of(folder);
+        !there.is_cut && content_hash(&there.files) == self.content_hash
+    }
+}
+
 /// The hash of all files of a skill, by path and content.
-pub(super) fn content_hash(files: &[SkillFile]) -> String {
+pub(in crate::skills) fn content_hash(files: &[SkillFile]) -> String {
     let mut files: Vec<&SkillFile> = files.iter().collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let mut hasher = Sha256::new();
@@ -174,7 +195,7 @@ pub(super) fn content_hash(files: &[SkillFile]) -> String {
     format!("sha256:{hex}")
 }
 
-fn read<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T, SkillError> {
+pub(super) fn read<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T, SkillError> {
     match fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text)
             .map_err(io::Error::other)
@@ -184,7 +205,7 @@ fn read<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T, SkillErr
     }
 }
 
-fn write(path: &Path, value: &impl Serialize) -> Result<(), SkillError> {
+pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), SkillError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).doing("make the folder", folder)?;
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::archive::{self, safe_path};
-use super::{FILES_MAX, Fetched, Hit, Hits, Hub, SkillFile, Trust, WebError};
+use super::{FILES_MAX, Fetched, Hit, Hits, Hub, SkillFile, TOTAL_BYTES_MAX, Trust, WebError};
 use crate::skills::folders::SKILL_FILE;
 use crate::skills::{SkillError, names};
 
@@ -382,8 +382,15 @@ impl Hub {
             )));
         }
         let mut files = Vec::new();
+        let mut bytes_left = TOTAL_BYTES_MAX;
         for (path, below) in wanted {
             let bytes = self.get(&url(&path)).await?;
+            // Nothing more is asked for once it is too much.
+            bytes_left = bytes_left.checked_sub(bytes.len()).ok_or_else(|| {
+                SkillError::Fetch(format!(
+                    "the skill has more than the {TOTAL_BYTES_MAX} bytes that are allowed"
+                ))
+            })?;
             files.push(SkillFile { path: below, bytes });
         }
         Ok(files)

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{SkillPorts, answer, exposure, parse};
-use crate::skills::change::{content, found, place};
+use crate::skills::change::{content, found, normal_path, place};
 use crate::skills::folders::SKILL_FILE;
 use crate::skills::{By, Edit, Library, Made, SkillError, blocking, document};
 
@@ -227,7 +227,11 @@ fn patch(library: &Library, arguments: Arguments) -> Result<Edit, SkillError> {
         .as_deref()
         .map(str::trim)
         .unwrap_or_default();
-    let path = if path.is_empty() { SKILL_FILE } else { path };
+    let path = match path {
+        "" => SKILL_FILE.to_owned(),
+        path => normal_path(path)?,
+    };
+    let path = path.as_str();
     let file = place(library, &skill.name, path)?;
     let before = content(&file)?.ok_or_else(|| no_file(&skill.name, path))?;
     let old = wanted(arguments.old_string, "old_string")?;
@@ -270,19 +274,19 @@ fn delete(library: &Library, arguments: Arguments) -> Result<Edit, SkillError> {
 
 fn write_file(library: &Library, arguments: Arguments) -> Result<Edit, SkillError> {
     let skill = found(library, &arguments.name)?;
-    let path = wanted(arguments.file_path, "file_path")?;
+    let path = normal_path(wanted(arguments.file_path, "file_path")?.trim())?;
     let after = arguments.file_content.or(arguments.content);
     Ok(Edit {
         before: content(&place(library, &skill.name, &path)?)?,
         after: Some(wanted(after, "file_content")?),
-        ..change_of(&skill.name, path.trim(), "wrote")
+        ..change_of(&skill.name, &path, "wrote")
     })
 }
 
 fn remove_file(library: &Library, arguments: Arguments) -> Result<Edit, SkillError> {
     let skill = found(library, &arguments.name)?;
-    let path = wanted(arguments.file_path, "file_path")?;
-    if path.trim() == SKILL_FILE {
+    let path = normal_path(wanted(arguments.file_path, "file_path")?.trim())?;
+    if path == SKILL_FILE {
         return Err(SkillError::asked("SKILL.md is the skill itself").hint("delete archives it"));
     }
     let before = content(&place(library, &skill.name, &path)?)?;
@@ -291,7 +295,7 @@ fn remove_file(library: &Library, arguments: Arguments) -> Result<Edit, SkillErr
     }
     Ok(Edit {
         before,
-        ..change_of(&skill.name, path.trim(), "removed")
+        ..change_of(&skill.name, &path, "removed")
     })
 }
 
