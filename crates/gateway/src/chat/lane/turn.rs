@@ -97,7 +97,7 @@ impl Lane {
             _permit: self.permit.take(),
         });
         let said = match first.map(|entry| &entry.incoming) {
-            Some(Incoming::Message(message) | Incoming::Edited(message)) => message.text.clone(),
+            Some(Incoming::Message(message) | Incoming::Edited(message)) => message.words(),
             _ => String::new(),
         };
         if let (Some(turn), Some(session)) = (&self.turn, &self.session) {
