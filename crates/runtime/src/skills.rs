@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use hermes_core::skill::SkillIndex;
 use hermes_core::{Author, BoxFuture, LearningLog, Tool};
+use hermes_learning::grounding::Conversations;
 use hermes_learning::skills::hub::{Hub, Places, Web, WebError};
 use hermes_learning::skills::tools::{self, SkillPorts};
 use hermes_learning::skills::{Library, Proposal, Skill, SkillError, Skills, Sources};
+use hermes_store::SqliteStore;
 use hermes_tools::{Downloads, TOOLSETS};
 
 use crate::base::Base;
@@ -94,14 +96,20 @@ pub fn skills(base: &Base, log: Option<Arc<dyn LearningLog>>) -> Result<Skills> 
 /// The tools for skills, for a conversation or the review of one.
 pub fn tools(
     base: &Base,
-    log: Option<Arc<dyn LearningLog>>,
+    store: Option<&Arc<SqliteStore>>,
     author: Author,
 ) -> Result<Vec<Arc<dyn Tool>>> {
     let environment = base.environment.clone();
     let is_set = move |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
     Ok(tools::tools(&SkillPorts {
-        skills: skills(base, log)?,
+        skills: skills(
+            base,
+            store.map(|store| store.clone() as Arc<dyn LearningLog>),
+        )?,
         author,
+        conversations: store.map_or_else(Conversations::none, |store| {
+            Conversations::of(store.clone())
+        }),
         is_set: Arc::new(is_set),
     }))
 }

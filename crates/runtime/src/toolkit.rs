@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_core::skill::SkillIndex;
 use hermes_core::{
-    Author, Exposure, LearningLog, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions,
-    Tool, ToolSpec,
+    Author, Exposure, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions, Tool,
+    ToolSpec,
 };
 use hermes_exec::CheckpointStore;
 use hermes_learning::skills::Sources;
 use hermes_policy::CommandLists;
+use hermes_store::SqliteStore;
 use hermes_tools::{
     CodePlace, EditReview, FileLedger, FilePlace, ToolFence, ToolLimits, ToolPorts,
 };
@@ -107,7 +108,7 @@ impl Modal {
 }
 
 impl Toolkit {
-    pub fn new(base: &Base, log: Arc<dyn LearningLog>) -> Result<Self> {
+    pub fn new(base: &Base, store: &Arc<SqliteStore>) -> Result<Self> {
         if let Some(guest) = GuestPlaces::of(base) {
             guest.make()?;
         }
@@ -127,8 +128,8 @@ impl Toolkit {
         let sensitive = with(EditReview::Sensitive);
         Ok(Self {
             commands,
-            for_skills: skills::tools(base, Some(Arc::clone(&log)), Author::Agent)?,
-            for_reviews_of_skills: skills::tools(base, Some(log), Author::Review)?,
+            for_skills: skills::tools(base, Some(store), Author::Agent)?,
+            for_reviews_of_skills: skills::tools(base, Some(store), Author::Review)?,
             skill_sources: skills::sources(base)?,
             index: Mutex::default(),
             told: Mutex::new(Told {
@@ -293,7 +294,11 @@ pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
 /// The built-in tools that a conversation with these options is offered.
 pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<dyn Tool>>> {
     let mut every = hermes_tools::built_in(&tool_ports(base)?);
-    every.extend(notes::to_look_at(base, options)?.iter().map(notes::tool));
+    every.extend(
+        notes::to_look_at(base, options)?
+            .iter()
+            .map(notes::tool_to_look_at),
+    );
     // Nobody calls these: they are only looked at.
     every.extend(skills::tools(base, None, Author::Agent)?);
     every.push(recall::to_look_at(base));
