@@ -52,7 +52,18 @@ pub(crate) async fn decide(
         return Ok(Decision::NotRun(PLANNING.to_owned()));
     }
     let need = match &ready.plan.consent {
-        Consent::NotNeeded => None,
+        Consent::NotNeeded => {
+            let place = PreviewContext {
+                session: cx.recorder.session(),
+                cwd: &cx.settings.cwd,
+                stop: asker.stop,
+            };
+            match ready.plan.action.review(place).await {
+                Ok(Some(review)) => return decide_change(cx, ready, asker, review).await,
+                Ok(None) => None,
+                Err(error) => return Ok(Decision::NotRun(error.to_string())),
+            }
+        }
         Consent::Needed(need) => Some(need.clone()),
         Consent::Review(review) => {
             return decide_change(cx, ready, asker, review.clone()).await;
@@ -98,6 +109,10 @@ async fn decide_change(
         covers: review.covers.clone(),
         ..Agreement::default()
     };
+    let is_asked = matches!(cx.settings.consent, ConsentPolicy::Ask { .. });
+    if review.may_wait && !is_asked {
+        return Ok(Decision::Run(Agreement::default()));
+    }
     if cx.settings.consent == ConsentPolicy::Allow || cx.approvals.is_covered(&review.covers) {
         return Ok(Decision::Run(agreement));
     }

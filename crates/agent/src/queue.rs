@@ -226,7 +226,7 @@ pub(crate) fn told(queued: &QueuedMessage) -> Event {
         queued: queued.id.clone(),
         waits_for: queued.waits_for,
         origin: queued.message.origin.clone(),
-        text: message.said(),
+        text: message.shown(),
         images: message.images().count(),
     }
 }

@@ -16,8 +16,8 @@ use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 
 pub use self::incoming::{
-    Attachment, AttachmentKind, Chat, ChatKind, EarlierMessage, Incoming, IncomingMessage,
-    Mentions, Press, RepliedTo, Sender, Thread, Update,
+    Attachment, AttachmentKind, Chat, ChatKind, EarlierMessage, Forwarded, Incoming,
+    IncomingMessage, Mentions, Press, RepliedTo, Sender, Thread, Update,
 };
 pub use self::outgoing::{
     Address, Arrival, BUTTON_DATA_BYTES_MAX, Body, Button, ChatCommand, Outgoing, Reaction,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::id::{SessionId, TurnId};
+use crate::message::Message;
 use crate::model::Usage;
 use crate::store::StoreError;
 use crate::tool::BoxFuture;
@@ -161,7 +162,8 @@ pub trait Reviews: Send + Sync {
     /// A conversation is to be reviewed. What is due already becomes due for both reasons.
     fn set_review_due(&self, due: DueReview) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Reviews that are due and that nobody has taken, the longest waiting first.
+    /// Reviews that are due and that nobody has taken, the longest waiting first. One whose conversation is in the middle of a
+    /// turn is not among them: it would have to wait, and everybody behind it.
     fn due_reviews(&self, now: Timestamp) -> BoxFuture<'_, Result<Vec<DueReview>, StoreError>>;
 
     /// Takes a review until a moment, and counts the try. `None` when it is not due, or somebody else has it.
@@ -172,8 +174,12 @@ pub trait Reviews: Send + Sync {
         until: Timestamp,
     ) -> BoxFuture<'_, Result<Option<TakenReview>, StoreError>>;
 
-    /// Gives a review back: it stays due, and the try does not count.
-    fn put_off_review(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Gives a review back: it stays due, nobody takes it before that moment, and the try does not count.
+    fn put_off_review(
+        &self,
+        session: &SessionId,
+        until: Timestamp,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// A conversation of so many messages was reviewed, or is not to be.
     fn finish_review(
@@ -184,6 +190,13 @@ pub trait Reviews: Send + Sync {
 
     /// How many messages a conversation had when it was last reviewed.
     fn reviewed_messages(&self, session: &SessionId) -> BoxFuture<'_, Result<u64, StoreError>>;
+
+    /// What was said since then, as people see it: the last messages, so many at most, oldest first.
+    fn unreviewed(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Message>, StoreError>>;
 }
 
 /// A conversation that is to be reviewed, and for what.

@@ -70,6 +70,7 @@ pub mod secret;
 pub mod sensitive;
 pub mod skill;
 pub mod split;
+pub mod steering;
 pub mod text;
 pub mod threats;
 pub mod turn_counts;
@@ -83,10 +84,10 @@ pub use approval_code::ApprovalCode;
 pub use call_channel::{CallMessage, CallMessages, CallSender, call_channel};
 pub use channel::{
     Address, Arrival, Attachment, AttachmentKind, Body, Button, Channel, ChannelError,
-    ChannelFacts, ChannelPorts, Chat, ChatCommand, ChatKind, EarlierMessage, FileBytes, Identity,
-    Incoming, IncomingMessage, Inlet, InletError, Mentions, Outgoing, Platform, PlatformSetting,
-    PlatformSettingError, PlatformSettings, Press, Reaction, RepliedTo, Sender, Thread, Trouble,
-    Update, Updates, WebRequest, WebResponse, WebhookPlace,
+    ChannelFacts, ChannelPorts, Chat, ChatCommand, ChatKind, EarlierMessage, FileBytes, Forwarded,
+    Identity, Incoming, IncomingMessage, Inlet, InletError, Mentions, Outgoing, Platform,
+    PlatformSetting, PlatformSettingError, PlatformSettings, Press, Reaction, RepliedTo, Sender,
+    Thread, Trouble, Update, Updates, WebRequest, WebResponse, WebhookPlace,
 };
 pub use chats::{ChatChoices, Chats, KnownChat};
 pub use checkpoint::{Change, CheckpointError, Checkpoints};

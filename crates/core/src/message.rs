@@ -290,6 +290,16 @@ impl Message {
         }
     }
 
+    /// Returns what people know a message by: what was said, and of a message without a word what came along.
+    pub fn shown(&self) -> String {
+        let said = self.said();
+        if said.trim().is_empty() {
+            self.text().trim().to_owned()
+        } else {
+            said
+        }
+    }
+
     /// Returns the visible text: no reasoning, no calls, no results.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {

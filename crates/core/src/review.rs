@@ -23,6 +23,8 @@ pub struct Review {
     pub covers: Vec<String>,
     /// Whether only a person may decide: no model does in their place.
     pub is_for_person: bool,
+    /// Whether the call may run where nobody is asked, without an agreement: it keeps the change until somebody agrees to it.
+    pub may_wait: bool,
 }
 
 /// A change as it would be made now.

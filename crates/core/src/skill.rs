@@ -90,6 +90,11 @@ pub fn news_behind_words(news: &str) -> String {
     format!("{NEWS_MARK}{news}")
 }
 
+/// Whether a part of a message is what stands there by [`news_behind_words`].
+pub fn is_news(part: &str) -> bool {
+    part.starts_with(NEWS_MARK)
+}
+
 /// What the person typed of a message that may have skills, news, and what it refers to, behind it.
 pub fn as_typed(message: &str) -> &str {
     let message = message

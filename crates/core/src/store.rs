@@ -261,7 +261,7 @@ pub trait Archive: Send + Sync {
         session: &SessionId,
     ) -> BoxFuture<'_, Result<Vec<TranscriptLine>, StoreError>>;
 
-    /// Reads what users and assistants said, without the results of tools, oldest first.
+    /// Reads what users and assistants said, and what tools returned where that is asked for, oldest first.
     fn spoken(&self, query: SpokenQuery) -> BoxFuture<'_, Result<Vec<Spoken>, StoreError>>;
 
     /// Reads one message by its place, also the result of a tool; `None` when there is none, or it was taken back.
@@ -317,6 +317,8 @@ pub struct SpokenQuery {
     /// All sessions without one.
     pub session: Option<SessionId>,
     pub from: SpokenFrom,
+    /// Whether what tools returned is among them.
+    pub with_results: bool,
     pub limit: usize,
 }
 

@@ -105,6 +105,15 @@ pub struct Plan {
 
 /// A call that was prepared. It holds what its tool read out of the arguments.
 pub trait Action: Send + Sync {
+    /// Finds out whether somebody must look at the change first, for what a plan cannot know: what the store says. Called
+    /// before a call with [`Consent::NotNeeded`] is decided about; changes nothing. An error means that the call would fail.
+    fn review<'a>(
+        &'a self,
+        _cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Review>, ToolError>> {
+        Box::pin(async { Ok(None) })
+    }
+
     /// Works out what a person is shown before they agree to a [`Consent::Review`]. Called only when somebody is to decide;
     /// changes nothing. An error means that the call would fail: nobody is asked then.
     fn preview<'a>(

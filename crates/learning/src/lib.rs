@@ -3,6 +3,7 @@
 //! It sees models, tools and what survives through the ports of `hermes-core`; it must not know where those come from, read
 //! settings or the environment, or print. Every change it makes is in the learning log ([`hermes_core::learning`]).
 
+pub mod grounding;
 pub mod notes;
 pub mod recall;
 pub mod review;

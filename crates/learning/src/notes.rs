@@ -261,6 +261,21 @@ impl Notes {
         Ok((before, join(&planned.entries)))
     }
 
+    /// What the entries are, and what operations would make of them if there were room for everything.
+    fn outcome(
+        &self,
+        file: NoteFile,
+        operations: &[Operation],
+    ) -> Result<(Vec<String>, Vec<String>), NotesError> {
+        let before = self.entries(file)?;
+        let unlimited = Limits {
+            chars_max: usize::MAX,
+            make_room: false,
+        };
+        let planned = entries::plan(&before, operations, unlimited)?;
+        Ok((before, planned.entries))
+    }
+
     /// Replaces all entries by those of a text, as a person wants them: they may also be too many.
     pub async fn rewrite(
         &self,
@@ -456,7 +471,7 @@ impl Notes {
 }
 
 /// Tells one change from every other.
-fn basis_of(before: &str, after: &str) -> String {
+pub(crate) fn basis_of(before: &str, after: &str) -> String {
     use sha2::{Digest as _, Sha256};
     let mut hash = Sha256::new();
     hash.update((before.len() as u64).to_le_bytes());

@@ -267,6 +267,7 @@ impl Recall {
         let query = SpokenQuery {
             session: Some(session.clone()),
             from,
+            with_results: false,
             limit,
         };
         self.archive.spoken(query).await

@@ -2,17 +2,15 @@
 //!
 //! It is no part of the conversation. It is asked with the conversation's own prefix and messages, so that a provider's cache
 //! serves it, and one message behind them ([`instruction`]); it may change notes and skills and nothing else; what it writes
-//! must come from the person or from the agent's own steps ([`grounding`]). Which reviews are due, and what they use, is in
-//! the store: a crash loses neither, and a day's budget holds.
+//! must come from the person or from the agent's own steps, which its tools see to ([`crate::grounding`]). Which reviews are
+//! due, and what they use, is in the store: a crash loses neither, and a day's budget holds.
 //!
 //! Start at [`Reviewer::review`]; when one is due, [`Counts`] knows. Who runs it, and stops it when somebody speaks, is the
 //! runtime's.
 
 mod counts;
-mod grounding;
 mod instruction;
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +20,13 @@ use hermes_core::text::shorten;
 use hermes_core::{
     Arguments, Author, CancellationToken, ChangeFilter, Clock, Consent, Delta, DueReview, Finished,
     LearnedChange, LearningLedger, LearningLog, LearningUse, LoadedSession, Message, Model,
-    ModelRequest, NewLearningUse, Part, Plan, PlanContext, ReplyBuilder, ResultStatus, Reviews,
-    Role, SessionId, Store, StoreError, Subject, Tool, ToolCall, ToolContext, ToolError,
-    ToolResult, ToolSpec, TurnId,
+    ModelError, ModelErrorKind, ModelRequest, NewLearningUse, Part, Plan, PlanContext,
+    ReplyBuilder, ResultStatus, Reviews, Role, SessionId, Store, StoreError, Subject, Tool,
+    ToolCall, ToolContext, ToolError, ToolResult, ToolSpec, TurnId,
 };
 use serde_json::Value;
 
 pub use counts::{Counts, Intervals, SkillOutcome, Wanted};
-pub use grounding::Grounding;
-pub(crate) use grounding::marks;
 
 use crate::asking::{ANSWER_TOKENS_MAX, reserved_money};
 use crate::notes::Notes;
@@ -40,6 +36,9 @@ pub const STEPS_MAX: usize = 16;
 
 /// How long a review may take; then somebody else may take it. Longer than all its requests together usually last.
 const LEASE: Duration = Duration::from_secs(10 * 60);
+
+/// How long a provider is left alone that does not answer, and what is due here lets others go first.
+const OUTAGE: Duration = Duration::from_secs(10 * 60);
 
 /// A review that died this often is not tried again.
 const TRIES_MAX: u32 = 3;
@@ -194,6 +193,8 @@ enum End {
     Done,
     Stopped,
     OutOfBudget,
+    /// The provider was at fault, and no try of ours.
+    Unavailable(String),
     Failed(String),
 }
 
@@ -234,7 +235,12 @@ impl Reviewer {
         };
         match end {
             End::Done => self.reviews.finish_review(session, messages).await?,
-            End::Stopped | End::OutOfBudget => self.reviews.put_off_review(session).await?,
+            End::Stopped | End::OutOfBudget => self.reviews.put_off_review(session, began).await?,
+            // An outage ends, and what is due outlasts it.
+            End::Unavailable(_) => {
+                let later = self.clock.now().plus(OUTAGE);
+                self.reviews.put_off_review(session, later).await?;
+            }
             // Nobody takes it before its time is up.
             End::Failed(_) => {}
         }
@@ -245,7 +251,7 @@ impl Reviewer {
             End::Done => Reviewed::Done(learned),
             End::Stopped => Reviewed::PutOff(learned),
             End::OutOfBudget => Reviewed::OutOfBudget(learned),
-            End::Failed(why) => Reviewed::Failed(why),
+            End::Unavailable(why) | End::Failed(why) => Reviewed::Failed(why),
         })
     }
 
@@ -279,7 +285,6 @@ impl Reviewer {
             return Ok(End::Done);
         }
         let mut asking = self.asking(due, loaded, learned);
-        let grounding = Grounding::of(&loaded.messages, self.settings.person.as_deref());
         for _ in 0..STEPS_MAX {
             let reply = match self.ask(&due.session, &asking, stop).await? {
                 Answer::Said(reply) => reply,
@@ -291,7 +296,7 @@ impl Reviewer {
             }
             asking.messages.push(reply);
             for call in calls {
-                let result = self.answer(&due.session, &call, &grounding, stop).await;
+                let result = self.answer(&due.session, &call, stop).await;
                 let new = Proposed::read(&result.text);
                 proposed.extend(new.filter(|new| !proposed.contains(new)));
                 asking.messages.push(Message::result(result));
@@ -382,7 +387,21 @@ impl Reviewer {
                 self.ledger.settle_use(reserved, used).await?;
                 Ok(Answer::Said(reply))
             }
-            Ok(Err(why)) => Ok(Answer::End(End::Failed(why))),
+            Ok(Err(Unanswered::Provider(error))) => {
+                if is_refusal(error.kind) {
+                    // Nothing was asked of a model.
+                    self.ledger
+                        .settle_use(reserved, LearningUse::default())
+                        .await?;
+                }
+                let end = if is_passing(error.kind) {
+                    End::Unavailable(error.to_string())
+                } else {
+                    End::Failed(error.to_string())
+                };
+                Ok(Answer::End(end))
+            }
+            Ok(Err(Unanswered::Odd(why))) => Ok(Answer::End(End::Failed(why))),
             Err(_) => Ok(Answer::End(End::Failed("no answer in time".to_owned()))),
         }
     }
@@ -392,10 +411,9 @@ impl Reviewer {
         &self,
         session: &SessionId,
         call: &ToolCall,
-        grounding: &Grounding,
         stop: &CancellationToken,
     ) -> ToolResult {
-        let outcome = match self.permitted(session, call, grounding).await {
+        let outcome = match self.permitted(session, call).await {
             Err(why) => Err(why),
             Ok(plan) => {
                 let cx = ToolContext {
@@ -418,12 +436,7 @@ impl Reviewer {
     }
 
     /// The plan of a call that a review may make.
-    async fn permitted(
-        &self,
-        session: &SessionId,
-        call: &ToolCall,
-        grounding: &Grounding,
-    ) -> Result<Plan, String> {
+    async fn permitted(&self, session: &SessionId, call: &ToolCall) -> Result<Plan, String> {
         let tool = self.tools.iter().find(|tool| tool.spec().name == call.name);
         let tool = tool.ok_or_else(|| {
             format!(
@@ -435,7 +448,6 @@ impl Reviewer {
         let Arguments::Json(arguments) = &call.arguments else {
             return Err("the arguments are not a JSON object".to_owned());
         };
-        grounding.check(arguments)?;
         let plan = prepare(
             Arc::clone(tool),
             arguments.clone(),
@@ -472,6 +484,33 @@ async fn prepare(
         .map_err(|error| format!("not done: {error}"))
 }
 
+/// Why there is no answer.
+enum Unanswered {
+    Provider(ModelError),
+    Odd(String),
+}
+
+/// Whether the provider said no before a model was asked.
+fn is_refusal(kind: ModelErrorKind) -> bool {
+    matches!(
+        kind,
+        ModelErrorKind::Auth
+            | ModelErrorKind::Billing
+            | ModelErrorKind::RateLimit
+            | ModelErrorKind::Overloaded
+            | ModelErrorKind::UnknownModel
+    )
+}
+
+/// Whether the same request may be answered another time, once what is wrong with the provider is mended.
+fn is_passing(kind: ModelErrorKind) -> bool {
+    is_refusal(kind)
+        || matches!(
+            kind,
+            ModelErrorKind::Network | ModelErrorKind::Broken | ModelErrorKind::Silent
+        )
+}
+
 enum Answer {
     Said(Message),
     End(End),
@@ -504,7 +543,7 @@ impl Asking {
         &self,
         session: &SessionId,
         turn: &TurnId,
-    ) -> Result<(Message, Finished), String> {
+    ) -> Result<(Message, Finished), Unanswered> {
         let mut stream = self.model.stream(ModelRequest {
             session,
             turn,
@@ -516,20 +555,20 @@ impl Asking {
         let mut reply = ReplyBuilder::new();
         let mut bytes = 0;
         while let Some(delta) = stream.next().await {
-            match delta.map_err(|error| error.to_string())? {
+            match delta.map_err(Unanswered::Provider)? {
                 Delta::Finished(finished) => return Ok((reply.finish(), finished)),
                 delta => {
                     bytes += bytes_of(&delta);
                     if bytes > ANSWER_BYTES_MAX {
-                        return Err(format!(
+                        return Err(Unanswered::Odd(format!(
                             "the answer was longer than {ANSWER_BYTES_MAX} bytes"
-                        ));
+                        )));
                     }
                     reply.push(&delta);
                 }
             }
         }
-        Err("the answer broke off".to_owned())
+        Err(Unanswered::Odd("the answer broke off".to_owned()))
     }
 }
 
@@ -569,6 +608,3 @@ pub(crate) fn is_of_person(message: &Message, person: Option<&str>) -> bool {
     let origin = message.origin.as_ref();
     message.role == Role::User && origin.is_none_or(|origin| origin.is_of(person))
 }
-
-/// Distinct strings, for those who look them up.
-type Words = HashSet<String>;

@@ -70,6 +70,7 @@ impl Titles {
         let query = SpokenQuery {
             session: Some(session.clone()),
             from: SpokenFrom::After(0),
+            with_results: false,
             limit: 50,
         };
         let spoken = self.archive.spoken(query).await?;
@@ -94,7 +95,7 @@ impl Titles {
         };
         Ok(Some(format!(
             "The user: {}\nThe assistant: {}\n{language}",
-            quoted(first.message.said()),
+            quoted(first.message.shown()),
             quoted(reply.message.said())
         )))
     }

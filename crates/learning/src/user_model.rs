@@ -26,7 +26,8 @@ use hermes_core::{
 };
 
 use crate::asking::{Asking, Question};
-use crate::review::{Grounding, is_of_person};
+use crate::grounding::{Conversations, Grounding};
+use crate::review::is_of_person;
 use derive::{HeardWords, OwnWords, own_words};
 
 /// As `memory.provider` names it.
@@ -317,6 +318,7 @@ impl LocalUserModel {
                 .spoken(SpokenQuery {
                     session: Some(taken.due.session.clone()),
                     from: SpokenFrom::After(unheard.last),
+                    with_results: false,
                     limit: PAGE,
                 })
                 .await?;
@@ -401,11 +403,13 @@ impl LocalUserModel {
             Ok(derived) => derived,
             Err(why) => return Ok(Heard::Failed(why)),
         };
-        let messages = self.store.load(session).await?.messages;
+        let texts = derived.texts();
+        let grounding = Grounding::of(texts.iter().map(String::as_str), self.person());
+        let conversations = Conversations::of(Arc::clone(&self.archive));
         let heard = HeardWords {
             session,
             words,
-            grounding: &Grounding::of(&messages, self.person()),
+            grounding: &conversations.hear(session, grounding).await?,
         };
         self.keep(&derived, &heard).await
     }

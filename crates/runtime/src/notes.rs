@@ -7,7 +7,9 @@ use hermes_core::{
     BoxFuture, ChangeFilter, ChangeId, Clock, LearnedChange, LearningLog, NewLearnedChange,
     SessionOptions, StoreError, Tool,
 };
+use hermes_learning::grounding::Conversations;
 use hermes_learning::notes::{Found, NoteFile, Notes, NotesError, NotesSettings};
+use hermes_store::SqliteStore;
 
 use crate::base::Base;
 use crate::clock::SystemClock;
@@ -64,13 +66,18 @@ fn settings(base: &Base, person: Option<String>) -> Result<NotesSettings> {
 }
 
 /// The tool over notes.
-pub fn tool(notes: &Notes) -> Arc<dyn Tool> {
-    hermes_learning::notes::tool(notes.clone())
+pub fn tool(notes: &Notes, archive: &Arc<SqliteStore>) -> Arc<dyn Tool> {
+    hermes_learning::notes::tool(notes.clone(), Conversations::of(archive.clone()))
+}
+
+/// The same for those who look at it and never call it.
+pub fn tool_to_look_at(notes: &Notes) -> Arc<dyn Tool> {
+    hermes_learning::notes::tool(notes.clone(), Conversations::none())
 }
 
 /// The same where nobody can be asked: what needs consent waits for it.
-pub fn staging_tool(notes: &Notes) -> Arc<dyn Tool> {
-    hermes_learning::notes::staging_tool(notes.clone())
+pub fn staging_tool(notes: &Notes, archive: &Arc<SqliteStore>) -> Arc<dyn Tool> {
+    hermes_learning::notes::staging_tool(notes.clone(), Conversations::of(archive.clone()))
 }
 
 /// The changes that wait for consent.

@@ -23,6 +23,9 @@ use crate::error::Result;
 use crate::models::Purpose;
 use crate::runtime::Runtime;
 
+/// Messages that are counted of a conversation that goes on: after fewer something is due, however the settings are.
+const UNREVIEWED_MAX: usize = 2_000;
+
 /// What the reviews of one conversation go by.
 #[derive(Clone)]
 pub struct ReviewPlan {
@@ -93,7 +96,7 @@ impl ReviewPlan {
         }))
     }
 
-    /// Follows a session until it is closed. `earlier` is what was said in it before.
+    /// Follows a session until it is closed. `earlier` is what was said in it before, as its model sees it.
     pub(crate) async fn follow(
         self,
         session: WeakSession,
@@ -106,19 +109,24 @@ impl ReviewPlan {
             session,
             events,
             turn_skills: TurnSkills::default(),
+            went_by: Vec::new(),
+            answered: Vec::new(),
             budget_told: None,
         };
         drop(earlier);
         watch.run().await;
     }
 
-    /// What has happened since a conversation was last reviewed.
+    /// What has happened since a conversation was last reviewed. Models do not see all of it.
     async fn earlier_counts(&self, session: &SessionId, earlier: &[Message]) -> Counts {
         if earlier.is_empty() {
             return Counts::default();
         }
-        let reviewed = self.store.reviewed_messages(session).await.unwrap_or(0) as usize;
-        Counts::of(earlier.get(reviewed..).unwrap_or_default())
+        match self.store.unreviewed(session, UNREVIEWED_MAX).await {
+            Ok(unreviewed) => Counts::of(&unreviewed),
+            // Nothing of it is in the store yet.
+            Err(_) => Counts::of(earlier),
+        }
     }
 }
 
@@ -157,6 +165,10 @@ struct Watch {
     events: Follower,
     counts: Counts,
     turn_skills: TurnSkills,
+    /// The skills that the last turn went by.
+    went_by: Vec<String>,
+    /// Those after whose turn the person spoke again: it may be that they were told what was wrong.
+    answered: Vec<String>,
     /// On which day the log says already that the budget is used up.
     budget_told: Option<String>,
 }
@@ -222,6 +234,7 @@ impl Watch {
             Event::TurnStarted { origin, text, .. } => {
                 if matches!(origin, Origin::Person { .. }) {
                     self.counts.count_turn();
+                    self.answered.append(&mut self.went_by);
                 }
                 let named = hermes_learning::skills::slash_names(&text);
                 let all = self.plan.preloaded.iter().cloned().chain(named);
@@ -244,6 +257,7 @@ impl Watch {
                 if self.turn_skills.is_any() {
                     self.counts.count_skills(skill_outcome(&end));
                 }
+                self.went_by = self.turn_skills.names();
                 Heard::Ended(self.turn_skills.end(&end))
             }
             Event::Idle => Heard::Rests,
@@ -253,6 +267,11 @@ impl Watch {
 
     /// Writes down that a review is due, if it is: from now on nothing loses it.
     async fn note_due(&mut self) {
+        let answered = std::mem::take(&mut self.answered);
+        let looks_at_skills = self.plan.intervals.steps > 0 && !answered.is_empty();
+        if looks_at_skills && self.plan.skills.look_once_a_day(&answered).await {
+            self.counts.count_answer();
+        }
         let Some(wanted) = self.counts.take_due(self.plan.intervals) else {
             return;
         };

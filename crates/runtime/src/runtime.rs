@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use hermes_core::deliver::Deliver;
-use hermes_core::{BoxFuture, Clock, LearningLog, Random, SessionOptions};
+use hermes_core::{BoxFuture, Clock, Random, SessionOptions};
 use hermes_exec::CheckpointStore;
 use hermes_learning::user_model::honcho::Honcho;
 use hermes_store::SqliteStore;
@@ -245,10 +245,7 @@ impl Runtime {
         if let Some(toolkit) = lock(&self.toolkits).get(&key) {
             return Ok(toolkit);
         }
-        let toolkit = Arc::new(Toolkit::new(
-            base,
-            Arc::clone(&self.store) as Arc<dyn LearningLog>,
-        )?);
+        let toolkit = Arc::new(Toolkit::new(base, &self.store)?);
         let mut toolkits = lock(&self.toolkits);
         // Somebody may have been quicker.
         if let Some(toolkit) = toolkits.get(&key) {

@@ -125,10 +125,17 @@ impl Setup {
             built_in.retain(|tool| !hermes_tools::runs_commands(tool.exposure()));
         }
         // Where nobody can be asked, and in reviews, what needs consent waits for it.
-        let staging: Vec<Arc<dyn Tool>> = memory.iter().map(notes::staging_tool).collect();
+        let store = runtime.store();
+        let staging = memory
+            .iter()
+            .map(|memory| notes::staging_tool(memory, store));
+        let staging: Vec<Arc<dyn Tool>> = staging.collect();
         let of_notes = match safety::consent_policy(base, options)? {
             ConsentPolicy::Refuse => staging.clone(),
-            _ => memory.iter().map(notes::tool).collect(),
+            _ => memory
+                .iter()
+                .map(|memory| notes::tool(memory, store))
+                .collect(),
         };
         // Somebody who is not the owner of the home has no business in its other conversations, schedules, chats and skills.
         let is_owner = options.person.is_none();

@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use hermes_core::skill::SkillIndex;
 use hermes_core::{Author, BoxFuture, LearningLog, Tool};
+use hermes_learning::grounding::Conversations;
 use hermes_learning::skills::hub::{Hub, Places, Web, WebError};
 use hermes_learning::skills::tools::{self, SkillPorts};
 use hermes_learning::skills::{Inline, Library, Proposal, Skill, SkillError, Skills, Sources};
+use hermes_store::SqliteStore;
 use hermes_tools::{Downloads, TOOLSETS};
 use serde_json::Value;
 
@@ -114,15 +116,19 @@ pub fn skills(base: &Base, log: Option<Arc<dyn LearningLog>>) -> Result<Skills> 
 /// The tools for skills, for a conversation or the review of one.
 pub fn tools(
     base: &Base,
-    log: Option<Arc<dyn LearningLog>>,
+    store: Option<&Arc<SqliteStore>>,
     author: Author,
     inline: Option<Inline>,
 ) -> Result<Vec<Arc<dyn Tool>>> {
+    let log = store.map(|store| store.clone() as Arc<dyn LearningLog>);
     let mut skills = skills(base, log)?;
     skills.sources.shell = inline;
     Ok(tools::tools(&SkillPorts {
         skills,
         author,
+        conversations: store.map_or_else(Conversations::none, |store| {
+            Conversations::of(store.clone())
+        }),
         reach: Arc::new(grants::Reachable::of(base)?),
     }))
 }

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_core::skill::SkillIndex;
 use hermes_core::{
-    Author, Exposure, LearningLog, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions,
-    Tool, ToolSpec,
+    Author, Exposure, Mode, ModeSwitch, Plan, PlanContext, References, SessionOptions, Tool,
+    ToolSpec,
 };
 use hermes_exec::CheckpointStore;
 use hermes_learning::skills::{Inline, Sources};
 use hermes_policy::CommandLists;
+use hermes_store::SqliteStore;
 use hermes_tools::{
     CodePlace, EditReview, FileLedger, FilePlace, ToolFence, ToolLimits, ToolPorts,
 };
@@ -112,7 +113,7 @@ impl Modal {
 }
 
 impl Toolkit {
-    pub fn new(base: &Base, log: Arc<dyn LearningLog>) -> Result<Self> {
+    pub fn new(base: &Base, store: &Arc<SqliteStore>) -> Result<Self> {
         if let Some(guest) = GuestPlaces::of(base) {
             guest.make()?;
         }
@@ -132,12 +133,12 @@ impl Toolkit {
         let sensitive = with(EditReview::Sensitive);
         let tools: Vec<Modal> = every.zip(sensitive).map(Modal::of).collect();
         let inline = inline(base, &tools, &ports)?;
-        let of_agent = skills::tools(base, Some(Arc::clone(&log)), Author::Agent, inline.clone())?;
+        let of_agent = skills::tools(base, Some(store), Author::Agent, inline.clone())?;
         Ok(Self {
             commands,
             for_skills: of_agent,
             // What a review reads runs nothing.
-            for_reviews_of_skills: skills::tools(base, Some(log), Author::Review, None)?,
+            for_reviews_of_skills: skills::tools(base, Some(store), Author::Review, None)?,
             inline,
             skill_sources: skills::sources(base)?,
             index: Mutex::default(),
@@ -338,7 +339,11 @@ pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
 /// The built-in tools that a conversation with these options is offered.
 pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<dyn Tool>>> {
     let mut every = hermes_tools::built_in(&tool_ports(base)?);
-    every.extend(notes::to_look_at(base, options)?.iter().map(notes::tool));
+    every.extend(
+        notes::to_look_at(base, options)?
+            .iter()
+            .map(notes::tool_to_look_at),
+    );
     // Nobody calls these: they are only looked at.
     every.extend(skills::tools(base, None, Author::Agent, None)?);
     every.push(recall::to_look_at(base));

@@ -558,7 +558,7 @@ struct Request<'a> {
 }
 
 fn preview(message: &Message) -> String {
-    let text = message.text();
+    let text = message.shown();
     let typed = skill::as_typed(&text);
     let words: Vec<&str> = typed.split_whitespace().take(PREVIEW_CHARS_MAX).collect();
     shorten(&words.join(" "), PREVIEW_CHARS_MAX)
@@ -571,7 +571,7 @@ fn json(value: &impl Serialize) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use hermes_core::reference;
+    use hermes_core::{Part, reference};
 
     use super::*;
 
@@ -591,5 +591,14 @@ mod tests {
         let told = format!("hello{}", skill::news_behind_words("tools have come"));
         assert_eq!(preview(&Message::user(attached)), "see @a.txt");
         assert_eq!(preview(&Message::user(told)), "hello");
+        let sent = |typed: &str| Message {
+            parts: vec![
+                Part::text(typed),
+                Part::text("\n\n[document, saved as a.txt]"),
+            ],
+            ..Message::user("")
+        };
+        assert_eq!(preview(&sent("look")), "look");
+        assert_eq!(preview(&sent("")), "[document, saved as a.txt]");
     }
 }

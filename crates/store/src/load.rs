@@ -77,12 +77,17 @@ pub(crate) fn spoken(conn: &Connection, query: &SpokenQuery) -> Result<Vec<Spoke
         Some(_) => "m.session = ?1",
         None => "?1 IS NULL",
     };
+    let roles = if query.with_results {
+        "TRUE"
+    } else {
+        "m.role <> 'tool'"
+    };
     let mut statement = conn.prepare_cached(&format!(
         "SELECT m.role, m.text, m.parts, m.origin, m.at, m.number, s.id
          FROM messages m
              JOIN sessions s ON s.number = m.session
              LEFT JOIN turns t ON t.number = m.turn
-         WHERE {scope} AND m.number > ?2 AND m.number < ?3 AND m.role <> 'tool' AND t.taken_back IS NULL
+         WHERE {scope} AND m.number > ?2 AND m.number < ?3 AND {roles} AND t.taken_back IS NULL
          ORDER BY m.number {order} LIMIT ?4"
     ))?;
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
@@ -187,6 +192,24 @@ pub(crate) fn turn_from_end(
 fn messages(conn: &Connection, session: i64, first: i64) -> Result<Vec<Message>, Failure> {
     let numbered = numbered(conn, session, first)?;
     Ok(numbered.into_iter().map(|(_, message)| message).collect())
+}
+
+/// Reads so many messages from the end, oldest first.
+pub(crate) fn last(conn: &Connection, session: i64, count: u64) -> Result<Vec<Message>, Failure> {
+    let mut statement = conn.prepare_cached(
+        "SELECT role, text, parts, origin FROM messages
+         WHERE session = ?1
+             AND turn NOT IN (SELECT number FROM turns WHERE session = ?1 AND taken_back IS NOT NULL)
+         ORDER BY number DESC LIMIT ?2",
+    )?;
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let mut rows = statement.query([session, count])?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        messages.push(message(row)?);
+    }
+    messages.reverse();
+    Ok(messages)
 }
 
 /// The same with their numbers.

@@ -1,13 +1,14 @@
 //! The reviews of conversations that are due, and what learning used of its budget.
 
 use hermes_core::{
-    COMPACTION_USE, DueReview, LearningUse, NewLearningUse, ReservationId, SessionId, SummaryUse,
-    TakenReview, Timestamp,
+    COMPACTION_USE, DueReview, LearningUse, Message, NewLearningUse, ReservationId, SessionId,
+    SummaryUse, TakenReview, Timestamp,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::failure::Failure;
 use crate::sessions::{count, number, require_number, unsigned};
+use crate::{load, sessions};
 
 /// In the order [`due`] takes it.
 const SELECT: &str = "
@@ -33,7 +34,7 @@ pub(crate) fn set_due(conn: &Connection, review: &DueReview) -> Result<(), Failu
 
 pub(crate) fn all_due(conn: &Connection, now: Timestamp) -> Result<Vec<DueReview>, Failure> {
     let mut statement = conn.prepare_cached(&format!(
-        "{SELECT} WHERE r.due IS NOT NULL AND r.taken_until <= ?1 ORDER BY r.due, r.session"
+        "{SELECT} WHERE r.due IS NOT NULL AND r.taken_until <= ?1 AND s.open_turn IS NULL ORDER BY r.due, r.session"
     ))?;
     let rows = statement.query_map([now.as_millis()], due)?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -67,14 +68,18 @@ pub(crate) fn take(
     Ok(review.optional()?)
 }
 
-pub(crate) fn put_off(conn: &Connection, session: &SessionId) -> Result<(), Failure> {
+pub(crate) fn put_off(
+    conn: &Connection,
+    session: &SessionId,
+    until: Timestamp,
+) -> Result<(), Failure> {
     let Some(session) = number(conn, session)? else {
         return Ok(());
     };
     conn.prepare_cached(
-        "UPDATE reviews SET taken_until = 0, tries = max(tries - 1, 0) WHERE session = ?1",
+        "UPDATE reviews SET taken_until = ?2, tries = max(tries - 1, 0) WHERE session = ?1",
     )?
-    .execute([session])?;
+    .execute(params![session, until.as_millis()])?;
     Ok(())
 }
 
@@ -98,6 +103,19 @@ pub(crate) fn reviewed(conn: &Connection, session: &SessionId) -> Result<u64, Fa
     )?;
     let reviewed = statement.query_row([session.as_str()], |row| unsigned(row, 0));
     Ok(reviewed.optional()?.unwrap_or(0))
+}
+
+/// The last messages behind those that were reviewed. Messages that were taken back count for neither.
+pub(crate) fn unreviewed(
+    conn: &Connection,
+    session: &SessionId,
+    limit: usize,
+) -> Result<Vec<Message>, Failure> {
+    let number = require_number(conn, session)?;
+    let reviewed = reviewed(conn, session)?;
+    let messages = sessions::read_record(conn, session)?.messages;
+    let new = messages.saturating_sub(reviewed);
+    load::last(conn, number, new.min(limit as u64))
 }
 
 fn due(row: &Row<'_>) -> rusqlite::Result<DueReview> {

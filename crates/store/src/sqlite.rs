@@ -435,12 +435,16 @@ impl Reviews for SqliteStore {
         })
     }
 
-    fn put_off_review(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn put_off_review(
+        &self,
+        session: &SessionId,
+        until: Timestamp,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
         Box::pin(async move {
             let writer = &self.write_side()?.writer;
             writer
-                .run(move |conn| reviews::put_off(conn, &session))
+                .run(move |conn| reviews::put_off(conn, &session, until))
                 .await
         })
     }
@@ -462,6 +466,16 @@ impl Reviews for SqliteStore {
     fn reviewed_messages(&self, session: &SessionId) -> BoxFuture<'_, Result<u64, StoreError>> {
         let session = session.clone();
         let read = move |conn: &_| reviews::reviewed(conn, &session);
+        Box::pin(self.readers.run(read))
+    }
+
+    fn unreviewed(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Message>, StoreError>> {
+        let session = session.clone();
+        let read = move |conn: &_| reviews::unreviewed(conn, &session, limit);
         Box::pin(self.readers.run(read))
     }
 }

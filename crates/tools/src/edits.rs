@@ -94,6 +94,7 @@ impl Edits {
             what: shown.join("\n"),
             covers,
             is_for_person,
+            may_wait: false,
         })
     }
 

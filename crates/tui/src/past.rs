@@ -24,7 +24,7 @@ pub(crate) fn items(messages: &[Message]) -> Vec<Item> {
 }
 
 fn words(message: &Message) -> Option<Item> {
-    let text = message.text();
+    let text = message.shown();
     let text = text.trim();
     if text.is_empty() {
         return None;

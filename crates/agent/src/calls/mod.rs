@@ -293,7 +293,8 @@ async fn finish_text(
     let text = std::mem::take(&mut result.text);
     result.text = fit(text, chars_max, folder, &result.call).await;
     budget.spend(result.text.len());
-    if let Some(context) = cx.nested.beside(touched).await {
+    if let Some(mut context) = cx.nested.beside(touched).await {
+        steering::neutralise(&mut context);
         result.text.push_str(&context);
     }
     let attached = cx.steering.attach(result);

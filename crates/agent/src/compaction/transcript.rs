@@ -86,7 +86,7 @@ fn ends(text: &str, bytes_max: usize) -> String {
 /// Makes a summary without a model: what the user asked for, what was called, what was said last.
 pub(super) fn digest(before: Option<&str>, messages: &[Message], bytes_max: usize) -> String {
     let quote = |message: &Message| {
-        let said = message.said();
+        let said = message.shown();
         shorten(
             &said.split_whitespace().collect::<Vec<_>>().join(" "),
             QUOTE_CHARS,

@@ -1,6 +1,7 @@
 //! Takes turns back.
 
-use hermes_core::{Entry, Event, Message, Notice, Origin, Part, StoreError, UserMessage};
+use hermes_core::reference::ATTACHED;
+use hermes_core::{Entry, Event, Message, Notice, Origin, Part, StoreError, UserMessage, skill};
 
 use super::equip::Equipped;
 use super::task::SessionTask;
@@ -10,7 +11,7 @@ impl SessionTask {
     pub(super) async fn rewind(&mut self, turns: u32) -> Option<UserMessage> {
         let refusal = match self.try_rewind(turns).await {
             Ok(Some((turns, message))) => {
-                let said = Message::from(message.clone()).text();
+                let said = Message::from(message.clone()).shown();
                 self.equipped = Equipped::default();
                 self.tell(Event::Rewound { turns, said });
                 return Some(message);
@@ -46,13 +47,16 @@ impl SessionTask {
     }
 }
 
-/// Returns a message without the files that its references brought along, which are read anew, and without the entries of the
-/// inbox that brought it: those are answered.
+/// Returns a message without what is told anew, files that it refers to and news, and without the entries of the inbox that
+/// brought it: those are answered. What was sent with it stays: documents, quotes, what was passed on.
 fn as_said(message: Message) -> UserMessage {
     let mut has_words = false;
     let mut parts = message.parts;
     parts.retain(|part| match part {
-        Part::Text { .. } => !std::mem::replace(&mut has_words, true),
+        Part::Text { text } => {
+            let is_told_anew = text.trim_start().starts_with(ATTACHED) || skill::is_news(text);
+            !std::mem::replace(&mut has_words, true) || !is_told_anew
+        }
         _ => true,
     });
     let origin = match message.origin {

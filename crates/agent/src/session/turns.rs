@@ -57,7 +57,7 @@ impl SessionTask {
         let started = Event::TurnStarted {
             turn: turn.clone(),
             origin: message.origin.clone().unwrap_or(Origin::person()),
-            text: message.said(),
+            text: message.shown(),
             images: message.images().count(),
             queued: queued_id,
         };

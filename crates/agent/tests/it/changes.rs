@@ -23,6 +23,7 @@ fn review(covers: &[&str]) -> Review {
         what: "/home/me/.bashrc".to_owned(),
         covers: covers.iter().map(|&name| name.to_owned()).collect(),
         is_for_person: false,
+        may_wait: false,
     }
 }
 

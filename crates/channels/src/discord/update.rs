@@ -1,8 +1,8 @@
 //! Turns what Discord says into what the gateway understands. Pure.
 
 use hermes_core::{
-    Attachment, AttachmentKind, Chat, Incoming, IncomingMessage, Mentions, MessageId, Press,
-    RepliedTo, Sender, Timestamp, Update,
+    Attachment, AttachmentKind, Chat, Forwarded, Incoming, IncomingMessage, Mentions, MessageId,
+    Press, RepliedTo, Sender, Timestamp, Update,
 };
 use serde_json::{Map, Value};
 
@@ -77,6 +77,7 @@ pub(super) fn read_interaction(raw: Value, chat: Chat) -> Option<Update> {
                 ..Mentions::default()
             },
             album: None,
+            forwarded: None,
         }),
         3 => Incoming::Press(Press {
             id: interaction.to_string(),
@@ -124,8 +125,10 @@ fn message(raw: &Value, said: Said, us: &Us, listening: &Listening) -> Option<In
         && !mentions.us
         && names_people(raw, us);
     let text = words(raw, us);
+    let forwarded = forwarded(raw);
     let attachments = attachments(raw);
-    if is_for_others || (text.is_empty() && attachments.is_empty()) {
+    let is_empty = text.is_empty() && forwarded.is_none() && attachments.is_empty();
+    if is_for_others || is_empty {
         return None;
     }
     Some(IncomingMessage {
@@ -137,6 +140,7 @@ fn message(raw: &Value, said: Said, us: &Us, listening: &Listening) -> Option<In
         replies_to: replied_to(raw, us),
         mentions,
         album: None,
+        forwarded,
     })
 }
 
@@ -202,10 +206,6 @@ fn words(raw: &Value, us: &Us) -> String {
         }
     }
     let mut parts = vec![named(rest, raw, us)];
-    for forwarded in raw["message_snapshots"].as_array().into_iter().flatten() {
-        let said = forwarded["message"]["content"].as_str().unwrap_or_default();
-        parts.push(format!("[Forwarded] {said}").trim_end().to_owned());
-    }
     for sticker in raw["sticker_items"].as_array().into_iter().flatten() {
         let name = sticker["name"].as_str().unwrap_or_default();
         parts.push(format!("[Sticker \"{name}\"]"));
@@ -218,6 +218,22 @@ fn words(raw: &Value, us: &Us) -> String {
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
+}
+
+/// What somebody else said, and this message passes on. Discord does not say who that was.
+fn forwarded(raw: &Value) -> Option<Forwarded> {
+    let snapshots = raw["message_snapshots"].as_array()?;
+    let said = snapshots.iter().map(|snapshot| {
+        snapshot["message"]["content"]
+            .as_str()
+            .unwrap_or_default()
+            .trim()
+    });
+    let said: Vec<&str> = said.filter(|said| !said.is_empty()).collect();
+    (!snapshots.is_empty()).then(|| Forwarded {
+        from: None,
+        text: said.join("\n\n"),
+    })
 }
 
 /// People by their names instead of their numbers.
@@ -247,6 +263,8 @@ fn replied_to(raw: &Value, us: &Us) -> Option<RepliedTo> {
     let id = raw["message_reference"]["message_id"].as_str()?;
     let original = &raw["referenced_message"];
     let said = words(original, us);
+    let passed_on = forwarded(original).map_or_else(String::new, |passed_on| passed_on.text);
+    let said = format!("{said}\n{passed_on}").trim().to_owned();
     let label = attachments(original).first().map(|_| "[file]".to_owned());
     Some(RepliedTo {
         id: MessageId::from(id.to_owned()),
@@ -402,10 +420,10 @@ mod tests {
             "message_snapshots": [{"message": {"content": "old words"}}],
             "poll": {"question": {"text": "Tea?"}, "answers": [{"poll_media": {"text": "Yes"}}]},
         }));
-        assert_eq!(
-            shown.expect("a message").text,
-            "look\n[Forwarded] old words\n[Sticker \"Wave\"]\n[Poll: Tea?]\n- Yes"
-        );
+        let shown = shown.expect("a message");
+        assert_eq!(shown.text, "look\n[Sticker \"Wave\"]\n[Poll: Tea?]\n- Yes");
+        let forwarded = shown.forwarded.expect("what was passed on");
+        assert_eq!(forwarded.text, "old words", "nobody typed that here");
     }
 
     #[test]

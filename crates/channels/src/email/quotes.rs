@@ -29,6 +29,56 @@ const SEPARATORS: &[&str] = &[
     "-----mensaje original-----",
 ];
 
+/// How programs head a mail that is passed on, in some languages.
+const FORWARDS: &[&str] = &[
+    "forwarded message",
+    "weitergeleitete nachricht",
+    "message transféré",
+    "mensaje reenviado",
+    "messaggio inoltrato",
+    "doorgestuurd bericht",
+    "mensagem encaminhada",
+];
+
+/// What a mail is to the ones before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Answer,
+    /// Its subject says that it passes another one on.
+    Forward,
+    Letter,
+}
+
+/// What somebody wrote themselves, and the mail that they pass on; either may be empty.
+pub(super) fn parted(text: &str, kind: Kind) -> (String, String) {
+    let whole = text.replace("\r\n", "\n");
+    let lines: Vec<&str> = whole.lines().collect();
+    let headed = (0..lines.len()).find(|at| heads_forward(lines[*at]));
+    let quoted = || (0..lines.len()).find(|at| begins_quote(&lines, *at));
+    let start = match kind {
+        Kind::Answer => headed.or_else(|| {
+            // Whoever adds nothing to a quote has passed it on.
+            quote_start(&lines).filter(|at| lines[..*at].iter().all(|line| line.trim().is_empty()))
+        }),
+        Kind::Forward | Kind::Letter => headed.or_else(quoted),
+    };
+    let Some(start) = start else {
+        return (own_words(text, kind == Kind::Answer), String::new());
+    };
+    let trimmed = |lines: &[&str]| lines.join("\n").trim_matches('\n').trim_end().to_owned();
+    (
+        trimmed(without_signature(&lines[..start])),
+        trimmed(&lines[start..]),
+    )
+}
+
+/// "---------- Forwarded message ---------", "Begin forwarded message:"
+fn heads_forward(line: &str) -> bool {
+    let line = line.trim().to_lowercase();
+    let is_head = line.starts_with('-') || line.starts_with("begin ");
+    is_head && FORWARDS.iter().any(|words| line.contains(words))
+}
+
 /// Cuts what was quoted from below an answer, and the signature. What is left is never nothing, unless there was nothing.
 pub(super) fn own_words(text: &str, is_answer: bool) -> String {
     let text = text.replace("\r\n", "\n");
@@ -224,6 +274,25 @@ mod tests {
         let lines = "one\n\n  two\n- three";
         check(lines, lines);
         check("From: me\nto you", "From: me\nto you");
+    }
+
+    #[test]
+    fn what_is_passed_on_is_nobodys_own_words() {
+        let forwarded = "---------- Forwarded message ---------\nFrom: Bob\nDate: Mon\n\npay me";
+        let note = format!("see below\n\n{forwarded}");
+        for kind in [Kind::Answer, Kind::Forward, Kind::Letter] {
+            assert_eq!(parted(&note, kind), ("see below".into(), forwarded.into()));
+            assert_eq!(parted(forwarded, kind), (String::new(), forwarded.into()));
+        }
+        let block = "From: Bob\nSent: Monday\nTo: Alice\nSubject: x\n\npay me";
+        let note = format!("look\n{block}");
+        assert_eq!(parted(&note, Kind::Forward), ("look".into(), block.into()));
+        let bare = "On Mon, Bob wrote:\npay me";
+        assert_eq!(parted(bare, Kind::Answer), (String::new(), bare.into()));
+        let answer = "yes\n\nOn Mon, Bob wrote:\n> what?";
+        assert_eq!(parted(answer, Kind::Answer), ("yes".into(), String::new()));
+        let letter = "I forward nothing; the forwarded message is gone";
+        assert_eq!(parted(letter, Kind::Letter), (letter.into(), String::new()));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use hermes_core::{
-    Attachment, AttachmentKind, Chat, Incoming, IncomingMessage, Mentions, MessageId, RepliedTo,
-    Sender, Timestamp, Update,
+    Attachment, AttachmentKind, Chat, Forwarded, Incoming, IncomingMessage, Mentions, MessageId,
+    RepliedTo, Sender, Timestamp, Update,
 };
 use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
@@ -12,6 +12,7 @@ use mail_parser::{Encoding, HeaderName, Message, MessageParser, MessagePart, Mim
 use serde_json::json;
 
 use super::compose::{hash, is_ours};
+use super::quotes::Kind;
 use super::settings::Settings;
 use super::{address, authentication, automated, quotes};
 
@@ -103,7 +104,11 @@ pub(super) fn read(letter: &Letter, settings: &Settings) -> Result<ReadLetter, S
     authentication::check(&settings.proof, address::domain(&from), &results)?;
     let thread = thread_of(&message, &letter.bytes);
     let whole = whole_text(&message);
-    let (text, attachments) = content(&message, letter, settings, &thread, &whole);
+    let Content {
+        text,
+        forwarded,
+        attachments,
+    } = content(&message, letter, settings, &thread, &whole);
     let incoming = IncomingMessage {
         chat: Chat::direct(&from),
         sender: Sender {
@@ -114,6 +119,7 @@ pub(super) fn read(letter: &Letter, settings: &Settings) -> Result<ReadLetter, S
         },
         id: MessageId::from(thread.id.clone()),
         text,
+        forwarded,
         attachments,
         replies_to: replied_to(&message, settings),
         mentions: Mentions::default(),
@@ -218,24 +224,34 @@ fn broken_texts<'a>(message: &'a Message<'_>) -> impl Iterator<Item = Cow<'a, st
     parts.filter_map(|part| part.text_contents().map(Cow::Borrowed))
 }
 
-/// What is said, and the files that come with it.
+/// What is said, what is passed on, and the files that come with it.
+struct Content {
+    text: String,
+    forwarded: Option<Forwarded>,
+    attachments: Vec<Attachment>,
+}
+
 fn content(
     message: &Message<'_>,
     letter: &Letter,
     settings: &Settings,
     thread: &ThreadOf,
     whole: &str,
-) -> (String, Vec<Attachment>) {
-    let is_answer = is_answer(&thread.subject) || !thread.references.is_empty();
-    let mut text = with_subject(&quotes::own_words(whole, is_answer), &thread.subject);
+) -> Content {
+    let kind = match &thread.subject {
+        subject if is_forward(subject) => Kind::Forward,
+        subject if is_answer(subject) || !thread.references.is_empty() => Kind::Answer,
+        _ => Kind::Letter,
+    };
+    let (own, passed_on) = quotes::parted(whole, kind);
+    // The subject of a mail that is passed on is its own.
+    let (mut text, mut passed_on) = match kind {
+        Kind::Forward => (own, with_subject(&passed_on, &thread.subject)),
+        _ => (with_subject(&own, &thread.subject), passed_on),
+    };
     let mut attachments = Vec::new();
-    let length = text.chars().count();
-    if length > TEXT_CHARS_MAX {
-        text = text.chars().take(TEXT_CHARS_MAX).collect();
-        text.push_str(&format!(
-            "\n\n[The mail goes on for {} more characters; all of it is in the file.]",
-            length - TEXT_CHARS_MAX
-        ));
+    let is_cut = [cut(&mut text), cut(&mut passed_on)];
+    if is_cut.contains(&true) {
         attachments.push(text_file(letter, whole));
     }
     if !letter.is_whole() {
@@ -251,7 +267,29 @@ fn content(
             ));
         }
     }
-    (text.trim_end().to_owned(), attachments)
+    let passed_on = passed_on.trim_end();
+    Content {
+        text: text.trim_end().to_owned(),
+        forwarded: (!passed_on.is_empty()).then(|| Forwarded {
+            from: None,
+            text: passed_on.to_owned(),
+        }),
+        attachments,
+    }
+}
+
+/// Leaves out what nobody reads in one go, and says so. Returns whether there was any.
+fn cut(text: &mut String) -> bool {
+    let length = text.chars().count();
+    if length <= TEXT_CHARS_MAX {
+        return false;
+    }
+    *text = text.chars().take(TEXT_CHARS_MAX).collect();
+    text.push_str(&format!(
+        "\n\n[The mail goes on for {} more characters; all of it is in the file.]",
+        length - TEXT_CHARS_MAX
+    ));
+    true
 }
 
 /// An answer's subject says nothing new; that of a command would hide it.
@@ -270,12 +308,22 @@ pub(super) fn is_answer(subject: &str) -> bool {
     const SIGNS: &[&str] = &[
         "re", "aw", "antw", "sv", "ref", "rif", "res", "回复", "答复",
     ];
+    begins_with_sign(subject, SIGNS)
+}
+
+/// `Fwd:`
+fn is_forward(subject: &str) -> bool {
+    const SIGNS: &[&str] = &["fwd", "fw", "wg", "tr", "rv", "enc", "vl", "doorst", "转发"];
+    begins_with_sign(subject, SIGNS)
+}
+
+fn begins_with_sign(subject: &str, signs: &[&str]) -> bool {
     let Some((sign, _)) = subject.split_once([':', '：']) else {
         return false;
     };
     let sign = sign.trim().to_lowercase();
     let sign = sign.split('[').next().unwrap_or_default().trim();
-    SIGNS.contains(&sign)
+    signs.contains(&sign)
 }
 
 fn text_file(letter: &Letter, whole: &str) -> Attachment {

@@ -1,8 +1,8 @@
 //! Turns what Telegram says into what the gateway understands. Pure.
 
 use hermes_core::{
-    Chat, ChatKind, Incoming, IncomingMessage, Mentions, MessageId, Press, RepliedTo, Sender,
-    Thread, Timestamp, Update,
+    Chat, ChatKind, Forwarded, Incoming, IncomingMessage, Mentions, MessageId, Press, RepliedTo,
+    Sender, Thread, Timestamp, Update,
 };
 use serde_json::Value;
 
@@ -83,16 +83,47 @@ fn read_message(message: WireMessage, us: &Us) -> Option<IncomingMessage> {
     if text.is_empty() && attachments.is_empty() {
         return None;
     }
+    let (text, forwarded) = if is_forwarded(&message) {
+        (String::new(), Some(forwarded(&message, text)))
+    } else {
+        (text, None)
+    };
     Some(IncomingMessage {
         chat: chat(&message),
         sender,
         id: message_id(message.message_id),
         text,
+        forwarded,
         attachments,
         replies_to: replied_to(&message, us),
         mentions: words.mentions(us),
         album: message.media_group_id.clone(),
     })
+}
+
+/// Whether somebody else said it first. What people pass on of their own they did write.
+fn is_forwarded(message: &WireMessage) -> bool {
+    let Some(origin) = &message.forward_origin else {
+        // Older servers of the Bot API.
+        return message.forward_date.is_some();
+    };
+    let (author, sender) = (&origin.sender_user, &message.from);
+    match (author, sender) {
+        (Some(author), Some(sender)) => author.id != sender.id,
+        _ => true,
+    }
+}
+
+fn forwarded(message: &WireMessage, text: String) -> Forwarded {
+    let origin = message.forward_origin.as_ref();
+    let from = origin.and_then(|origin| {
+        let user = origin.sender_user.as_ref().map(person);
+        let chat = origin.chat.as_ref().or(origin.sender_chat.as_ref());
+        user.and_then(|user| user.name)
+            .or_else(|| origin.sender_user_name.clone())
+            .or_else(|| chat.and_then(chat_title))
+    });
+    Forwarded { from, text }
 }
 
 pub(super) fn message_id(id: i64) -> MessageId {

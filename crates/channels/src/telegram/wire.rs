@@ -69,6 +69,8 @@ wire! {
             caption: String,
             reply_to_message: Box<WireMessage>,
             external_reply: WireExternalReply,
+            forward_origin: WireOrigin,
+            forward_date: i64,
             quote: WireQuote,
             media_group_id: String,
             animation: WireFile,
@@ -163,6 +165,15 @@ wire! {
 
     struct WireExternalReply {
         may { message_id: i64, }
+    }
+
+    struct WireOrigin {
+        may {
+            sender_user: WireUser,
+            sender_user_name: String,
+            sender_chat: WireChat,
+            chat: WireChat,
+        }
     }
 
     struct WireTopic {

@@ -55,7 +55,11 @@ pub struct IncomingMessage {
     pub chat: Chat,
     pub sender: Sender,
     pub id: MessageId,
+    /// What the sender typed, and nothing that others said.
     pub text: String,
+    /// What they passed on. Those are words of others, whoever sends them here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded: Option<Forwarded>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +69,26 @@ pub struct IncomingMessage {
     /// Messages with the same album belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub album: Option<String>,
+}
+
+/// Words that somebody passed on. Untrusted text under an untrusted name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forwarded {
+    /// Whose they are, where the platform says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Empty where only files were passed on.
+    pub text: String,
+}
+
+impl IncomingMessage {
+    /// All its words, also those of others that it passes on: for whoever only listens.
+    pub fn words(&self) -> String {
+        let forwarded = self.forwarded.as_ref().map(|one| one.text.as_str());
+        let all = [Some(self.text.as_str()), forwarded].into_iter().flatten();
+        let all: Vec<&str> = all.filter(|text| !text.trim().is_empty()).collect();
+        all.join("\n")
+    }
 }
 
 /// What somebody said before, whoever they are: untrusted text under an untrusted name.

@@ -26,14 +26,15 @@ struct Heard {
 impl Observed {
     /// Keeps a message that is not for us; one that is known by its number is replaced.
     pub(super) fn hear(&self, to: Address, message: &IncomingMessage) {
-        if message.text.trim().is_empty() {
+        let words = message.words();
+        if words.is_empty() {
             return;
         }
         let sender = &message.sender;
         let name = sender.name.as_ref().or(sender.username.as_ref());
         let said = EarlierMessage {
             name: name.map_or_else(|| "somebody".to_owned(), Clone::clone),
-            text: text::shorten(&message.text, CHARS_MAX),
+            text: text::shorten(&words, CHARS_MAX),
         };
         let mut groups = self.groups();
         if groups.len() >= GROUPS_MAX && !groups.contains_key(&to) {
@@ -86,6 +87,7 @@ mod tests {
             replies_to: None,
             mentions: Mentions::default(),
             album: None,
+            forwarded: None,
         }
     }
 

@@ -35,6 +35,17 @@ struct Pending {
     deliver: String,
 }
 
+/// Whose words an event brings: those of the program that sent it, and not of the person whose home this is.
+fn origin_of(route: &str, surface: Option<String>) -> Origin {
+    Origin::Person {
+        surface,
+        id: Some(format!("webhook:{route}")),
+        request: None,
+        inbox: Vec::new(),
+        mirrored: None,
+    }
+}
+
 /// Begins the turn. Once it returns, nothing loses it.
 pub(super) async fn begin(
     webhooks: &Arc<Webhooks>,
@@ -61,13 +72,7 @@ pub(super) async fn begin(
         .await
         .map_err(|error| error.to_string())?;
     let surface = Some(webhooks.settings.options.source.clone());
-    let origin = Origin::Person {
-        surface,
-        id: None,
-        request: None,
-        inbox: Vec::new(),
-        mirrored: None,
-    };
+    let origin = origin_of(&route.name, surface);
     let said = Op::Say(UserMessage::text(prompt).with_origin(origin));
     let is_said = running.handle.send(said).await;
     let begun = if is_said {
@@ -222,5 +227,16 @@ async fn take_up_one(webhooks: &Arc<Webhooks>, session: SessionId, pending: Pend
             }
             None => tracing::error!(%session, "what a webhook began does not go on: {error}"),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_event_says_is_not_the_owners_word() {
+        let origin = origin_of("pull-requests", Some("webhook".into()));
+        assert!(!origin.is_of(None), "notes would be made of it");
     }
 }

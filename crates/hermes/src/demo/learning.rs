@@ -9,6 +9,7 @@ use hermes_core::{
     Author, CancellationToken, Clock as _, DueReview, LearningLog, LearningUse, Notice,
     Reviews as _, SessionId, Tool, wording,
 };
+use hermes_learning::grounding::Conversations;
 use hermes_learning::recall::{self, Recall};
 use hermes_learning::review::{ReviewModel, ReviewSettings, Reviewer};
 use hermes_learning::skills::tools::{self, SkillPorts, Standing};
@@ -122,6 +123,7 @@ impl Stage {
         SkillPorts {
             skills: self.skills(store),
             author,
+            conversations: Conversations::of(store.clone()),
             reach: Arc::new(|_: &str| Standing::Missing),
         }
     }

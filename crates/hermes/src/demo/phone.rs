@@ -93,6 +93,7 @@ impl Phone {
                     replies_to: None,
                     mentions: Mentions::default(),
                     album: None,
+                    forwarded: None,
                 }),
             })
             .collect()

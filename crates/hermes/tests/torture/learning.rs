@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hermes_core::{Archive as _, ChangeFilter, LearningLog as _, Random, Reviews as _, SessionId};
+use hermes_core::{
+    Archive as _, ChangeFilter, LearningLog as _, Random, Reviews as _, SessionId, Timestamp,
+};
 use hermes_store::SqliteStore;
 use hermes_testkit::process::Hermes;
 use hermes_testkit::server::{Answer, Script, ScriptedServer};
@@ -149,7 +151,10 @@ impl Round {
             *span = began.elapsed().max(Duration::from_millis(20));
         }
         // Its lease would run for minutes; time is not what is tested.
-        store.put_off_review(&session).await.expect("writable");
+        store
+            .put_off_review(&session, Timestamp::from_millis(0))
+            .await
+            .expect("writable");
         self.settings(server, 0);
         !is_done
     }

@@ -2,15 +2,19 @@
 //! archived.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_core::{
-    Action, BoxFuture, Consent, Effect, Exposure, Parallel, Plan, PlanContext, Preview,
-    PreviewContext, Review, Scripts, SessionId, Subagents, Surfaces, Tool, ToolContext, ToolError,
-    ToolGroup, ToolOutput, ToolSpec, TurnId,
+    Action, Author, BoxFuture, Consent, Effect, Exposure, Parallel, Plan, PlanContext, Preview,
+    PreviewContext, Review, Scripts, SessionId, StoreError, Subagents, Surfaces, Tool, ToolContext,
+    ToolError, ToolGroup, ToolOutput, ToolSpec, TurnId,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::grounding::{Conversations, Doubt, Grounding, Objection};
 
 use super::{
     Changed, NoteFile, Notes, NotesError, Operation, PendingNote, Provenance, Refused, basis_of,
@@ -35,25 +39,29 @@ const FULL_MAX: u32 = 3;
 /// What a yes for the session covers.
 const COVERS: &str = "notes";
 
-/// The tool over the notes of one person.
-pub fn tool(notes: Notes) -> Arc<dyn Tool> {
-    made(notes, Writes::AtOnce)
+/// What a yes for the session covers where a note has somebody else's words.
+const COVERS_OTHERS: &str = "notes in the words of others";
+
+/// The tool over the notes of one person. What was said in a conversation decides which of its changes somebody is asked about.
+pub fn tool(notes: Notes, conversations: Conversations) -> Arc<dyn Tool> {
+    made(notes, conversations, Writes::AtOnce)
 }
 
 /// The same where nobody can be asked: what somebody has to agree to waits for them.
-pub fn staging_tool(notes: Notes) -> Arc<dyn Tool> {
+pub fn staging_tool(notes: Notes, conversations: Conversations) -> Arc<dyn Tool> {
     let writes = if notes.settings().write_approval {
         Writes::AfterConsent
     } else {
         Writes::AtOnce
     };
-    made(notes, writes)
+    made(notes, conversations, writes)
 }
 
-fn made(notes: Notes, writes: Writes) -> Arc<dyn Tool> {
+fn made(notes: Notes, conversations: Conversations, writes: Writes) -> Arc<dyn Tool> {
     Arc::new(Memory {
         spec: shared_spec(&notes),
         notes,
+        conversations,
         writes,
         full: Mutex::default(),
     })
@@ -123,6 +131,7 @@ fn spec(used: &[NoteFile]) -> ToolSpec {
 struct Memory {
     spec: &'static ToolSpec,
     notes: Notes,
+    conversations: Conversations,
     writes: Writes,
     /// How often a turn was told that a file is full.
     full: Mutex<FullAnswers>,
@@ -153,14 +162,15 @@ struct OperationArguments {
 /// What a call wants.
 #[derive(Debug, Clone)]
 enum Wanted {
-    Search {
-        words: String,
-    },
-    Change {
-        file: NoteFile,
-        operations: Vec<Operation>,
-        make_room: bool,
-    },
+    Search { words: String },
+    Change(Change),
+}
+
+#[derive(Debug, Clone)]
+struct Change {
+    file: NoteFile,
+    operations: Vec<Operation>,
+    make_room: bool,
 }
 
 impl Wanted {
@@ -187,13 +197,13 @@ impl Wanted {
         let operations = single
             .into_iter()
             .chain(arguments.operations.into_iter().flatten());
-        Ok(Self::Change {
+        Ok(Self::Change(Change {
             file,
             operations: operations
                 .map(OperationArguments::read)
                 .collect::<Result<_, _>>()?,
             make_room: arguments.make_room,
-        })
+        }))
     }
 }
 
@@ -240,7 +250,7 @@ impl Tool for Memory {
     fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
         let wanted = Wanted::read(arguments);
         let (effect, parallel, consent) = match &wanted {
-            Ok(Wanted::Change { file, .. }) => {
+            Ok(Wanted::Change(Change { file, .. })) => {
                 let path = self.notes.path(*file);
                 // Made twice it is as made once: what is there is not added, what is gone is not found.
                 (
@@ -255,7 +265,7 @@ impl Tool for Memory {
         };
         Plan {
             consent,
-            ..Plan::new(effect, parallel, Call { tool: self, wanted })
+            ..Plan::new(effect, parallel, Call::of(self, wanted))
         }
     }
 
@@ -275,7 +285,45 @@ impl Memory {
             what: self.notes.path(file).display().to_string(),
             covers: vec![COVERS.to_owned()],
             is_for_person: true,
+            may_wait: false,
         })
+    }
+
+    /// Looks at whose words a change would keep, and what it would take away.
+    async fn doubt(&self, change: &Change, asked: &Asked<'_>) -> Result<Option<Doubt>, StoreError> {
+        let Change {
+            file,
+            operations,
+            make_room,
+        } = change;
+        // What cannot be made is refused when it is tried, with all that the model has to know.
+        let fits = self.notes.preview(*file, operations, *make_room).is_ok();
+        let outcome = self.notes.outcome(*file, operations);
+        let Some((before, after)) = outcome.ok().filter(|_| fits) else {
+            return Ok(None);
+        };
+        let without = |some: &[String], others: &[String]| -> Vec<String> {
+            some.iter()
+                .filter(|one| !others.contains(one))
+                .cloned()
+                .collect()
+        };
+        let (added, removed) = (without(&after, &before), without(&before, &after));
+        let (put, gone, kept) = (added.join("\n"), removed.join("\n"), after.join("\n"));
+        let texts = added.iter().chain([&put, &gone, &kept]);
+        let person = self.notes.settings().person.as_deref();
+        let grounding =
+            Grounding::of(texts.map(String::as_str), person).knowing(&before.join("\n"));
+        let grounding = match asked.by {
+            Author::Review => grounding,
+            _ => grounding.working_in(asked.cwd),
+        };
+        let heard = self.conversations.hear(asked.session, grounding).await?;
+        if let Some(objection) = added.iter().find_map(|entry| heard.check(entry).err()) {
+            return Ok(Some(Doubt::Strange(objection)));
+        }
+        let is_loss = asked.by == Author::Review && !heard.allows_loss(&gone, &put, &kept);
+        Ok(is_loss.then_some(Doubt::Loss))
     }
 
     fn lock_full(&self) -> std::sync::MutexGuard<'_, FullAnswers> {
@@ -331,22 +379,124 @@ impl Memory {
     }
 }
 
+/// Who wants a change, and in which conversation.
+struct Asked<'a> {
+    by: Author,
+    session: &'a SessionId,
+    cwd: &'a Path,
+}
+
 struct Call {
     tool: Arc<Memory>,
     wanted: Result<Wanted, String>,
+    /// Found out once.
+    doubt: OnceCell<Option<Doubt>>,
+}
+
+impl Call {
+    fn of(tool: Arc<Memory>, wanted: Result<Wanted, String>) -> Self {
+        Self {
+            tool,
+            wanted,
+            doubt: OnceCell::new(),
+        }
+    }
+
+    async fn doubt(&self, change: &Change, asked: Asked<'_>) -> Result<Option<Doubt>, ToolError> {
+        let find = || self.tool.doubt(change, &asked);
+        let doubt = self.doubt.get_or_try_init(find).await;
+        let doubt = doubt.map_err(|error| ToolError::Answer(format!("not done: {error}")))?;
+        Ok(doubt.clone())
+    }
+
+    async fn change(&self, change: &Change, cx: &ToolContext) -> Result<String, ToolError> {
+        let tool = &self.tool;
+        let by = Provenance {
+            author: cx.author,
+            session: Some(cx.session.clone()),
+            turn: cx.turn.clone(),
+        };
+        let agreement = &cx.agreement;
+        let is_agreed =
+            agreement.basis.is_some() || agreement.covers.iter().any(|name| name == COVERS_OTHERS);
+        let asked = Asked {
+            by: cx.author,
+            session: &cx.session,
+            cwd: &cx.cwd,
+        };
+        let doubt = if is_agreed {
+            None
+        } else {
+            self.doubt(change, asked).await?
+        };
+        let Change {
+            file,
+            operations,
+            make_room,
+        } = change;
+        let refusal = |error| ToolError::Answer(tool.refusal(&error, cx));
+        match &doubt {
+            Some(Doubt::Strange(objection)) if cx.author == Author::Review => {
+                return Err(ToolError::Answer(objection.to_string()));
+            }
+            Some(_) => {}
+            None if tool.writes == Writes::AfterConsent => {}
+            None => {
+                let basis = agreement.basis.as_deref();
+                let changed = tool
+                    .notes
+                    .apply_agreed(*file, operations, *make_room, &by, basis)
+                    .await
+                    .map_err(refusal)?;
+                return Ok(told(*file, &changed));
+            }
+        }
+        let staged = tool.notes.stage(*file, operations, *make_room, &by).await;
+        Ok(waits(&staged.map_err(refusal)?, doubt.as_ref()))
+    }
 }
 
 impl Action for Call {
+    fn review<'a>(
+        &'a self,
+        cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Review>, ToolError>> {
+        Box::pin(async move {
+            let Ok(Wanted::Change(change)) = &self.wanted else {
+                return Ok(None);
+            };
+            let asked = Asked {
+                by: Author::Agent,
+                session: cx.session,
+                cwd: cx.cwd,
+            };
+            let Some(Doubt::Strange(Objection { words, source })) =
+                self.doubt(change, asked).await?
+            else {
+                return Ok(None);
+            };
+            Ok(Some(Review {
+                reason: format!(
+                    "keeps for all later conversations what {source} says and you did not say (“{words}”)"
+                ),
+                what: self.tool.notes.path(change.file).display().to_string(),
+                covers: vec![COVERS_OTHERS.to_owned()],
+                is_for_person: true,
+                may_wait: true,
+            }))
+        })
+    }
+
     fn preview<'a>(
         &'a self,
         _cx: PreviewContext<'a>,
     ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
         Box::pin(async move {
-            let Ok(Wanted::Change {
+            let Ok(Wanted::Change(Change {
                 file,
                 operations,
                 make_room,
-            }) = &self.wanted
+            })) = &self.wanted
             else {
                 return Ok(None);
             };
@@ -366,33 +516,12 @@ impl Action for Call {
 
     fn run(self: Box<Self>, cx: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Self { tool, wanted } = *self;
-            match wanted.map_err(ToolError::Answer)? {
-                Wanted::Search { words } => tool.search(words).await,
-                Wanted::Change {
-                    file,
-                    operations,
-                    make_room,
-                } => {
-                    let by = Provenance {
-                        author: cx.author,
-                        session: Some(cx.session.clone()),
-                        turn: cx.turn.clone(),
-                    };
-                    if tool.writes == Writes::AfterConsent {
-                        return match tool.notes.stage(file, &operations, make_room, &by).await {
-                            Ok(pending) => Ok(ToolOutput::text(waits(&pending))),
-                            Err(error) => Err(ToolError::Answer(tool.refusal(&error, cx))),
-                        };
-                    }
-                    let basis = cx.agreement.basis.as_deref();
-                    let change = tool
-                        .notes
-                        .apply_agreed(file, &operations, make_room, &by, basis);
-                    match change.await {
-                        Ok(changed) => Ok(ToolOutput::text(told(file, &changed))),
-                        Err(error) => Err(ToolError::Answer(tool.refusal(&error, cx))),
-                    }
+            match &self.wanted {
+                Err(why) => Err(ToolError::Answer(why.clone())),
+                Ok(Wanted::Search { words }) => self.tool.search(words.clone()).await,
+                Ok(Wanted::Change(change)) => {
+                    let answer = self.change(change, cx).await?;
+                    Ok(ToolOutput::text(answer))
                 }
             }
         })
@@ -415,8 +544,9 @@ impl Memory {
 }
 
 /// A change that waits for somebody, as the model reads it.
-fn waits(pending: &PendingNote) -> String {
+fn waits(pending: &PendingNote, doubt: Option<&Doubt>) -> String {
     let number = pending.number;
+    let why = doubt.map_or_else(String::new, |doubt| format!(": {}", doubt.why()));
     json!({
         "success": true,
         "done": true,
@@ -424,7 +554,7 @@ fn waits(pending: &PendingNote) -> String {
         "summary": pending.summary,
         "see": "hermes memory pending",
         "message": format!(
-            "not written yet: it waits for the user as number {number}, who decides with `/memory approve {number}` or \
+            "not written yet{why}. It waits for the user as number {number}, who decides with `/memory approve {number}` or \
              `/memory reject {number}`. Go on without it."
         ),
     })

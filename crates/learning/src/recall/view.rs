@@ -43,7 +43,7 @@ fn message(spoken: &Spoken, anchor: Option<u64>) -> Value {
 pub(super) fn said(spoken: &Spoken, chars_max: usize) -> String {
     let text = match spoken.message.tool_result() {
         Some(result) => result.text.clone(),
-        None => spoken.message.said(),
+        None => spoken.message.shown(),
     };
     if !text.trim().is_empty() {
         return shorten(&text, chars_max);

@@ -41,6 +41,8 @@ pub struct Counts {
     went_by_skill: bool,
     /// And that did not come out well.
     was_misled: bool,
+    /// And the person had something to say about it, which may be a correction.
+    was_answered: bool,
 }
 
 impl Counts {
@@ -87,11 +89,17 @@ impl Counts {
         self.was_misled |= outcome == SkillOutcome::Misled;
     }
 
+    /// A person spoke again after a turn that went by a skill. What they said nobody has to understand for this: a review reads it.
+    pub fn count_answer(&mut self) {
+        self.went_by_skill = true;
+        self.was_answered = true;
+    }
+
     /// What a review would be for, if one is due. What it is about begins anew.
     pub fn take_due(&mut self, intervals: Intervals) -> Option<Wanted> {
         let is_due = |count: u64, interval: u64| interval > 0 && count >= interval;
         let notes = is_due(self.turns, intervals.turns);
-        let misled = intervals.steps > 0 && self.was_misled;
+        let misled = intervals.steps > 0 && (self.was_misled || self.was_answered);
         // Whether the person corrected a skill only a reader of the conversation sees, and one looks at it anyway.
         let looked_at = intervals.steps > 0 && notes && self.went_by_skill;
         let wanted = Wanted {
@@ -103,7 +111,7 @@ impl Counts {
         }
         if wanted.skills {
             self.steps = 0;
-            (self.went_by_skill, self.was_misled) = (false, false);
+            (self.went_by_skill, self.was_misled, self.was_answered) = (false, false, false);
         }
         (wanted.notes || wanted.skills).then_some(wanted)
     }
@@ -173,6 +181,12 @@ mod tests {
         counts.count_skills(SkillOutcome::Misled);
         assert_eq!(counts.take_due(INTERVALS), Some(skills));
         assert_eq!(counts.take_due(INTERVALS), None, "once");
+        counts.count_answer();
+        assert_eq!(counts.take_due(INTERVALS), Some(skills));
+        counts.count_answer();
+        let never = Intervals { turns: 2, steps: 0 };
+        assert_eq!(counts.take_due(never), None);
+        assert_eq!(counts.take_due(INTERVALS), Some(skills), "and only once");
         // One that is due anyway asks about skills that were used.
         counts.count_call("skill_view");
         counts.count_turn();

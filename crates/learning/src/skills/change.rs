@@ -115,6 +115,29 @@ impl Skills {
         made
     }
 
+    /// Has a change wait for a person, whoever's skill it is of.
+    pub async fn change_if_agreed(
+        &self,
+        edit: Edit,
+        by: &By,
+        why: String,
+    ) -> Result<Made, SkillError> {
+        let _lock = self.hold().await?;
+        self.checked(&edit).await?;
+        let number = self.propose(vec![edit], by, &why)?;
+        Ok(Made::Proposed { number, why })
+    }
+
+    /// Whether a change would wait for a person anyway.
+    pub async fn is_proposed(&self, edit: &Edit, by: &By) -> bool {
+        let asks = async {
+            let _lock = self.hold().await?;
+            let file = self.checked(edit).await?;
+            self.why_ask(edit, &file, by).await
+        };
+        matches!(asks.await, Ok(Some(_)))
+    }
+
     /// Writes a change down, makes it, and says that it is made. The lock is held.
     pub(super) async fn make(
         &self,
@@ -682,7 +705,7 @@ fn is_left_empty(folder: &Path) -> bool {
 }
 
 /// Checks what a file is to become.
-fn check_text(edit: &Edit) -> Result<(), SkillError> {
+pub(super) fn check_text(edit: &Edit) -> Result<(), SkillError> {
     let Some(text) = &edit.after else {
         return Ok(());
     };

@@ -8,7 +8,7 @@ use hermes_core::{LearnedChange, Subject, TurnEnd};
 use serde_json::Value;
 
 use super::tools::{VIEWER, WRITER, mends};
-use super::{Happened, Skill, Skills};
+use super::{Happened, Library, Skill, SkillError, Skills};
 
 /// Skills of one turn; more are not counted.
 const SKILLS_MAX: usize = 32;
@@ -43,6 +43,11 @@ impl TurnSkills {
                 self.loaded.push(name);
             }
         }
+    }
+
+    /// Those that it has gone by so far.
+    pub fn names(&self) -> Vec<String> {
+        self.loaded.clone()
     }
 
     /// Whether the turn goes by any.
@@ -109,13 +114,56 @@ impl Skills {
         }
         let library = self.library().await;
         for (name, outcome) in outcomes {
-            let by_slash = |skill: &&Skill| skill.slash.as_deref() == Some(name.as_str());
-            let skill = library.called(&name);
-            if let Some(skill) = skill.or_else(|| library.skills.iter().find(by_slash)) {
+            if let Some(skill) = called(&library, &name) {
                 self.count(std::slice::from_ref(&skill.name), outcome).await;
             }
         }
     }
+}
+
+impl Skills {
+    /// Notes that a review is to look at skills. Returns whether there is one among them that none was to look at today.
+    pub async fn look_once_a_day(&self, names: &[String]) -> bool {
+        let library = self.library().await;
+        let known: Vec<String> = names
+            .iter()
+            .filter_map(|name| Some(called(&library, name)?.name.clone()))
+            .collect();
+        match self.note_look(&known).await {
+            Ok(is_first) => is_first,
+            Err(error) => {
+                tracing::warn!("it was not noted that a skill is looked at: {error}");
+                false
+            }
+        }
+    }
+
+    async fn note_look(&self, names: &[String]) -> Result<bool, SkillError> {
+        let today = Some(self.clock.now().date_text());
+        let usage = self.usage();
+        let looked_at = |name: &String| {
+            usage
+                .get(name)
+                .and_then(|record| record.looked_at_on.clone())
+        };
+        if names.iter().all(|name| looked_at(name) == today) {
+            return Ok(false);
+        }
+        let _lock = self.hold().await?;
+        self.update_usage(|usage, _| {
+            for name in names {
+                usage.entry(name).looked_at_on = today.clone();
+            }
+        })?;
+        Ok(true)
+    }
+}
+
+/// The skill that a model or a person means by a name.
+fn called<'a>(library: &'a Library, name: &str) -> Option<&'a Skill> {
+    let by_slash = |skill: &&Skill| skill.slash.as_deref() == Some(name);
+    let skill = library.called(name);
+    skill.or_else(|| library.skills.iter().find(by_slash))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Skill, SkillError, Skills};
+use crate::grounding::Conversations;
 
 pub(super) use skill_manage::mends;
 
@@ -31,6 +32,8 @@ pub struct SkillPorts {
     pub skills: Skills,
     /// Who calls them: the agent in a conversation, or the review of one.
     pub author: Author,
+    /// What says whose words they write.
+    pub conversations: Conversations,
     pub reach: Arc<dyn Reach>,
 }
 

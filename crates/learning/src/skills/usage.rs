@@ -46,6 +46,9 @@ pub struct Record {
     /// A person has changed what the agent wrote: it is theirs until they give it back.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub edited_by_person: bool,
+    /// On which day a review was last to look at it because a person spoke after it was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looked_at_on: Option<String>,
     /// Digests of its files when they last gave it back.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub given_back: BTreeMap<String, String>,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::facts::{
     self, NewConclusion, NewPremise, QUOTE_CHARS_MAX, TEXT_CHARS_MAX, add_conclusion, add_premise,
 };
-use crate::review::Grounding;
+use crate::grounding::{Grounding, marks};
 use crate::threats;
 
 /// Premises and conclusions of one answer. Whoever says more about a few messages is making it up.
@@ -112,6 +112,18 @@ struct DerivedConclusion {
     confidence: Option<f64>,
     #[serde(default)]
     replaces: Vec<String>,
+}
+
+impl Derived {
+    /// What it would have kept.
+    pub fn texts(&self) -> Vec<String> {
+        let premises = self.premises.iter().map(|premise| &premise.text);
+        let conclusions = self.conclusions.iter().map(|conclusion| &conclusion.text);
+        premises
+            .chain(conclusions)
+            .map(|text| squeezed(text))
+            .collect()
+    }
 }
 
 /// Reads an answer: as it is, else once more without what models put around JSON.
@@ -276,12 +288,13 @@ impl HeardWords<'_> {
     /// A sentence that may be kept, and shown to models.
     fn checked(&self, text: &str) -> Result<String, String> {
         let text = fit_to_keep(text)?;
-        self.grounding.check_text(&text)?;
+        let checked = self.grounding.check(&text);
+        checked.map_err(|objection| objection.to_string())?;
         let said = |mark: &String| {
             let mut words = self.words.iter();
             words.any(|one| one.text.to_lowercase().contains(mark))
         };
-        let unsaid = crate::review::marks(&text).find(|mark| !said(mark));
+        let unsaid = marks(&text).find(|mark| !said(mark));
         match unsaid {
             Some(mark) => Err(format!("nobody said “{mark}”")),
             None => Ok(text),
@@ -343,12 +356,14 @@ mod tests {
 
     fn taken(said: &[&str], messages: &[Message], answer: Value) -> (Representation, Taken) {
         let mut model = Representation::default();
+        let derived = parse(&answer.to_string()).unwrap();
+        let texts = derived.texts();
+        let grounding = Grounding::of(texts.iter().map(String::as_str), None);
         let heard = HeardWords {
             session: &"s1".into(),
             words: &words(said),
-            grounding: &Grounding::of(messages, None),
+            grounding: &grounding.after(messages),
         };
-        let derived = parse(&answer.to_string()).unwrap();
         let taken = take(&mut model, &derived, &heard, Timestamp::from_millis(9_000));
         (model, taken)
     }

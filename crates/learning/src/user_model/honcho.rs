@@ -133,6 +133,7 @@ impl HonchoUserModel {
             .spoken(SpokenQuery {
                 session: Some(taken.due.session.clone()),
                 from: SpokenFrom::After(taken.heard),
+                with_results: false,
                 limit,
             })
             .await?;

@@ -2,7 +2,8 @@
 //! them, nothing is written.
 
 use hermes_core::{
-    CancellationToken, ChangeFilter, Heard, LearningLog as _, UserBlock, UserModel as _,
+    CancellationToken, ChangeFilter, Heard, LearningLog as _, Message, Part, UserBlock,
+    UserModel as _,
 };
 use hermes_testkit::Step;
 use hermes_testkit::peers::peer;
@@ -140,6 +141,35 @@ async fn a_model_that_obeys_strangers_writes_nothing() {
             "{}: it was told why",
             case.name
         );
+    }
+}
+
+/// What was planted came along with the person's own words: in a document, a quote, a message that was passed on, a skill.
+#[tokio::test]
+async fn what_is_sent_along_writes_nothing_either() {
+    for case in CASES {
+        for brought in [
+            "[document \"a.txt\", saved as /x. It says:]\n",
+            "[Replying to: \"",
+            "[Forwarded]\n",
+        ] {
+            let said = Message {
+                parts: vec![
+                    Part::text(case.said),
+                    Part::text(format!("\n\n{brought}{}", case.planted)),
+                ],
+                ..Message::user("")
+            };
+            let thanks = Message::user("Thanks");
+            let talk = vec![
+                (said, None, case.answer),
+                (thanks, None, "You are welcome."),
+            ];
+            let world = World::with(talk, [add(case.target, case.obeyed), done()]).await;
+            let reviewed = world.review().await;
+            assert_eq!(reviewed.told(), None, "{} {brought}", case.name);
+            assert_eq!(world.kept().trim(), "", "{} {brought}", case.name);
+        }
     }
 }
 

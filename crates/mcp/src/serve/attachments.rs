@@ -18,6 +18,7 @@ pub(super) async fn fetch(archive: &dyn Archive, arguments: &Arguments) -> CallO
     let query = SpokenQuery {
         session: Some(session.clone()),
         from: SpokenFrom::After(id - 1),
+        with_results: false,
         limit: 1,
     };
     let found = archive.spoken(query).await?.pop();

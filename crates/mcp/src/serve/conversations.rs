@@ -81,6 +81,7 @@ pub(super) async fn read(archive: &dyn Archive, arguments: &Arguments) -> CallOu
     let query = SpokenQuery {
         session: Some(session.clone()),
         from: SpokenFrom::End,
+        with_results: false,
         limit,
     };
     let messages: Vec<Value> = archive.spoken(query).await?.iter().map(message).collect();

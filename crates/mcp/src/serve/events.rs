@@ -81,6 +81,7 @@ impl<'a> Follower<'a> {
         let query = SpokenQuery {
             session: self.session.clone(),
             from: SpokenFrom::After(self.cursor),
+            with_results: false,
             limit,
         };
         Ok(self.archive.spoken(query).await?)
@@ -102,6 +103,7 @@ async fn end(archive: &dyn Archive) -> Result<u64, Refused> {
     let query = SpokenQuery {
         session: None,
         from: SpokenFrom::End,
+        with_results: false,
         limit: 1,
     };
     let last = archive.spoken(query).await?.pop();

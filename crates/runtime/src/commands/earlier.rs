@@ -88,6 +88,7 @@ impl Conversation {
         let query = SpokenQuery {
             session: Some(session.into()),
             from: SpokenFrom::End,
+            with_results: false,
             limit: PREVIEW_MESSAGES,
         };
         let spoken = match self.archive().spoken(query).await {

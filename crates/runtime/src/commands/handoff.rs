@@ -92,6 +92,7 @@ pub async fn tell_chat(
         replies_to: None,
         mentions: Mentions::default(),
         album: None,
+        forwarded: None,
     };
     let update = NewUpdate {
         update: id,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_core::{Author, Event, FollowFrom, Notice, Op, Sessions as _, ToolContext, UserMessage};
+use hermes_learning::grounding::Conversations;
 use hermes_learning::skills::tools::{self, SkillPorts, Standing};
 use hermes_learning::skills::{Curating, CuratorSettings, Happened, Skills, Sources, State};
 use hermes_store::SqliteStore;
@@ -23,6 +24,7 @@ struct World {
     folder: tempfile::TempDir,
     clock: Arc<TestClock>,
     skills: Skills,
+    conversations: Conversations,
 }
 
 impl World {
@@ -31,6 +33,8 @@ impl World {
         let home = folder.path();
         fs::create_dir_all(home.join("skills")).unwrap();
         let store = SqliteStore::open(home.join("hermes.db"), home.join("locks")).unwrap();
+        let store = Arc::new(store);
+        let conversations = Conversations::of(store.clone());
         let clock = Arc::new(TestClock::default());
         let skills = Skills {
             sources: Sources {
@@ -41,13 +45,14 @@ impl World {
             lock: home.join("locks/skills"),
             proposals: home.join("pending/skills"),
             wants_approval: false,
-            log: Some(Arc::new(store)),
+            log: Some(store),
             clock: clock.clone(),
         };
         Self {
             folder,
             clock,
             skills,
+            conversations,
         }
     }
 
@@ -60,6 +65,7 @@ impl World {
         let ports = SkillPorts {
             skills: self.skills.clone(),
             author: Author::Agent,
+            conversations: self.conversations.clone(),
             reach: Arc::new(|_: &str| Standing::Missing),
         };
         let tools = tools::tools(&ports);

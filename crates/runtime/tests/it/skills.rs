@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Author, ChangeId, Tool, ToolContext};
+use hermes_learning::grounding::Conversations;
 use hermes_learning::skills::tools::{self, SkillPorts, Standing};
 use hermes_learning::skills::{Skills, Sources, State};
 use hermes_runtime::SystemClock;
@@ -16,6 +17,7 @@ const REVIEW: &str = "---\nname: review\ndescription: \"Use when: code changed\"
 struct World {
     folder: tempfile::TempDir,
     skills: Skills,
+    conversations: Conversations,
 }
 
 impl World {
@@ -23,6 +25,8 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path();
         let store = SqliteStore::open(home.join("hermes.db"), home.join("locks")).unwrap();
+        let store = Arc::new(store);
+        let conversations = Conversations::of(store.clone());
         let skills = Skills {
             sources: Sources {
                 home: home.join("skills"),
@@ -34,11 +38,15 @@ impl World {
             lock: home.join("locks/skills"),
             proposals: home.join("pending/skills"),
             wants_approval: false,
-            log: Some(Arc::new(store)),
+            log: Some(store),
             clock: Arc::new(SystemClock),
         };
         fs::create_dir_all(home.join("skills")).unwrap();
-        Self { folder, skills }
+        Self {
+            folder,
+            skills,
+            conversations,
+        }
     }
 
     fn put(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
@@ -56,6 +64,7 @@ impl World {
         let ports = SkillPorts {
             skills: self.skills.clone(),
             author: Author::Agent,
+            conversations: self.conversations.clone(),
             reach: Arc::new(|name: &str| match name {
                 "SET" => Standing::Given,
                 "KEPT" | "token.json" => Standing::ToBeAllowed,

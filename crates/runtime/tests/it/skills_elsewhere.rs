@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Author, BoxFuture};
+use hermes_learning::grounding::Conversations;
 use hermes_learning::skills::guard::ScanVerdict;
 use hermes_learning::skills::hub::{Force, Hub, Places, Updated, Web, WebError};
 use hermes_learning::skills::{By, Edit, Made, Skills, Sources, State};
@@ -63,6 +64,7 @@ pub(crate) struct World {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) url: String,
     pub(crate) hub: Hub,
+    pub(crate) conversations: Conversations,
 }
 
 impl World {
@@ -77,6 +79,8 @@ impl World {
         fs::create_dir_all(home.join("served")).unwrap();
         let url = serve(home.join("served"));
         let store = SqliteStore::open(home.join("hermes.db"), home.join("locks")).unwrap();
+        let store = Arc::new(store);
+        let conversations = Conversations::of(store.clone());
         let skills = Skills {
             sources: Sources {
                 home: home.join("skills"),
@@ -85,7 +89,7 @@ impl World {
             lock: home.join("locks/skills"),
             proposals: home.join("pending/skills"),
             wants_approval: false,
-            log: Some(Arc::new(store)),
+            log: Some(store),
             clock: Arc::new(SystemClock),
         };
         let web = WebSettings {
@@ -102,7 +106,12 @@ impl World {
                 clawhub: format!("{url}/claw"),
             },
         };
-        Self { folder, url, hub }
+        Self {
+            folder,
+            url,
+            hub,
+            conversations,
+        }
     }
 
     pub(crate) fn put(&self, path: &str, content: impl AsRef<[u8]>) {

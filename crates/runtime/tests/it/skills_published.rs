@@ -23,6 +23,7 @@ async fn write(world: &World, arguments: Value) {
     let ports = SkillPorts {
         skills: world.hub.skills.clone(),
         author: Author::Agent,
+        conversations: world.conversations.clone(),
         reach: Arc::new(|_: &str| Standing::Missing),
     };
     let tools = tools::tools(&ports);

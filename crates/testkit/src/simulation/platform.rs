@@ -254,5 +254,6 @@ fn message(chat: &Chat, sender: &Sender, id: &MessageId, text: &str) -> Incoming
             ..Mentions::default()
         },
         album: None,
+        forwarded: None,
     }
 }

@@ -141,6 +141,25 @@ fn what_is_answered_is_known_and_what_is_quoted_is_cut() {
 }
 
 #[test]
+fn a_mail_that_is_passed_on_is_not_its_senders_words() {
+    let block = "From: Bob <b@c.d>\r\nDate: Monday\r\nTo: Alice\r\nSubject: pay\r\n\r\npay me\r\n";
+    let body = format!("see below\r\n\r\n---------- Forwarded message ---------\r\n{block}");
+    // Programs refer to the mail that they pass on.
+    let headers = format!("{FROM}Subject: Fwd: pay\r\nReferences: <r@x.y>\r\n");
+    let message = read_of(&headers, &body).expect("a mail");
+    assert_eq!(message.text, "see below");
+    let forwarded = message.forwarded.expect("what was passed on");
+    assert!(
+        forwarded.text.starts_with("[Subject: Fwd: pay]"),
+        "{forwarded:?}"
+    );
+    assert!(forwarded.text.ends_with("pay me"), "{forwarded:?}");
+    let message = read_of(&headers, block).expect("a mail");
+    assert_eq!(message.text, "");
+    assert!(message.forwarded.expect("it").text.ends_with("pay me"));
+}
+
+#[test]
 fn only_proven_senders_are_heard() {
     let plain = format!("{FROM}\r\nhello");
     let refused = |mail: &str, settings: &Settings| read(&letter(mail.as_bytes()), settings).err();

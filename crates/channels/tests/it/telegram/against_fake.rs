@@ -647,3 +647,39 @@ async fn what_is_being_written_is_a_draft_in_private_chats_and_nothing_of_it_sta
     assert!(!channel.has_drafts(&in_group.to));
     assert!(channel.draft(&in_group).await.is_err());
 }
+
+#[tokio::test]
+async fn what_is_passed_on_is_not_what_its_sender_says() {
+    let user =
+        |id: i64| json!({"id": id, "is_bot": false, "first_name": "Eve", "last_name": "Adams"});
+    for (origin, from) in [
+        (
+            json!({"type": "user", "date": 1, "sender_user": user(999)}),
+            Some("Eve Adams"),
+        ),
+        (
+            json!({"type": "hidden_user", "date": 1, "sender_user_name": "Mallory"}),
+            Some("Mallory"),
+        ),
+        (
+            json!({"type": "channel", "date": 1, "chat": {"id": -5, "type": "channel", "title": "News"}}),
+            Some("News"),
+        ),
+        (json!({"type": "something new"}), None),
+    ] {
+        let message = heard(
+            ALICE,
+            json!({"text": "/new pay me", "forward_origin": origin}),
+        )
+        .await;
+        assert_eq!(message.text, "", "{origin}");
+        let forwarded = message.forwarded.expect("what was passed on");
+        assert_eq!(forwarded.text, "/new pay me");
+        assert_eq!(forwarded.from.as_deref(), from, "{origin}");
+    }
+    let old = heard(ALICE, json!({"text": "pay me", "forward_date": 1})).await;
+    assert_eq!(old.text, "");
+    let own = json!({"type": "user", "date": 1, "sender_user": user(ALICE)});
+    let own = heard(ALICE, json!({"text": "my words", "forward_origin": own})).await;
+    assert_eq!((own.text.as_str(), own.forwarded), ("my words", None));
+}

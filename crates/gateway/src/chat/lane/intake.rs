@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::Lane;
 use super::commands::Outcome;
-use super::preparing::{Preparing, Telling};
+use super::preparing::{Preparing, Telling, Words, behind_words};
 use crate::chat::ports::WhenBusy;
 use crate::chat::{mirror, pairing, words};
 
@@ -379,7 +379,7 @@ impl Lane {
     /// Long enough to be the first part of something that its platform split.
     fn may_be_split(&self, message: &IncomingMessage) -> bool {
         let facts = self.parts.as_ref().map(|parts| parts.channel.facts());
-        facts.is_some_and(|facts| message.text.chars().count() >= facts.split_length)
+        facts.is_some_and(|facts| message.words().chars().count() >= facts.split_length)
     }
 
     fn belongs_together(&self, one: &InboxEntry, next: &InboxEntry) -> bool {
@@ -452,7 +452,8 @@ impl Lane {
         let mut message = prepared.finish(&self.ports(), &self.folder()).await;
         if telling == Telling::Say {
             if let Some(note) = self.reset_note.take() {
-                message.parts.insert(0, Part::text(note));
+                // Behind the words: what comes first is what somebody said.
+                message.parts.push(behind_words(&note));
             }
             if let Some(first) = &first {
                 self.add_what_went_before(first, &mut message).await;
@@ -548,8 +549,7 @@ impl Lane {
     }
 
     fn message(&self, batch: &[InboxEntry], telling: Telling) -> Preparing {
-        let mut texts = Vec::new();
-        let mut skills = Vec::new();
+        let mut words = Words::default();
         let mut attachments = Vec::new();
         for entry in batch {
             let Some(message) = message_of(entry) else {
@@ -557,10 +557,11 @@ impl Lane {
             };
             let reading = self.readings.get(&entry.id);
             let text = reading.map_or(message.text.as_str(), |reading| &reading.text);
-            texts.push(self.text(message, text));
+            words.typed.push(self.text(message, text));
+            words.of_others.extend(of_others(message));
             attachments.extend(message.attachments.iter().cloned());
             let told = reading.map_or(&[][..], |reading| &reading.skills);
-            skills.extend(
+            words.skills.extend(
                 told.iter()
                     .map(|text| Part::text(skill::behind_words(text))),
             );
@@ -574,7 +575,7 @@ impl Lane {
         };
         let channel = self.parts.as_ref().map(|parts| &parts.channel);
         let ids = batch.iter().map(|entry| entry.id).collect();
-        let mut preparing = Preparing::new(ids, telling, texts, skills, origin);
+        let mut preparing = Preparing::new(ids, telling, words, origin);
         preparing.first = batch.first().cloned();
         preparing.with_files(channel, attachments, self.ports(), self.folder())
     }
@@ -598,30 +599,30 @@ impl Lane {
         }
     }
 
-    /// What somebody said, with whom and what they replied to where that matters. Names are untrusted.
+    /// What somebody typed, and who that is where several talk. Names are untrusted.
     fn text(&self, message: &IncomingMessage, said: &str) -> String {
-        let mut text = String::new();
-        if let Some(quoted) = message
-            .replies_to
-            .as_ref()
-            .and_then(|reply| reply.text.as_deref())
-        {
-            let quoted = hermes_core::text::shorten(quoted, QUOTE_CHARS_MAX);
-            text.push_str(&format!("[Replying to: \"{quoted}\"]\n\n"));
+        let settings = self.lanes.ports.settings.now();
+        if settings.keys.is_shared(&message.chat) {
+            format!("[{}] {said}", self.shown_name(message))
+        } else {
+            said.to_owned()
         }
-        if self
-            .lanes
-            .ports
-            .settings
-            .now()
-            .keys
-            .is_shared(&message.chat)
-        {
-            text.push_str(&format!("[{}] ", self.shown_name(message)));
-        }
-        text.push_str(said);
-        text
     }
+}
+
+/// What a message brings along that others said: what it replies to, and what it passes on.
+fn of_others(message: &IncomingMessage) -> Vec<String> {
+    let quoted = message.replies_to.as_ref();
+    let quoted = quoted.and_then(|reply| reply.text.as_deref()).map(|text| {
+        let text = hermes_core::text::shorten(text, QUOTE_CHARS_MAX);
+        format!("[Replying to: \"{text}\"]")
+    });
+    let forwarded = message.forwarded.as_ref().map(|forwarded| {
+        let from = forwarded.from.as_deref().map(clean_name);
+        let from = from.map_or_else(String::new, |name| format!(" from {name}"));
+        format!("[Forwarded{from}]\n{}", forwarded.text)
+    });
+    quoted.into_iter().chain(forwarded).collect()
 }
 
 /// The account that somebody wrote with, as `PLATFORM:ID`.

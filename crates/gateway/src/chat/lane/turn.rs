@@ -135,7 +135,7 @@ impl Lane {
             seat: self.seat.take(),
         });
         let said = match first.map(|entry| &entry.incoming) {
-            Some(Incoming::Message(message) | Incoming::Edited(message)) => message.text.clone(),
+            Some(Incoming::Message(message) | Incoming::Edited(message)) => message.words(),
             _ => String::new(),
         };
         if let (Some(turn), Some(session)) = (&self.turn, &self.session) {

@@ -29,7 +29,13 @@ async fn after_a_silence_a_new_conversation_begins_and_the_last_can_be_resumed()
     assert!(texts[1].contains("nothing was said here"), "{texts:?}");
     let asked = bot.requests()[1].json.to_string();
     assert!(!asked.contains("the first words"), "{asked}");
-    assert!(asked.contains("A new conversation begins here because"));
+    let (words, note) = ("the second words", "A new conversation begins here because");
+    assert!(asked.find(words) < asked.find(note), "{asked}");
+    let listed = bot.setting.run(&["sessions", "list", "--json"]).stdout;
+    assert!(
+        listed.contains("the second words"),
+        "known by what was said: {listed}"
+    );
     let resume = texts[1].split("/resume ").nth(1).unwrap();
     let id = resume.split_whitespace().next().unwrap();
     let id = id.trim_matches(|c: char| !c.is_ascii_alphanumeric());

@@ -1,22 +1,29 @@
 //! `skill_manage`: writes, changes and archives skills. What is not the agent's own becomes a proposal.
 
+use std::collections::HashSet;
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use hermes_core::fuzzy::{self, Occurrences, ReplaceError};
 use hermes_core::text::shorten;
 use hermes_core::{
-    Author, Effect, Exposure, Parallel, Plan, PlanContext, SessionId, Subagents, Tool, ToolOutput,
-    ToolSpec,
+    Action, Author, BoxFuture, Effect, Exposure, Parallel, Plan, PlanContext, Preview,
+    PreviewContext, Review, SessionId, StoreError, Subagents, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use super::{SkillPorts, answer, exposure, parse};
-use crate::skills::change::{content, found, normal_path, place};
+use crate::grounding::{Doubt, Grounding, Objection};
+use crate::skills::change::{check_text, content, found, normal_path, place};
 use crate::skills::folders::SKILL_FILE;
-use crate::skills::{By, Edit, Library, Made, SkillError, blocking, document};
+use crate::skills::{By, Edit, Library, Made, SkillError, blocking, diff, document};
 
 pub(super) const NAME: &str = "skill_manage";
+/// What a yes for the session covers where a skill has somebody else's words.
+const COVERS_OTHERS: &str = "skills in the words of others";
 /// Of a reason in the log.
 const REASON_CHARS_MAX: usize = 300;
 
@@ -69,7 +76,7 @@ struct SkillManage {
     ports: SkillPorts,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ActionName {
     Create,
@@ -80,7 +87,7 @@ enum ActionName {
     RemoveFile,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Arguments {
     action: ActionName,
     name: String,
@@ -120,52 +127,225 @@ impl Tool for SkillManage {
     }
 
     fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
-        let arguments = parse::<Arguments>(NAME, arguments);
-        Plan::doing(Effect::Effect, Parallel::Never, move |cx| {
-            Box::pin(async move {
-                let done = self.manage(arguments?, &cx.session).await;
-                let done = done.map_err(|error| answer(&error))?;
-                Ok(ToolOutput::text(done.to_string()))
-            })
-        })
+        let call = Call {
+            ports: self.ports.clone(),
+            arguments: parse::<Arguments>(NAME, arguments).map_err(|error| error.to_string()),
+            doubt: OnceCell::new(),
+        };
+        Plan::new(Effect::Effect, Parallel::Never, call)
     }
 }
 
-impl SkillManage {
-    async fn manage(&self, arguments: Arguments, session: &SessionId) -> Result<Value, SkillError> {
-        let skills = &self.ports.skills;
-        skills.settle_changes().await?;
-        if self.ports.author == Author::Review && arguments.lacks_evidence() {
-            return Err(
-                SkillError::asked("a review does not change a skill without evidence")
-                    .hint("say in `reason` what misled, and where in the conversation that showed"),
-            );
-        }
-        let library = skills.library().await;
-        let planned = blocking(move || edit(&library, arguments)).await?;
-        let summary = planned.summary.clone();
-        let by = By {
+/// Who wants a change, and in which conversation.
+struct Asked<'a> {
+    session: &'a SessionId,
+    cwd: &'a Path,
+}
+
+struct Call {
+    ports: SkillPorts,
+    arguments: Result<Arguments, String>,
+    /// Found out once.
+    doubt: OnceCell<Option<Doubt>>,
+}
+
+impl Action for Call {
+    fn review<'a>(
+        &'a self,
+        cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Review>, ToolError>> {
+        Box::pin(async move {
+            // What cannot be planned is refused when it is made.
+            let Ok(edit) = self.edit().await else {
+                return Ok(None);
+            };
+            let by = self.by(cx.session);
+            if self.ports.skills.is_proposed(&edit, &by).await {
+                return Ok(None);
+            }
+            let asked = Asked {
+                session: cx.session,
+                cwd: cx.cwd,
+            };
+            let Some(Doubt::Strange(Objection { words, source })) =
+                self.doubt(&edit, asked).await?
+            else {
+                return Ok(None);
+            };
+            Ok(Some(Review {
+                reason: format!(
+                    "writes into a skill, for all later conversations, what {source} says and you did not say (“{words}”)"
+                ),
+                what: format!("{}: {}", edit.skill, edit.summary),
+                covers: vec![COVERS_OTHERS.to_owned()],
+                is_for_person: true,
+                may_wait: true,
+            }))
+        })
+    }
+
+    fn preview<'a>(
+        &'a self,
+        _cx: PreviewContext<'a>,
+    ) -> BoxFuture<'a, Result<Option<Preview>, ToolError>> {
+        Box::pin(async move {
+            let edit = self.edit().await.map_err(|error| answer(&error))?;
+            let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
+            Ok(Some(Preview {
+                diff: diff(&edit.skill, &edit.path, before, after),
+                is_whole: true,
+                basis: basis(&edit),
+            }))
+        })
+    }
+
+    fn run(self: Box<Self>, cx: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { Ok(ToolOutput::text(self.manage(cx).await?.to_string())) })
+    }
+}
+
+impl Call {
+    fn by(&self, session: &SessionId) -> By {
+        By {
             author: self.ports.author,
             session: Some(session.clone()),
+        }
+    }
+
+    /// What the call would change, as things are now.
+    async fn edit(&self) -> Result<Edit, SkillError> {
+        let arguments = self.arguments.clone().map_err(SkillError::asked)?;
+        let skills = &self.ports.skills;
+        skills.settle_changes().await?;
+        let library = skills.library().await;
+        let edit = blocking(move || edit(&library, arguments)).await?;
+        // What is too long is not looked at any further.
+        check_text(&edit)?;
+        Ok(edit)
+    }
+
+    async fn manage(&self, cx: &ToolContext) -> Result<Value, ToolError> {
+        let arguments = self.arguments.as_ref();
+        let arguments = arguments.map_err(|why| ToolError::Answer(why.clone()))?;
+        let refused = |error: SkillError| answer(&error);
+        if self.ports.author == Author::Review && arguments.lacks_evidence() {
+            let error = SkillError::asked("a review does not change a skill without evidence")
+                .hint("say in `reason` what misled, and where in the conversation that showed");
+            return Err(refused(error));
+        }
+        let edit = self.edit().await.map_err(refused)?;
+        let agreement = &cx.agreement;
+        if agreement
+            .basis
+            .as_ref()
+            .is_some_and(|seen| *seen != basis(&edit))
+        {
+            let error = SkillError::asked(format!(
+                "`{}` was changed since the user looked",
+                edit.skill
+            ));
+            return Err(refused(
+                error.hint("look at it again, and make the change anew"),
+            ));
+        }
+        let is_agreed = agreement.covers.iter().any(|name| name == COVERS_OTHERS);
+        let asked = Asked {
+            session: &cx.session,
+            cwd: &cx.cwd,
         };
-        Ok(match skills.change(planned, &by).await? {
-            Made::Done { change, file } => json!({
-                "success": true,
-                "message": summary,
-                "path": file.display().to_string(),
-                "change": change.0,
-            }),
-            Made::Proposed { number, why } => json!({
-                "success": true,
-                "proposed": number,
-                "summary": summary,
-                "see": "hermes skills proposals",
-                "message": format!(
-                    "not changed: {why}. It waits for the user as proposal {number}, who decides with `/skills accept \
-                     {number}` or `/skills reject {number}`. Go on without it."
-                ),
-            }),
-        })
+        let doubt = if is_agreed {
+            None
+        } else {
+            self.doubt(&edit, asked).await?
+        };
+        let (summary, by) = (edit.summary.clone(), self.by(&cx.session));
+        let skills = &self.ports.skills;
+        let made = match doubt {
+            Some(Doubt::Strange(objection)) if by.author == Author::Review => {
+                return Err(ToolError::Answer(objection.to_string()));
+            }
+            Some(doubt) => skills.change_if_agreed(edit, &by, doubt.why()).await,
+            None => skills.change(edit, &by).await,
+        };
+        Ok(told(made.map_err(refused)?, &summary))
+    }
+
+    async fn doubt(&self, edit: &Edit, asked: Asked<'_>) -> Result<Option<Doubt>, ToolError> {
+        let find = || self.find_doubt(edit, &asked);
+        let doubt = self.doubt.get_or_try_init(find).await;
+        let doubt = doubt.map_err(|error| ToolError::Answer(format!("not done: {error}")))?;
+        Ok(doubt.clone())
+    }
+
+    /// Looks at whose words a change would write, and what it would take away. What the file says already is not new.
+    async fn find_doubt(
+        &self,
+        edit: &Edit,
+        asked: &Asked<'_>,
+    ) -> Result<Option<Doubt>, StoreError> {
+        let conversations = &self.ports.conversations;
+        let before = edit.before.as_deref().unwrap_or_default();
+        let after = edit.after.as_deref().unwrap_or_default();
+        let put = lines_only_in(after, before);
+        // Whoever takes a whole file away names it, and does not say it.
+        let gone = match &edit.after {
+            Some(_) => lines_only_in(before, after),
+            None if edit.path == SKILL_FILE => edit.skill.clone(),
+            None => edit.path.clone(),
+        };
+        let reason = self.arguments.as_ref().ok();
+        let reason = reason.and_then(|arguments| arguments.reason.as_deref());
+        // No more of it is kept.
+        let reason = shorten(reason.unwrap_or_default().trim(), REASON_CHARS_MAX);
+        let is_review = self.ports.author == Author::Review;
+        let texts = [put.as_str(), gone.as_str(), after, reason.as_str()];
+        let grounding = Grounding::of(texts, None).knowing(before);
+        let grounding = if is_review {
+            grounding
+        } else {
+            grounding.working_in(asked.cwd)
+        };
+        let heard = conversations.hear(asked.session, grounding).await?;
+        let objection = heard.check(&put).and_then(|()| heard.check_reason(&reason));
+        if let Err(objection) = objection {
+            return Ok(Some(Doubt::Strange(objection)));
+        }
+        let is_loss = is_review && !heard.allows_loss(&gone, &put, after);
+        Ok(is_loss.then_some(Doubt::Loss))
+    }
+}
+
+/// Tells one change from every other.
+fn basis(edit: &Edit) -> String {
+    let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
+    crate::notes::basis_of(before.unwrap_or_default(), after.unwrap_or_default())
+}
+
+fn lines_only_in(text: &str, other: &str) -> String {
+    let known: HashSet<&str> = other.lines().map(str::trim).collect();
+    let new = text.lines().filter(|line| !known.contains(line.trim()));
+    new.collect::<Vec<_>>().join("\n")
+}
+
+/// What became of a change, as the model reads it.
+fn told(made: Made, summary: &str) -> Value {
+    match made {
+        Made::Done { change, file } => json!({
+            "success": true,
+            "message": summary,
+            "path": file.display().to_string(),
+            "change": change.0,
+        }),
+        Made::Proposed { number, why } => json!({
+            "success": true,
+            "proposed": number,
+            "summary": summary,
+            "see": "hermes skills proposals",
+            "message": format!(
+                "not changed: {why}. It waits for the user as proposal {number}, who decides with `/skills accept \
+                 {number}` or `/skills reject {number}`. Go on without it."
+            ),
+        }),
     }
 }
 

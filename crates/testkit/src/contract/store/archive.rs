@@ -269,6 +269,7 @@ async fn what_was_said_is_read_from_either_end<S: Store + Archive>(
         let query = SpokenQuery {
             session,
             from,
+            with_results: false,
             limit,
         };
         store.spoken(query).await.unwrap()
@@ -280,6 +281,14 @@ async fn what_was_said_is_read_from_either_end<S: Store + Archive>(
     let start = SpokenFrom::After(0);
     let everything = ["one", "two", "three", "four", "five", "six", "seven", ""];
     assert_eq!(texts(None, start, 100).await, everything, "and no result");
+    let with_results = store.spoken(SpokenQuery {
+        session: Some(first.clone()),
+        from: start,
+        with_results: true,
+        limit: 100,
+    });
+    let last = with_results.await.unwrap().pop().unwrap();
+    assert!(last.message.tool_result().is_some(), "{last:?}");
     assert_eq!(texts(None, SpokenFrom::End, 3).await, ["six", "seven", ""]);
     assert_eq!(texts(Some(&first), start, 2).await, ["one", "two"]);
     assert_eq!(
@@ -299,6 +308,7 @@ async fn what_was_said_is_read_from_either_end<S: Store + Archive>(
     let nobody = store.spoken(SpokenQuery {
         session: Some("nobody".into()),
         from: start,
+        with_results: false,
         limit: 1,
     });
     assert!(matches!(nobody.await, Err(StoreError::NotFound { .. })));

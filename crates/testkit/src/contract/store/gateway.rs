@@ -68,6 +68,7 @@ fn message(text: &str) -> Incoming {
         replies_to: None,
         mentions: Mentions::default(),
         album: None,
+        forwarded: None,
     })
 }
 

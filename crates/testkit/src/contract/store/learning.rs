@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use hermes_core::{
     Archive, Author, COMPACTION_USE, ChangeFilter, ChangeId, Cost, Counted, DueReview, Entry,
     LearningCost, LearningInsights, LearningLedger, LearningLog, LearningUse, Message, NOTES_MARK,
-    NewLearnedChange, NewLearningUse, NewSession, Prefix, Reviews, SessionId, Store, StoreError,
-    Subject, SummaryUse, Usage,
+    NewLearnedChange, NewLearningUse, NewSession, Origin, Prefix, Reviews, SessionId, Store,
+    StoreError, Subject, SummaryUse, Usage,
 };
 
 use super::Place;
-use super::talk::{START, after, new_session, told};
+use super::talk::{START, after, ended, new_session, replied, started, told};
 
 pub(super) async fn check<S: Store + Archive + LearningLog + Reviews + LearningLedger>(
     open: &impl AsyncFn(PathBuf) -> S,
@@ -22,6 +22,8 @@ pub(super) async fn check<S: Store + Archive + LearningLog + Reviews + LearningL
     changes_outlive_their_session(open).await;
     a_review_is_due_until_it_is_finished(open).await;
     one_takes_a_review_and_whoever_dies_loses_it(open).await;
+    a_review_of_what_goes_on_does_not_hold_up_others(open).await;
+    what_was_not_reviewed_is_read_also_behind_a_summary(open).await;
     a_budget_holds_over_crashes_and_for_many_at_once(open).await;
     what_learning_took_is_counted_and_summaries_are_no_part_of_its_budget(open).await;
 }
@@ -195,6 +197,7 @@ async fn a_review_is_due_until_it_is_finished<S: Store + Archive + Reviews>(
     assert_eq!(store.reviewed_messages(&first).await, Ok(0));
     store.finish_review(&first, 2).await.unwrap();
     assert_eq!(store.reviewed_messages(&first).await, Ok(2));
+    assert_eq!(store.unreviewed(&first, 9).await, Ok(Vec::new()));
     store.delete(&second).await.unwrap();
     assert_eq!(store.due_reviews(START).await, Ok(Vec::new()));
     let gone = store.take_review(&second, START, after(9)).await;
@@ -221,10 +224,70 @@ async fn one_takes_a_review_and_whoever_dies_loses_it<S: Store + Reviews>(
     assert_eq!(take(&other, 1).await, None);
     assert_eq!(other.due_reviews(after(1)).await, Ok(Vec::new()));
     assert_eq!(take(&other, 10).await, Some(2), "its time was up");
-    other.put_off_review(&session).await.unwrap();
-    assert_eq!(take(&store, 11).await, Some(2), "the try did not count");
+    other.put_off_review(&session, after(15)).await.unwrap();
+    assert_eq!(take(&store, 14).await, None, "not before its time");
+    assert_eq!(other.due_reviews(after(14)).await, Ok(Vec::new()));
+    assert_eq!(take(&store, 15).await, Some(2), "the try did not count");
     store.finish_review(&session, 2).await.unwrap();
     assert_eq!(take(&store, 99).await, None);
+}
+
+/// A process that died in a turn, which nobody has gone on with.
+async fn a_review_of_what_goes_on_does_not_hold_up_others<S: Store + Reviews>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let first = told(&store, "s1", &[("hello", "hi")]).await;
+    let second = told(&store, "s2", &[("hello", "hi")]).await;
+    store.set_review_due(due(&first, 4, true)).await.unwrap();
+    store.set_review_due(due(&second, 5, true)).await.unwrap();
+    let begun = vec![started("t", "go on")];
+    store.append(&first, after(6), begun).await.unwrap();
+    let waiting = store.due_reviews(after(9)).await.unwrap();
+    assert_eq!(waiting, [due(&second, 5, true)]);
+    let over = vec![replied("t", Message::assistant("done")), ended("t")];
+    store.append(&first, after(7), over).await.unwrap();
+    let waiting = store.due_reviews(after(9)).await.unwrap();
+    assert_eq!(waiting.len(), 2, "it stayed due");
+}
+
+async fn what_was_not_reviewed_is_read_also_behind_a_summary<S: Store + Archive + Reviews>(
+    open: &impl AsyncFn(PathBuf) -> S,
+) {
+    let place = Place::new(open);
+    let store = place.open().await;
+    let session = told(&store, "s1", &[("a", "1"), ("b", "2"), ("c", "3")]).await;
+    let texts = async |limit| -> String {
+        let messages = store.unreviewed(&session, limit).await.unwrap();
+        let texts: Vec<String> = messages.iter().map(Message::text).collect();
+        texts.join(" ")
+    };
+    assert_eq!(texts(9).await, "a 1 b 2 c 3");
+    store.finish_review(&session, 2).await.unwrap();
+    assert_eq!(texts(9).await, "b 2 c 3");
+    assert_eq!(texts(3).await, "2 c 3");
+    let summary = Entry::Compacted {
+        summary: Some(Message {
+            origin: Some(Origin::Summary),
+            ..Message::user("in short")
+        }),
+        kept: 2,
+        shortened: Vec::new(),
+        prefix: None,
+        used: None,
+    };
+    store
+        .append(&session, after(9), vec![summary])
+        .await
+        .unwrap();
+    assert_eq!(store.load(&session).await.unwrap().messages.len(), 3);
+    assert_eq!(texts(9).await, "b 2 c 3", "people see all of it");
+    let taken_back = vec![Entry::Rewound { turns: 1 }];
+    store.append(&session, after(10), taken_back).await.unwrap();
+    assert_eq!(texts(9).await, "b 2");
+    let nobody = store.unreviewed(&"nobody".into(), 9).await;
+    assert!(matches!(nobody, Err(StoreError::NotFound { .. })));
 }
 
 async fn a_budget_holds_over_crashes_and_for_many_at_once<S: LearningLedger>(

@@ -210,6 +210,7 @@ async fn what_a_branch_inherited_is_not_heard_again<S: Store + Archive + UserMod
     store.set_hearing_due(due(&session, None, 0)).await.unwrap();
     let taken = store.take_hearing(&session, after(1), after(11)).await;
     let query = SpokenQuery {
+        with_results: false,
         session: Some(session),
         from: SpokenFrom::After(taken.unwrap().unwrap().heard),
         limit: 9,
