@@ -19,7 +19,7 @@ use crate::{
 const TRUSTED_PROJECTS: &str = "security.trusted_projects";
 
 /// What a project must not decide: which models get the data, what runs unasked, and what is let through.
-const OWNERS_SETTINGS: [&[&str]; 18] = [
+const OWNERS_SETTINGS: [&[&str]; 19] = [
     &["approvals"],
     &["auxiliary"],
     &["command_allowlist"],
@@ -35,6 +35,7 @@ const OWNERS_SETTINGS: [&[&str]; 18] = [
     &["providers"],
     &["secrets"],
     &["security"],
+    &["skills", "inline_shell"],
     &["terminal", "credential_files"],
     &["terminal", "docker_forward_env"],
     &["terminal", "env_passthrough"],

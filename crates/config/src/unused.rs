@@ -50,8 +50,6 @@ pub const UNUSED: &[&str] = &[
     "compression.codex_gpt55_autoraise",
     "compression.codex_app_server_auto",
     "context",
-    "skills.inline_shell",
-    "skills.inline_shell_timeout",
     "skills.guard_agent_created",
     "tool_loop_guardrails",
     "terminal.home_mode",

@@ -36,16 +36,16 @@ use hermes_os::FileLock;
 use hermes_os::lock::Sharing;
 
 pub use bundles::Bundle;
-pub use change::{Edit, Made};
+pub use change::{Edit, Made, file_digest};
 pub use curator::{Alike, Curated, Curating, CuratorSettings};
-pub use document::{Invalid, Needs, Variable};
+pub use document::{Invalid, Needs, Setting, Variable};
 pub use error::SkillError;
 pub use history::diff;
 pub use library::{Library, Lookup, Skill, Sources};
 pub use outcome::{TurnSkills, misled, slash_names};
 pub use proposals::Proposal;
 pub use publish::Package;
-pub use told::{Preloaded, Told};
+pub use told::{Inline, InlineShell, Preloaded, Told};
 pub use usage::{Happened, Record, State, Usage};
 
 use error::Doing as _;

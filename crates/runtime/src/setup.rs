@@ -13,7 +13,7 @@ use hermes_core::{
     ProcessState, Processes, SessionId, SessionOptions, Terminal, Tool,
 };
 use hermes_learning::notes::Notes;
-use hermes_learning::skills::{Happened, Preloaded, Skills};
+use hermes_learning::skills::{Happened, Inline, Preloaded, Skills, Sources};
 use hermes_learning::titles::Titles;
 use hermes_os::calendar::{UnknownZone, Zone};
 
@@ -163,7 +163,7 @@ impl Setup {
             notes,
             preloaded,
             missing,
-        } = prompt_notes(base, options)?;
+        } = Box::pin(prompt_notes(base, options, toolkit.inline_in(&base.cwd))).await?;
         let size = ModelSize::of(model.as_ref());
         let inputs = prompt_inputs(base, options, notes, size.context_window)?;
         let mut inputs = worded(inputs, length.wording(&size));
@@ -252,6 +252,12 @@ impl Setup {
     /// Whether whoever talks is not the owner of the home.
     pub fn is_for_guest(&self) -> bool {
         self.toolkit.ports.private.is_some()
+    }
+
+    /// What runs the commands in skills, if the settings still want it.
+    pub(crate) fn inline(&self, now: &Base) -> Result<Option<Inline>> {
+        let is_on = skills::runs_commands(now)?;
+        Ok(self.toolkit.inline_in(&now.cwd).filter(|_| is_on))
     }
 
     /// Which fence holds commands, in a short word.
@@ -376,7 +382,11 @@ struct PromptNotes {
 }
 
 /// What the prompt says besides, and what the user should know of it.
-fn prompt_notes(base: &Base, options: &SessionOptions) -> Result<PromptNotes> {
+async fn prompt_notes(
+    base: &Base,
+    options: &SessionOptions,
+    inline: Option<Inline>,
+) -> Result<PromptNotes> {
     let mut notes = options.notes.clone();
     let hint = PlatformHint::read(base, &options.source);
     notes.extend(hint.replacing.or_else(|| options.hint.clone()));
@@ -388,7 +398,11 @@ fn prompt_notes(base: &Base, options: &SessionOptions) -> Result<PromptNotes> {
     let skills = if options.leaves_out.rules {
         Preloaded::default()
     } else {
-        skills::sources(base)?.preloaded(&options.skills)?
+        let sources = Sources {
+            shell: inline,
+            ..skills::sources(base)?
+        };
+        sources.preloaded(&options.skills).await?
     };
     notes.extend(skills.notes);
     notes.extend(terminals::note(base)?);

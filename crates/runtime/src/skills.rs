@@ -1,5 +1,8 @@
 //! The skills of a home as the settings want them, and how lists of them look. What skills are is in `hermes-learning`.
 
+pub mod grants;
+pub(crate) mod inline;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,8 +11,9 @@ use hermes_core::skill::SkillIndex;
 use hermes_core::{Author, BoxFuture, LearningLog, Tool};
 use hermes_learning::skills::hub::{Hub, Places, Web, WebError};
 use hermes_learning::skills::tools::{self, SkillPorts};
-use hermes_learning::skills::{Library, Proposal, Skill, SkillError, Skills, Sources};
+use hermes_learning::skills::{Inline, Library, Proposal, Skill, SkillError, Skills, Sources};
 use hermes_tools::{Downloads, TOOLSETS};
+use serde_json::Value;
 
 use crate::base::Base;
 use crate::clock::SystemClock;
@@ -51,6 +55,8 @@ pub fn sources(base: &Base) -> Result<Sources> {
         disabled: disabled(base)?,
         environments: environments(base),
         fills_in_variables: settings.bool("skills.template_vars")?,
+        config: hermes_config::mask(CONFIG, settings.get(CONFIG).unwrap_or(&Value::Null)),
+        shell: None,
     })
 }
 
@@ -65,7 +71,15 @@ pub(crate) fn disabled(base: &Base) -> Result<Vec<String>> {
     Ok(disabled)
 }
 
+/// What is set for skills; what is a secret in it is theirs no more than anybody's.
+const CONFIG: &str = "skills.config";
+
 const DISABLED_ON: &str = "skills.platform_disabled";
+
+/// `skills.inline_shell`: whether commands in skills are run.
+pub(crate) fn runs_commands(base: &Base) -> Result<bool> {
+    Ok(base.settings.bool("skills.inline_shell")?)
+}
 
 /// What surrounds us, for skills that are for that only.
 fn environments(base: &Base) -> Vec<String> {
@@ -102,13 +116,14 @@ pub fn tools(
     base: &Base,
     log: Option<Arc<dyn LearningLog>>,
     author: Author,
+    inline: Option<Inline>,
 ) -> Result<Vec<Arc<dyn Tool>>> {
-    let environment = base.environment.clone();
-    let is_set = move |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
+    let mut skills = skills(base, log)?;
+    skills.sources.shell = inline;
     Ok(tools::tools(&SkillPorts {
-        skills: skills(base, log)?,
+        skills,
         author,
-        is_set: Arc::new(is_set),
+        reach: Arc::new(grants::Reachable::of(base)?),
     }))
 }
 
@@ -243,6 +258,26 @@ fn shown(description: &str) -> String {
     hermes_core::text::shorten(&one_line(description), SHOWN_CHARS_MAX)
 }
 
+/// Says what a skill was given, and since when commands have it.
+pub fn allowed(grant: &grants::Grant) -> String {
+    let (what, since) = match &grant.what {
+        grants::Needed::Variable(name) => (name, "commands have it from now on"),
+        grants::Needed::File(path) => (path, "commands have it from the next conversation on"),
+    };
+    format!(
+        "allowed: {} for {}; {since}, until the skill changes (`hermes skills disallow` takes it back)",
+        one_line(what),
+        one_line(&grant.skill)
+    )
+}
+
+pub fn disallowed(taken: usize) -> String {
+    match taken {
+        0 => "it was not allowed".to_owned(),
+        _ => "taken back: commands do not get it any more".to_owned(),
+    }
+}
+
 /// The proposals that wait, each with its number, and how to answer; `accept` and `reject` are written before a number.
 pub fn proposals(proposals: &[Proposal], now: hermes_core::Timestamp, command: &str) -> String {
     if proposals.is_empty() {
@@ -363,6 +398,23 @@ mod tests {
             let base = base(folder.path(), settings, source);
             assert_eq!(sources(&base).unwrap().disabled, off, "{source}");
         }
+    }
+
+    #[test]
+    fn what_is_set_for_skills_is_known_without_its_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = "skills:\n  config: {wiki: {path: /wiki, token: abcdefgh}}\n";
+        let base = base(folder.path(), settings, "cli");
+        let wiki = &sources(&base).unwrap().config["wiki"];
+        assert_eq!(
+            (wiki["path"].as_str(), wiki["token"].as_str()),
+            (Some("/wiki"), Some("***"))
+        );
+        assert!(
+            base.settings.problems().is_empty(),
+            "{:?}",
+            base.settings.problems()
+        );
     }
 
     #[test]

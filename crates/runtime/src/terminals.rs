@@ -20,6 +20,7 @@ use crate::base::Base;
 use crate::clock::SystemClock;
 use crate::error::{Error, Result};
 use crate::guests::GuestPlaces;
+use crate::skills::grants;
 
 /// A place for commands, the processes in its background, and how scripts run there.
 pub struct Terminals {
@@ -246,7 +247,8 @@ fn backend(
 
 fn local(base: &Base, fence: &LocalFence) -> Result<Local> {
     let local = |shells: PathBuf| -> Result<Local> {
-        Ok(Local::new(local_environment(base)?, shells).reading(start_files(base)?))
+        let local = Local::new(local_environment(base)?, shells).reading(start_files(base)?);
+        Ok(local.granting(grants::granted(base)))
     };
     match fence {
         LocalFence::Held(fences) => {
@@ -288,12 +290,17 @@ fn fenced_processes(base: &Base) -> PathBuf {
 fn shown(base: &Base) -> Vec<PathBuf> {
     match GuestPlaces::of(base) {
         Some(guest) => guest.private().open,
-        None => vec![
-            base.home.skills(),
-            base.home.results(),
-            base.home.web_pages(),
-            base.home.media(),
-        ],
+        None => {
+            let granted = grants::granted_files(base).into_iter();
+            let granted = granted.filter_map(|file| file.find(base.home.directory()).ok());
+            let usual = [
+                base.home.skills(),
+                base.home.results(),
+                base.home.web_pages(),
+                base.home.media(),
+            ];
+            usual.into_iter().chain(granted).collect()
+        }
     }
 }
 

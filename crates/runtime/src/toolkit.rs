@@ -3,6 +3,7 @@
 //! Conversations whose settings say the same about tools share a toolkit. What differs between them all the same is how
 //! freely they may change files, so that a conversation gets its own view of the tools that ask about it.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hermes_core::skill::SkillIndex;
@@ -11,7 +12,7 @@ use hermes_core::{
     Tool, ToolSpec,
 };
 use hermes_exec::CheckpointStore;
-use hermes_learning::skills::Sources;
+use hermes_learning::skills::{Inline, Sources};
 use hermes_policy::CommandLists;
 use hermes_tools::{
     CodePlace, EditReview, FileLedger, FilePlace, ToolFence, ToolLimits, ToolPorts,
@@ -25,7 +26,8 @@ use crate::guests::GuestPlaces;
 use crate::notes;
 use crate::recall;
 use crate::safety;
-use crate::skills;
+use crate::skills::inline::SkillCommands;
+use crate::skills::{self, grants};
 use crate::terminals::{self, Terminals};
 use crate::tools::references::SessionReferences;
 use crate::tools::toolsets::Toolsets;
@@ -68,6 +70,8 @@ pub struct Toolkit {
     pub(crate) for_skills: Vec<Arc<dyn Tool>>,
     pub(crate) for_reviews_of_skills: Vec<Arc<dyn Tool>>,
     skill_sources: Sources,
+    /// What runs the commands in skills, where that is switched on.
+    inline: Option<Inline>,
     /// What prompts were last told of skills: most sessions are told the same.
     index: Mutex<Arc<SkillIndex>>,
     /// And what models were last told of tools.
@@ -125,10 +129,15 @@ impl Toolkit {
         };
         let every = with(EditReview::Every).into_iter();
         let sensitive = with(EditReview::Sensitive);
+        let tools: Vec<Modal> = every.zip(sensitive).map(Modal::of).collect();
+        let inline = inline(base, &tools, &ports)?;
+        let of_agent = skills::tools(base, Some(Arc::clone(&log)), Author::Agent, inline.clone())?;
         Ok(Self {
             commands,
-            for_skills: skills::tools(base, Some(Arc::clone(&log)), Author::Agent)?,
-            for_reviews_of_skills: skills::tools(base, Some(log), Author::Review)?,
+            for_skills: of_agent,
+            // What a review reads runs nothing.
+            for_reviews_of_skills: skills::tools(base, Some(log), Author::Review, None)?,
+            inline,
             skill_sources: skills::sources(base)?,
             index: Mutex::default(),
             told: Mutex::new(Told {
@@ -139,7 +148,7 @@ impl Toolkit {
             fence: terminals::fence_word(base, &ports.fence)?,
             processes_run_on: base.settings.bool("terminal.background_persist")?,
             checkpoints: OnceLock::new(),
-            tools: every.zip(sensitive).map(Modal::of).collect(),
+            tools,
             ports,
         })
     }
@@ -157,7 +166,10 @@ impl Toolkit {
         // Surfaces may leave skills out.
         let disabled = skills::disabled(base).unwrap_or_default();
         let disabled = disabled.iter().map(|name| format!("without {name:?}\n"));
-        said.chain(person).chain(disabled).collect()
+        // The fence and other machines are told of files once.
+        let granted = grants::granted_files(base).into_iter();
+        let granted = granted.map(|file| format!("with {file}\n"));
+        said.chain(person).chain(disabled).chain(granted).collect()
     }
 
     /// Whether commands of whoever talks are held: those of a guest never run without a fence.
@@ -178,6 +190,13 @@ impl Toolkit {
             }) as Arc<dyn Tool>
         });
         tools.collect()
+    }
+
+    /// What runs the commands in skills for a conversation that works in this folder.
+    pub(crate) fn inline_in(&self, cwd: &Path) -> Option<Inline> {
+        let shell = Arc::clone(&self.inline.as_ref()?.shell);
+        let cwd = cwd.to_owned();
+        Some(Inline { shell, cwd })
     }
 
     /// What a prompt says of the skills there are now. Reads files.
@@ -250,6 +269,28 @@ impl Tool for InMode {
     }
 }
 
+/// What runs the commands in skills, for the owner who switched that on.
+fn inline(base: &Base, tools: &[Modal], ports: &ToolPorts) -> Result<Option<Inline>> {
+    if base.person.is_some() || !skills::runs_commands(base)? {
+        return Ok(None);
+    }
+    let mut judges = tools.iter().map(|tool| &tool.sensitive);
+    let judge = judges.find(|tool| tool.spec().name == TERMINAL_TOOL);
+    let timeout = base.settings.seconds("skills.inline_shell_timeout")?;
+    Ok(judge.map(|judge| Inline {
+        shell: Arc::new(SkillCommands {
+            judge: Arc::clone(judge),
+            terminal: Arc::clone(&ports.terminal),
+            timeout,
+            is_here: matches!(ports.code.place, CodePlace::Here { .. }),
+        }),
+        cwd: base.cwd.clone(),
+    }))
+}
+
+/// The tool that judges commands.
+const TERMINAL_TOOL: &str = "terminal";
+
 pub fn tool_ports(base: &Base) -> Result<ToolPorts> {
     let Terminals {
         terminal,
@@ -298,7 +339,7 @@ pub fn built_in_tools(base: &Base, options: &SessionOptions) -> Result<Vec<Arc<d
     let mut every = hermes_tools::built_in(&tool_ports(base)?);
     every.extend(notes::to_look_at(base, options)?.iter().map(notes::tool));
     // Nobody calls these: they are only looked at.
-    every.extend(skills::tools(base, None, Author::Agent)?);
+    every.extend(skills::tools(base, None, Author::Agent, None)?);
     every.push(recall::to_look_at(base));
     every.extend(user_model::to_look_at(base, options)?);
     every.push(hermes_tools::cronjob(None));

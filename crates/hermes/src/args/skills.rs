@@ -91,6 +91,24 @@ pub enum SkillsCommand {
         /// Its name
         name: String,
     },
+    /// Let commands have an environment variable or a file that a skill asks for; lists what was allowed without a name
+    Allow {
+        /// The name of the skill
+        #[arg(requires = "what")]
+        name: Option<String>,
+        /// The variable, or the file below the home
+        what: Option<String>,
+        /// Agree without being asked
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// Take back what a skill was allowed, or one thing of it
+    Disallow {
+        /// The name of the skill
+        name: String,
+        /// The variable, or the file below the home
+        what: Option<String>,
+    },
     /// List the skills of the repositories and sites that are searched
     Browse {
         #[command(flatten)]

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use hermes_core::{Author, Clock as _, LearnedChange, LearningLog, Subject};
 use hermes_learning::skills::{Curating, Made, Skill, Skills, Usage};
+use hermes_runtime::skills::grants;
 use hermes_runtime::{SystemClock, curating, open_store, skills};
 use serde_json::{Value, json};
 
+use super::confirm::{Enter, confirm, is_anybody_there};
 use super::layout::{Table, age, one_line, print_json};
 use crate::args::{JsonFlag, SkillsArgs, SkillsCommand};
 use crate::base::Base;
@@ -52,6 +54,14 @@ pub(crate) async fn run(base: &Base, args: SkillsArgs) -> Outcome<()> {
         SkillsCommand::Curate { dry_run } => curate(base, dry_run).await,
         SkillsCommand::Archive { name } => archive(base, &name).await,
         SkillsCommand::Restore { name } => restore(base, &name).await,
+        SkillsCommand::Allow { name, what, yes } => match (name, what) {
+            (Some(name), Some(what)) => allow(base, &name, &what, yes).await,
+            _ => println(&grants::listed(base)?),
+        },
+        SkillsCommand::Disallow { name, what } => {
+            let taken = grants::disallow(base, &name, what.as_deref()).await?;
+            println(&skills::disallowed(taken))
+        }
         SkillsCommand::Browse { json } => hub::search(base, "", json.json).await,
         SkillsCommand::Search { words, json } => {
             hub::search(base, &words.join(" "), json.json).await
@@ -272,7 +282,10 @@ async fn pin(base: &Base, name: &str, is_pinned: bool) -> Outcome<()> {
 }
 
 async fn archive(base: &Base, name: &str) -> Outcome<()> {
-    logged(base)?.archive(name).await.map_err(told)?;
+    let skills = logged(base)?;
+    let library = skills.library().await;
+    let name = library.named(name).map_err(told)?.name.as_str();
+    skills.archive(name).await.map_err(told)?;
     let name = printable(name);
     println(&format!(
         "{name}: archived; `{COMMAND} restore {name}` brings it back"
@@ -286,6 +299,30 @@ async fn restore(base: &Base, name: &str) -> Outcome<()> {
         Made::Proposed { .. } => String::new(),
     };
     println(&format!("{}: back{place}", printable(name)))
+}
+
+async fn allow(base: &Base, name: &str, what: &str, yes: bool) -> Outcome<()> {
+    // In the environment of every command of an agent's.
+    if base.environment.get("HERMES_COMMAND").is_some() {
+        return Err(
+            Failure::usage("no command of the agent agrees to this for you").hint(
+                "run it in a terminal of your own, or type `/skills allow` in the conversation",
+            ),
+        );
+    }
+    if !yes && !is_anybody_there() {
+        return Err(Failure::usage("nobody is there to agree to it").hint("--yes agrees"));
+    }
+    let question = format!(
+        "Every command of your conversations will be able to read `{}`. Let `{}` have it?",
+        printable(what),
+        printable(name)
+    );
+    if !yes && !confirm(&question, Enter::MeansNo)? {
+        return println("nothing was allowed");
+    }
+    let grant = grants::allow(base, name, what).await?;
+    println(&skills::allowed(&grant))
 }
 
 async fn curate(base: &Base, dry_run: bool) -> Outcome<()> {

@@ -11,7 +11,7 @@ use hermes_core::{
 };
 use hermes_learning::recall::{self, Recall};
 use hermes_learning::review::{ReviewModel, ReviewSettings, Reviewer};
-use hermes_learning::skills::tools::{self, SkillPorts};
+use hermes_learning::skills::tools::{self, SkillPorts, Standing};
 use hermes_learning::skills::{Skills, Sources};
 use hermes_runtime::SystemClock;
 use hermes_store::SqliteStore;
@@ -122,7 +122,7 @@ impl Stage {
         SkillPorts {
             skills: self.skills(store),
             author,
-            is_set: Arc::new(|_| false),
+            reach: Arc::new(|_: &str| Standing::Missing),
         }
     }
 
@@ -136,6 +136,7 @@ impl Stage {
                 disabled: Vec::new(),
                 environments: Vec::new(),
                 fills_in_variables: true,
+                ..Sources::default()
             },
             lock: self.home.join("locks/skills"),
             proposals: self.home.join("pending/skills"),

@@ -212,6 +212,88 @@ async fn an_image_can_be_sent_from_plain_lines_too() {
     assert!(sent.contains("who? [image: "), "{sent}");
 }
 
+const BOX: &str = "---\nname: box\ndescription: d\nrequired_environment_variables: [BOX_API_KEY, OPENAI_API_KEY]\n---\nDo.\n";
+
+/// A home whose model looks how long two variables are.
+async fn setting_with_keys(times: usize) -> Setting {
+    let line = "echo lengths ${#BOX_API_KEY} ${#OPENAI_API_KEY}";
+    let call = || Answer::call("c1", "terminal", serde_json::json!({ "command": line }));
+    let turns = (0..times).flat_map(|_| [call(), Answer::text("done")]);
+    let setting = Setting::with(Script::new(turns), "approvals: {mode: 'off'}\n").await;
+    put(&setting, "box/SKILL.md", BOX);
+    let env = "BOX_API_KEY=twelve-chars\nOPENAI_API_KEY=sk-not-for-commands\n";
+    fs::write(setting.hermes.home().join(".env"), env).unwrap();
+    setting
+}
+
+#[tokio::test]
+async fn a_skill_gets_a_key_once_its_owner_allowed_that_for_the_text_it_has() {
+    let setting = setting_with_keys(3).await;
+    let lengths = || {
+        let output = setting.run(&["-z", "go"]);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        let said = last_said(&setting);
+        let at = said.find("lengths ").unwrap_or_else(|| panic!("{said}"));
+        said[at..].chars().take(12).collect::<String>()
+    };
+    assert!(lengths().starts_with("lengths 0 0"));
+    let output = setting.run(&["skills", "allow", "box", "BOX_API_KEY"]);
+    assert!(output.stderr.contains("nobody is there"), "{output:?}");
+    let output = setting.run(&["skills", "allow", "box", "OPENAI_API_KEY", "--yes"]);
+    assert!(output.stderr.contains("for Hermes itself"), "{output:?}");
+    let of_agent = setting.hermes.clone().env("HERMES_COMMAND", "0123");
+    let output = of_agent
+        .args(["skills", "allow", "box", "BOX_API_KEY", "--yes"])
+        .run();
+    assert!(
+        output.stderr.contains("no command of the agent"),
+        "{output:?}"
+    );
+    let output = setting.run(&["skills", "allow", "box", "BOX_API_KEY", "--yes"]);
+    assert!(
+        output.stdout.contains("allowed: BOX_API_KEY for box"),
+        "{output:?}"
+    );
+    assert!(lengths().starts_with("lengths 12 0"));
+    put(
+        &setting,
+        "box/SKILL.md",
+        BOX.replace("Do.", "Do otherwise."),
+    );
+    assert!(lengths().starts_with("lengths 0 0"));
+    let listed = setting.run(&["skills", "allow"]).stdout;
+    assert!(listed.contains("has changed since"), "{listed}");
+}
+
+#[tokio::test]
+async fn commands_in_a_skill_are_run_where_that_is_switched_on_and_nobody_need_be_asked() {
+    let skill = "---\ndescription: d\n---\nIt is !`echo some''thing`. !`rm -rf /` In !`pwd`.\n";
+    for (more, is_run) in [("skills: {inline_shell: true}\n", true), ("", false)] {
+        let answers = ["one", "two"].map(Answer::text);
+        let setting = Setting::with(Script::new(answers), more).await;
+        put(&setting, "own/SKILL.md", skill);
+        put(&setting, "agents/SKILL.md", skill);
+        put(
+            &setting,
+            ".usage.json",
+            r#"{"agents": {"created_by": "agent"}}"#,
+        );
+        let prompt = |skill: &str| {
+            let output = setting.run(&["-s", skill, "-z", "look"]);
+            assert_eq!(output.code, Some(0), "{output:?}");
+            assert!(!output.stderr.contains("no effect"), "{output:?}");
+            let requests = setting.server.requests();
+            requests.last().unwrap().json["messages"][0]["content"].to_string()
+        };
+        let own = prompt("own");
+        assert_eq!(own.contains("It is something."), is_run, "{own}");
+        assert_eq!(own.contains("[`rm -rf /` was not run:"), is_run, "{own}");
+        assert_eq!(own.contains("!`rm"), !is_run, "{own}");
+        assert_eq!(own.contains("/skills/own."), is_run, "{own}");
+        assert!(prompt("agents").contains("It is !`echo some''thing`."));
+    }
+}
+
 #[tokio::test]
 async fn skills_are_archived_and_restored_by_name() {
     let setting = setting(&[]).await;
@@ -226,7 +308,7 @@ async fn skills_are_archived_and_restored_by_name() {
             .stdout
             .contains("/code-review")
     );
-    let output = setting.run(&["skills", "restore", "Code Review"]);
+    let output = setting.run(&["skills", "restore", "code-review"]);
     assert_eq!(output.code, Some(0), "{output:?}");
     let place = setting.hermes.home().join("skills/dev/review");
     assert!(place.join("references/style.md").exists());

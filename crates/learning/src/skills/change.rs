@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use hermes_core::skill::slash_name;
 use hermes_core::{
     Author, ChangeFilter, ChangeId, LearnedChange, NewLearnedChange, Subject, Timestamp,
 };
@@ -214,7 +215,16 @@ impl Skills {
 
     /// Brings an archived skill back to where it was, with the files beside it.
     pub async fn restore(&self, name: &str) -> Result<Made, SkillError> {
-        names::within(&self.sources.home, name)?;
+        let usage = self.usage();
+        let is_called = |known: &str| {
+            known.eq_ignore_ascii_case(name) || slash_name(known).as_deref() == Some(name)
+        };
+        let mut archived = usage
+            .iter()
+            .filter(|(_, record)| record.state == State::Archived);
+        let name = archived
+            .find(|(known, _)| is_called(known))
+            .map_or(name, |(known, _)| known);
         let text = self.archived_text(name).ok_or_else(|| {
             SkillError::asked(format!("there is no archived skill `{name}`")).hint(
                 "`hermes skills history` lists what was archived; `hermes skills undo NAME` takes the last change of a skill back",
@@ -650,7 +660,7 @@ pub(super) fn digests(skill: &Skill) -> BTreeMap<String, String> {
 }
 
 /// What a file says, in short; nothing where there is none, or one that is too long to be looked at.
-pub(super) fn file_digest(file: &Path) -> Option<String> {
+pub fn file_digest(file: &Path) -> Option<String> {
     let length = file.metadata().ok()?.len();
     if length > folders::FILE_BYTES_MAX {
         return None;

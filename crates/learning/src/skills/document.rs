@@ -11,6 +11,10 @@ use super::yaml;
 pub(super) const NAME_CHARS_MAX: usize = 64;
 pub(super) const DESCRIPTION_CHARS_MAX: usize = 1_024;
 const COMPATIBILITY_CHARS_MAX: usize = 500;
+/// Of the path of a file, or the name of a setting.
+const PATH_CHARS_MAX: usize = 200;
+/// Settings of one skill: they are told with it each time.
+const SETTINGS_MAX: usize = 50;
 
 /// What agentskills.io knows at the top of front matter, in the order it is written.
 const STANDARD: [&str; 5] = [
@@ -25,12 +29,13 @@ const METADATA: &str = "metadata";
 /// Where our own fields stand in the metadata.
 const OURS: &str = "hermes";
 /// Fields of ours that older skills have at the top.
-const OUR_FIELDS: [&str; 10] = [
+const OUR_FIELDS: [&str; 11] = [
     "platforms",
     "environments",
     "prerequisites",
     "required_environment_variables",
     "required_credential_files",
+    "config",
     "tags",
     "related_skills",
     "requires_tools",
@@ -50,6 +55,9 @@ pub(super) struct Document {
     pub tags: Vec<String>,
     pub related: Vec<String>,
     pub variables: Vec<Variable>,
+    /// Files with keys, below the home of Hermes.
+    pub credential_files: Vec<String>,
+    pub settings: Vec<Setting>,
     pub compatibility: Option<String>,
     /// Where it wants to stand.
     pub category: Option<String>,
@@ -74,6 +82,14 @@ pub struct Variable {
     /// What it is, and where one gets it.
     pub help: String,
     pub is_optional: bool,
+}
+
+/// What a user may set for a skill, in `skills.config`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Below `skills.config`, with dots between its parts.
+    pub key: String,
+    pub default: Value,
 }
 
 /// Why a text cannot be written as a skill.
@@ -122,6 +138,8 @@ pub(super) fn read(text: &str) -> Document {
         tags: list(front.get("tags")),
         related: list(front.get("related_skills")),
         variables: variables(&front),
+        credential_files: credential_files(&front),
+        settings: settings(&front),
         compatibility: words(front.get("compatibility"), COMPATIBILITY_CHARS_MAX),
         category: words(front.get("category"), NAME_CHARS_MAX),
         body: body.to_owned(),
@@ -362,6 +380,41 @@ fn variable(item: &Value) -> Option<Variable> {
         is_optional: part("optional").is_some_and(|said| said.eq_ignore_ascii_case("true")),
         name,
     })
+}
+
+/// `required_credential_files`: paths, or mappings with a `path`.
+fn credential_files(front: &Front<'_>) -> Vec<String> {
+    let path = |item: &Value| {
+        let path = item.as_str().or_else(|| item.get("path")?.as_str())?.trim();
+        let is_path = !path.is_empty() && !path.chars().any(char::is_control);
+        (is_path && path.chars().count() <= PATH_CHARS_MAX).then(|| path.to_owned())
+    };
+    match front.get("required_credential_files") {
+        Value::Array(items) => items.iter().filter_map(path).collect(),
+        item => path(item).into_iter().collect(),
+    }
+}
+
+/// `config`: names of settings, or mappings with `key` and `default`; one alone too.
+fn settings(front: &Front<'_>) -> Vec<Setting> {
+    let setting = |item: &Value| {
+        let key = item.as_str().or_else(|| item.get("key")?.as_str())?.trim();
+        let is_plain = |part: &str| {
+            let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            !part.is_empty() && part.chars().all(is_letter)
+        };
+        let is_key = key.len() <= PATH_CHARS_MAX && key.split('.').all(is_plain);
+        is_key.then(|| Setting {
+            key: key.to_owned(),
+            default: item.get("default").cloned().unwrap_or_default(),
+        })
+    };
+    let mut settings: Vec<Setting> = match front.get("config") {
+        Value::Array(items) => items.iter().filter_map(setting).collect(),
+        item => setting(item).into_iter().collect(),
+    };
+    settings.truncate(SETTINGS_MAX);
+    settings
 }
 
 /// The first line of a body that is no heading.

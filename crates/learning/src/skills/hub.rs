@@ -20,6 +20,8 @@ use super::{SkillError, Skills, document};
 pub(super) use archive::safe_path;
 pub(super) use install::FilesThere;
 pub use install::{Audited, Force, Updated};
+#[cfg(test)]
+pub(super) use records::content_hash;
 pub use records::{Installed, Lock};
 pub(super) use swap::Swap;
 

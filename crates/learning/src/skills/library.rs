@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use hermes_core::command::{Surface, is_name};
 use hermes_core::skill::{SkillLine, SkillNames, slash_name};
+use serde_json::Value;
 
 use super::bundles::{self, Bundle};
-use super::change::found;
-use super::document::{Needs, Variable};
+use super::change::{file_digest, found};
+use super::document::{Needs, Setting, Variable};
 use super::error::SkillError;
 use super::folders::{self, Found};
+use super::told::Inline;
 use super::usage::Usage;
 
 /// Where skills stand that are in no category.
@@ -29,6 +31,10 @@ pub struct Sources {
     /// What surrounds us, such as `docker`, for skills that are for that only.
     pub environments: Vec<String>,
     pub fills_in_variables: bool,
+    /// `skills.config`: what the user set for skills.
+    pub config: Value,
+    /// `skills.inline_shell`: what runs commands in skills, for those who may have them run.
+    pub shell: Option<Inline>,
 }
 
 #[derive(Debug, Clone)]
@@ -42,6 +48,9 @@ pub struct Skill {
     pub related: Vec<String>,
     pub needs: Needs,
     pub variables: Vec<Variable>,
+    /// Files with keys that it needs, below the home of Hermes.
+    pub credential_files: Vec<String>,
+    pub settings: Vec<Setting>,
     pub compatibility: Option<String>,
     pub body: String,
     /// `SKILL.md`, or the file itself where a skill is one file.
@@ -283,6 +292,8 @@ impl Skill {
             related: document.related,
             needs: document.needs,
             variables: document.variables,
+            credential_files: document.credential_files,
+            settings: document.settings,
             compatibility: document.compatibility,
             platforms: document.platforms,
             environments: document.environments,
@@ -293,6 +304,11 @@ impl Skill {
             is_external: false,
             given_name,
         }
+    }
+
+    /// What its text says, in short; nothing where it is gone. Who agreed to something for it agreed to this text.
+    pub fn digest(&self) -> Option<String> {
+        file_digest(&self.file)
     }
 
     /// The files beside it, by their paths in its folder.
@@ -352,6 +368,8 @@ mod tests {
             disabled: vec!["off".to_owned()],
             environments: vec!["docker".to_owned()],
             fills_in_variables: true,
+            config: Value::Null,
+            shell: None,
         }
     }
 

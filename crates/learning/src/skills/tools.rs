@@ -10,7 +10,7 @@ use hermes_core::{Author, Exposure, Scripts, Subagents, Surfaces, Tool, ToolErro
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{SkillError, Skills};
+use super::{Skill, SkillError, Skills};
 
 pub(super) use skill_manage::mends;
 
@@ -31,8 +31,40 @@ pub struct SkillPorts {
     pub skills: Skills,
     /// Who calls them: the agent in a conversation, or the review of one.
     pub author: Author,
-    /// Whether an environment variable is set for commands.
-    pub is_set: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    pub reach: Arc<dyn Reach>,
+}
+
+/// What commands get of what skills need.
+pub trait Reach: Send + Sync {
+    /// How it stands with an environment variable of a skill.
+    fn variable(&self, skill: &Skill, name: &str) -> Standing;
+
+    /// The same of a file with keys.
+    fn file(&self, skill: &Skill, path: &str) -> Standing;
+}
+
+/// Where it is the same for every skill, whether it is a variable or a file.
+impl<F: Fn(&str) -> Standing + Send + Sync> Reach for F {
+    fn variable(&self, _skill: &Skill, name: &str) -> Standing {
+        self(name)
+    }
+
+    fn file(&self, _skill: &Skill, path: &str) -> Standing {
+        self(path)
+    }
+}
+
+/// How it stands with something that a skill needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Commands have it.
+    Given,
+    /// It is there, and a person has to agree that commands get it.
+    ToBeAllowed,
+    /// It is not there.
+    Missing,
+    /// It is never given to commands.
+    Never,
 }
 
 /// Makes all of them.

@@ -158,6 +158,7 @@ pub(super) fn skills_of(folder: &Path, store: Arc<SqliteStore>) -> Skills {
             disabled: Vec::new(),
             environments: Vec::new(),
             fills_in_variables: false,
+            ..Sources::default()
         },
         lock: folder.join("locks/skills"),
         proposals: folder.join("pending"),

@@ -17,7 +17,7 @@ use hermes_learning::review::{
     Learned, ReviewModel, ReviewSettings, Reviewed, Reviewer, STEPS_MAX,
 };
 use hermes_learning::skills;
-use hermes_learning::skills::tools::SkillPorts;
+use hermes_learning::skills::tools::{SkillPorts, Standing};
 use hermes_learning::user_model::{LocalUserModel, UserModelSettings};
 use hermes_store::SqliteStore;
 use hermes_testkit::{ScriptedModel, Step, TestClock};
@@ -147,7 +147,7 @@ impl World {
         let ports = SkillPorts {
             skills: skills_of(self.folder.path(), self.store.clone()),
             author: Author::Review,
-            is_set: Arc::new(|_| false),
+            reach: Arc::new(|_: &str| Standing::Missing),
         };
         let mut tools = vec![staging_tool(self.notes())];
         tools.extend(skills::tools::tools(&ports));

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use hermes_core::skill::SkillNames;
 use hermes_core::{Clock as _, SessionId};
-use hermes_learning::skills::{Happened, Skills};
+use hermes_learning::skills::{Happened, Skills, Sources};
 
 use super::arguments::{no_such, search_words};
-use super::{Conversation, Done, Shown, blocking};
+use super::{Conversation, Done, Shown};
 use crate::clock::SystemClock;
 use crate::error::Result;
-use crate::skills;
+use crate::skills::{self, grants};
 
 const COMMAND: &str = "/skills";
 
@@ -34,12 +34,14 @@ impl Conversation {
         session: SessionId,
     ) -> Result<Vec<Result<String>>> {
         let skills = self.skills_now()?;
-        let sources = skills.sources.clone();
-        let told = blocking(move || {
-            let told = names.iter().map(|name| sources.told(name, &session));
-            told.collect::<Vec<_>>()
-        })
-        .await?;
+        let sources = Sources {
+            shell: self.setup.inline(&self.settings_now()?)?,
+            ..skills.sources.clone()
+        };
+        let mut told = Vec::new();
+        for name in &names {
+            told.push(Box::pin(sources.told(name, &session)).await);
+        }
         let used = told.iter().flatten().flat_map(|told| told.names.clone());
         skills
             .count(&used.collect::<Vec<_>>(), Happened::Used)
@@ -48,7 +50,8 @@ impl Conversation {
         Ok(words.collect())
     }
 
-    /// `/skills [WORDS]` lists; `proposals`, `diff`, `accept` and `reject` are about changes that wait for consent.
+    /// `/skills [WORDS]` lists; `proposals`, `diff`, `accept` and `reject` are about changes that wait for consent, `allow` and
+    /// `disallow` about what skills are given.
     pub(super) async fn skills_command(&self, arguments: &str) -> Result<Done> {
         let skills = self.skills_now()?;
         let words: Vec<&str> = arguments.split_whitespace().collect();
@@ -68,6 +71,18 @@ impl Conversation {
             ["reject" | "deny", number] => {
                 let proposal = skills.reject(numbered(number)?).await?;
                 Done::text(format!("dropped: {}", skills::proposed_summary(&proposal)))
+            }
+            ["allow"] => Done::text(grants::listed(&self.settings_now()?)?),
+            ["allow", name @ .., needed] if !name.is_empty() => {
+                let base = self.settings_now()?;
+                let grant = Box::pin(grants::allow(&base, &name.join(" "), needed)).await?;
+                Done::text(skills::allowed(&grant))
+            }
+            ["disallow", name @ .., needed] if !name.is_empty() => {
+                let base = self.settings_now()?;
+                let name = name.join(" ");
+                let taken = Box::pin(grants::disallow(&base, &name, Some(needed))).await?;
+                Done::text(skills::disallowed(taken))
             }
             _ => {
                 let library = skills.library().await;

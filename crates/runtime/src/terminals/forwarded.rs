@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::base::Base;
 use crate::error::{Error, Result};
+use crate::skills::grants;
 
 const VARIABLES: &str = "terminal.env_passthrough";
 const CREDENTIALS: &str = "terminal.credential_files";
@@ -19,13 +20,14 @@ pub(crate) fn packed(base: &Base) -> Result<Forwarded> {
     let named = base.settings.strings(VARIABLES)?;
     let variables = base.environment.iter();
     let variables = variables.filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-    let credentials = credential_files(base)?.into_iter();
+    let credentials = credential_files(base)?.into_iter().filter_map(Result::ok);
     Ok(Forwarded {
         variables: hermes_exec::named_variables(variables, &named),
+        granted: grants::granted(base),
         files: Some(ForwardedFiles {
             home: base.home.directory().to_owned(),
             folder: folder(base.home.profile()),
-            credentials: credentials.filter_map(Result::ok).collect(),
+            credentials: credentials.chain(grants::granted_files(base)).collect(),
             look_interval: LOOK_INTERVAL,
         }),
     })
@@ -55,7 +57,7 @@ pub(crate) fn warnings(base: &Base) -> Result<Vec<String>> {
 fn refused_variable(name: &str) -> String {
     format!(
         "`{VARIABLES}` names `{name}`, which looks like a key and is never passed on to commands; put what a command needs \
-         into a file and name that in `{CREDENTIALS}`"
+         into a file and name that in `{CREDENTIALS}`, or allow it to a skill that asks for it: `hermes skills allow SKILL {name}`"
     )
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use hermes_core::{Author, Event, FollowFrom, Notice, Op, Sessions as _, ToolContext, UserMessage};
-use hermes_learning::skills::tools::{self, SkillPorts};
+use hermes_learning::skills::tools::{self, SkillPorts, Standing};
 use hermes_learning::skills::{Curating, CuratorSettings, Happened, Skills, Sources, State};
 use hermes_store::SqliteStore;
 use hermes_testkit::TestClock;
@@ -60,7 +60,7 @@ impl World {
         let ports = SkillPorts {
             skills: self.skills.clone(),
             author: Author::Agent,
-            is_set: Arc::new(|_| false),
+            reach: Arc::new(|_: &str| Standing::Missing),
         };
         let tools = tools::tools(&ports);
         let writer = tools.iter().find(|tool| tool.spec().name == tools::WRITER);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hermes_core::{Author, ChangeId, Tool, ToolContext};
-use hermes_learning::skills::tools::{self, SkillPorts};
+use hermes_learning::skills::tools::{self, SkillPorts, Standing};
 use hermes_learning::skills::{Skills, Sources, State};
 use hermes_runtime::SystemClock;
 use hermes_store::SqliteStore;
@@ -56,7 +56,12 @@ impl World {
         let ports = SkillPorts {
             skills: self.skills.clone(),
             author: Author::Agent,
-            is_set: Arc::new(|name| name == "SET"),
+            reach: Arc::new(|name: &str| match name {
+                "SET" => Standing::Given,
+                "KEPT" | "token.json" => Standing::ToBeAllowed,
+                "OWN" => Standing::Never,
+                _ => Standing::Missing,
+            }),
         };
         let tools = tools::tools(&ports);
         tools
@@ -643,4 +648,36 @@ async fn a_skill_says_what_it_needs_to_be_set_up() {
         .unwrap();
     assert_eq!(missing["readiness_status"], "setup_needed");
     assert!(missing["setup_note"].as_str().unwrap().contains("MISSING"));
+}
+
+#[tokio::test]
+async fn a_skill_says_what_the_user_has_to_agree_to_and_in_which_words() {
+    let world = World::new();
+    world.put(
+        "skills/a/SKILL.md",
+        "---\nname: a\ndescription: d\nrequired_environment_variables: [SET, KEPT, OWN]\nrequired_credential_files:\n  \
+         - path: token.json\n  - gone.json\n---\nDo.\n",
+    );
+    let viewed = world
+        .call("skill_view", json!({"name": "a"}))
+        .await
+        .unwrap();
+    assert_eq!(
+        viewed["required_credential_files"],
+        json!(["token.json", "gone.json"])
+    );
+    assert_eq!(viewed["readiness_status"], "setup_needed");
+    let note = viewed["setup_note"].as_str().unwrap();
+    for said in [
+        "`/skills allow a KEPT`",
+        "`/skills allow a token.json`",
+        "`OWN` is never given",
+        "`gone.json` is not there",
+    ] {
+        assert!(note.contains(said), "{said}: {note}");
+    }
+    assert!(
+        !note.contains("SET`") && !note.contains("env_passthrough"),
+        "{note}"
+    );
 }

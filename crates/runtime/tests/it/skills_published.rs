@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hermes_core::{Author, ToolContext};
 use hermes_learning::skills::guard::ScanVerdict;
 use hermes_learning::skills::hub::Force;
-use hermes_learning::skills::tools::{self, SkillPorts};
+use hermes_learning::skills::tools::{self, SkillPorts, Standing};
 use hermes_runtime::publishing::{self, Published, Target};
 use hermes_testkit::peers::{peer, program};
 use hermes_testkit::server::{Answer, Script};
@@ -23,7 +23,7 @@ async fn write(world: &World, arguments: Value) {
     let ports = SkillPorts {
         skills: world.hub.skills.clone(),
         author: Author::Agent,
-        is_set: Arc::new(|_| false),
+        reach: Arc::new(|_: &str| Standing::Missing),
     };
     let tools = tools::tools(&ports);
     let writer = tools.iter().find(|tool| tool.spec().name == tools::WRITER);

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::SkillFile;
+use super::install::FilesThere;
 use super::sources::TRUSTED_TAPS;
 use crate::skills::error::Doing as _;
 use crate::skills::{SkillError, names};
@@ -170,8 +171,16 @@ pub(super) fn note(skills: &Path, now: Timestamp, what: &str) {
     }
 }
 
+impl Installed {
+    /// Whether a folder holds just what was installed.
+    pub(in crate::skills) fn is_as_installed(&self, folder: &Path) -> bool {
+        let there = FilesThere::of(folder);
+        !there.is_cut && content_hash(&there.files) == self.content_hash
+    }
+}
+
 /// The hash of all files of a skill, by path and content.
-pub(super) fn content_hash(files: &[SkillFile]) -> String {
+pub(in crate::skills) fn content_hash(files: &[SkillFile]) -> String {
     let mut files: Vec<&SkillFile> = files.iter().collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let mut hasher = Sha256::new();

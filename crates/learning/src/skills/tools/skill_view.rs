@@ -11,7 +11,7 @@ use hermes_core::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{SkillPorts, answer, exposure, parse};
+use super::{SkillPorts, Standing, answer, exposure, parse};
 use crate::skills::change::{FILE_FOLDERS, found};
 use crate::skills::{Happened, Skill, SkillError, blocking, folders};
 
@@ -66,9 +66,14 @@ impl Tool for SkillView {
 
     fn prepare(self: Arc<Self>, arguments: &Value, _cx: PlanContext<'_>) -> Plan {
         let arguments = parse::<Arguments>(NAME, arguments);
-        Plan::doing(Effect::Read, Parallel::Always, move |cx| {
+        // Commands in a skill may do more than read.
+        let (effect, parallel) = match self.ports.skills.sources.shell {
+            Some(_) => (Effect::Effect, Parallel::Never),
+            None => (Effect::Read, Parallel::Always),
+        };
+        Plan::doing(effect, parallel, move |cx| {
             Box::pin(async move {
-                let viewed = self.view(arguments?, &cx.session).await?;
+                let viewed = self.view(arguments?, &cx.session, &cx.cwd).await?;
                 Ok(ToolOutput::text(viewed.to_string()))
             })
         })
@@ -76,12 +81,17 @@ impl Tool for SkillView {
 }
 
 impl SkillView {
-    async fn view(&self, arguments: Arguments, session: &SessionId) -> Result<Value, ToolError> {
+    async fn view(
+        &self,
+        arguments: Arguments,
+        session: &SessionId,
+        cwd: &Path,
+    ) -> Result<Value, ToolError> {
         let skills = &self.ports.skills;
         let library = skills.library().await;
         let skill = found(&library, &arguments.name).map_err(|error| answer(&error))?;
         let viewed = match arguments.file_path.trim() {
-            "" | folders::SKILL_FILE => self.whole(skill, session),
+            "" | folders::SKILL_FILE => self.whole(skill, session, cwd).await,
             path => {
                 let (skill, path) = (skill.clone(), path.to_owned());
                 let read = blocking(move || file(&skill, &path)).await;
@@ -93,7 +103,12 @@ impl SkillView {
         Ok(viewed)
     }
 
-    fn whole(&self, skill: &Skill, session: &SessionId) -> Value {
+    async fn whole(&self, skill: &Skill, session: &SessionId, cwd: &Path) -> Value {
+        let mut sources = self.ports.skills.sources.clone();
+        if let Some(inline) = &mut sources.shell {
+            inline.cwd = cwd.to_owned();
+        }
+        let body = sources.body(skill, Some(session)).await;
         let mut told = Map::new();
         told.insert("success".to_owned(), true.into());
         told.insert("name".to_owned(), skill.name.clone().into());
@@ -111,43 +126,68 @@ impl SkillView {
             put("linked_files", files);
         }
         if !skill.variables.is_empty() {
-            let missing: Vec<&str> = self.missing(skill);
             let variables = skill.variables.iter().map(|variable| {
                 json!({"name": variable.name, "help": variable.help, "optional": variable.is_optional})
             });
             put("required_environment_variables", variables.collect());
-            let status = if missing.is_empty() {
+        }
+        put("required_credential_files", json!(skill.credential_files));
+        if let Some(setup) = self.setup(skill) {
+            let status = if setup.is_empty() {
                 "available"
             } else {
                 "setup_needed"
             };
             put("readiness_status", status.into());
-            if !missing.is_empty() {
-                let names = missing.join(", ");
-                let note = format!(
-                    "not set: {names}. Ask the user to put them into `.env` of the home, and their names into \
-                     `terminal.env_passthrough` where commands need them"
-                );
-                put("setup_note", note.into());
+            if !setup.is_empty() {
+                put("setup_note", setup.join("; ").into());
             }
         }
         if let Some(compatibility) = &skill.compatibility {
             put("compatibility", compatibility.clone().into());
         }
-        put(
-            "content",
-            self.ports.skills.sources.body(skill, Some(session)).into(),
-        );
+        put("content", body.into());
         Value::Object(told)
     }
 
-    fn missing<'a>(&self, skill: &'a Skill) -> Vec<&'a str> {
-        let wanted = skill
-            .variables
-            .iter()
-            .filter(|variable| !variable.is_optional);
-        let names = wanted.map(|variable| variable.name.as_str());
-        names.filter(|name| !(self.ports.is_set)(name)).collect()
+    /// What is to be done before a skill can be worked by; nothing at all where it needs nothing.
+    fn setup(&self, skill: &Skill) -> Option<Vec<String>> {
+        let reach = &self.ports.reach;
+        let wanted = skill.variables.iter();
+        let wanted = wanted.filter(|variable| !variable.is_optional);
+        let variables = wanted.map(|variable| {
+            let name = variable.name.as_str();
+            (
+                name,
+                reach.variable(skill, name),
+                "put it into `.env` of the home",
+            )
+        });
+        let files = skill.credential_files.iter().map(|path| {
+            let path = path.as_str();
+            (
+                path,
+                reach.file(skill, path),
+                "put it below the home of Hermes",
+            )
+        });
+        let all: Vec<_> = variables.chain(files).collect();
+        if all.is_empty() && skill.variables.is_empty() {
+            return None;
+        }
+        let name = &skill.name;
+        let told = all.into_iter().filter_map(|(what, standing, how)| match standing {
+            Standing::Given => None,
+            Standing::Missing => Some(format!("`{what}` is not there: ask the user to {how}")),
+            Standing::ToBeAllowed => Some(format!(
+                "`{what}` is there, and commands do not get it before the user agrees: ask them to type `/skills allow {name} \
+                 {what}`"
+            )),
+            Standing::Never => Some(format!(
+                "`{what}` is never given to commands here: it is for Hermes itself, or for somebody else"
+            )),
+        });
+        Some(told.collect())
     }
 }
 
