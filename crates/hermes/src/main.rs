@@ -284,10 +284,10 @@ async fn talk(
     let flags = &flags;
     let base = choose_session::place(base, flags, source).await?;
     match commands::setup::before_first_chat(&base).await? {
-        None => chat::run(base, flags, source, question).await,
+        None => Box::pin(chat::run(base, flags, source, question)).await,
         Some(Ready::Chat) => {
             let base = Arc::new(base.with_options(&flags.options())?);
-            chat::run(base, flags, source, question).await
+            Box::pin(chat::run(base, flags, source, question)).await
         }
         Some(Ready::Demo) => demo::run(&DemoArgs::default()).await,
     }

@@ -183,7 +183,7 @@ impl Setup {
             notes,
             preloaded,
             missing,
-        } = prompt_notes(base, options, toolkit.inline_in(&base.cwd)).await?;
+        } = Box::pin(prompt_notes(base, options, toolkit.inline_in(&base.cwd))).await?;
         let size = ModelSize::of(model.as_ref());
         let inputs = prompt_inputs(base, options, notes, size.context_window)?;
         let mut inputs = worded(inputs, length.wording(&size));

@@ -40,7 +40,7 @@ impl Conversation {
         };
         let mut told = Vec::new();
         for name in &names {
-            told.push(sources.told(name, &session).await);
+            told.push(Box::pin(sources.told(name, &session)).await);
         }
         let used = told.iter().flatten().flat_map(|told| told.names.clone());
         skills
@@ -74,12 +74,14 @@ impl Conversation {
             }
             ["allow"] => Done::text(grants::listed(&self.settings_now()?)?),
             ["allow", name @ .., needed] if !name.is_empty() => {
-                let grant = grants::allow(&self.settings_now()?, &name.join(" "), needed).await?;
+                let base = self.settings_now()?;
+                let grant = Box::pin(grants::allow(&base, &name.join(" "), needed)).await?;
                 Done::text(skills::allowed(&grant))
             }
             ["disallow", name @ .., needed] if !name.is_empty() => {
                 let base = self.settings_now()?;
-                let taken = grants::disallow(&base, &name.join(" "), Some(needed)).await?;
+                let name = name.join(" ");
+                let taken = Box::pin(grants::disallow(&base, &name, Some(needed))).await?;
                 Done::text(skills::disallowed(taken))
             }
             _ => {
