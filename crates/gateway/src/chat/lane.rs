@@ -46,6 +46,8 @@ const CROWD: usize = 64;
 /// A lane belongs to its process for so long, unless that says otherwise in time.
 const LEASE: Duration = Duration::from_secs(60);
 const RENEWAL: Duration = Duration::from_secs(20);
+/// A session that rests for so long after it was told something has not heard it.
+const SAID_MAX: Duration = Duration::from_secs(5);
 /// After the store refused something.
 const STORE_RETRY: Duration = Duration::from_secs(2);
 
@@ -118,6 +120,8 @@ struct OpenedSession {
     /// The mutex is never locked: it makes the lane `Sync`.
     events: Mutex<Events>,
     is_idle: bool,
+    /// When it was last heard to rest.
+    rests_since: Option<Instant>,
     /// It has a turn that a crash cut short, or that we have not heard of, and has not said yet that it goes on.
     is_resuming: bool,
 }
@@ -224,9 +228,10 @@ impl Lane {
         self.seat.is_some()
     }
 
-    /// No words wait any more: others have the room.
+    /// No words wait any more: others have the room, unless a turn is about to begin.
     fn leave_queue(&mut self) {
-        if self.news.is_none() {
+        let is_beginning = !self.said.is_empty() || self.preparing.is_some();
+        if self.news.is_none() && !is_beginning {
             self.seat = None;
             self.queue = None;
         }
@@ -341,7 +346,29 @@ impl Lane {
         self.looked = Instant::now();
         let is_waiting = self.take_in().await?;
         self.tell_news().await;
+        self.say_again().await;
         Ok(is_waiting)
+    }
+
+    /// A session that rests although it was told something has lost it: the store refused what would have come of that. It still
+    /// waits in the inbox, and is said to a session that is opened anew.
+    async fn say_again(&mut self) {
+        let session = self.session.as_ref().filter(|session| session.is_idle);
+        let Some(rests_since) = session.and_then(|session| session.rests_since) else {
+            return;
+        };
+        if self.turn.is_some() || self.said.is_empty() {
+            return;
+        }
+        let due = rests_since + SAID_MAX;
+        if due > Instant::now() {
+            self.look_at = Some(self.look_at.map_or(due, |at| at.min(due)));
+            return;
+        }
+        tracing::warn!(lane = self.key, "what was said is said again");
+        self.close_session().await;
+        self.lose_session();
+        self.wants_look = true;
     }
 
     /// What a process beside the conversation has to tell begins a turn of its own, once nothing else does.
@@ -714,6 +741,9 @@ impl Lane {
         }
         if let Some(session) = &mut self.session {
             session.is_idle = rests(&event).unwrap_or(session.is_idle);
+            if matches!(event, Event::Idle) {
+                session.rests_since = Some(Instant::now());
+            }
             if matches!(
                 event,
                 Event::Idle | Event::TurnResumed { .. } | Event::TurnStarted { .. }

@@ -82,6 +82,7 @@ impl Lane {
                     handle,
                     events,
                     is_idle,
+                    rests_since: None,
                     // A turn that runs is told from its beginning.
                     is_resuming: !is_idle,
                 });
@@ -103,6 +104,7 @@ impl Lane {
             handle: running.handle,
             events: Mutex::new(running.events),
             is_idle: false,
+            rests_since: None,
         });
         if wanted.is_none() {
             self.tell_hooks("session:start", &[]);

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::intake::account_of;
 use super::working::Progress;
-use super::{Lane, RunningTurn, STORE_RETRY};
+use super::{Lane, RunningTurn};
 use crate::chat::lanes::LeftTurn;
 use crate::chat::manner::ReplyTo;
 use crate::chat::reply::{ReplyPlace, ReplyWriter};
@@ -279,9 +279,6 @@ impl Lane {
             self.tell_hooks("agent:end", &[("end", end)]);
         }
         let Some(mut turn) = self.turn.take_if(|turn| turn.id == *id) else {
-            if matches!(end, TurnEnd::Broken { .. }) && !self.said.is_empty() {
-                self.begin_anew().await;
-            }
             return Ok(());
         };
         self.forget_questions();
@@ -310,15 +307,6 @@ impl Lane {
         }
         self.mark(&turn, reaction(end)).await;
         self.keep_chat().await
-    }
-
-    /// What was handed to the session began no turn, because the store refused that. It still waits in the inbox, and is said to
-    /// a session that is opened anew.
-    async fn begin_anew(&mut self) {
-        tokio::time::sleep(STORE_RETRY).await;
-        self.close_session().await;
-        self.lose_session();
-        self.wants_look = true;
     }
 
     /// Puts the answer of a turn into the outbox as the log has it: what is there already is not put again.
