@@ -39,12 +39,18 @@ async fn nobody_has_more_turns_than_the_limit_also_after_a_restart() {
     bot.kill();
     bot.start();
     bot.say("four");
-    bot.expect(ALICE, "told again", |texts| texts.len() == 4);
+    // Killed right behind the message, the next process may send that once more, marked.
+    bot.expect(ALICE, "told again", |texts| {
+        let told = texts
+            .iter()
+            .filter(|text| text.starts_with("You have asked"));
+        told.count() == 2
+    });
     // Somebody else is served, and commands are no turns.
     bot.telegram.say_as(BOB, "Bob", "and me?");
     last(&bot, BOB, "yes");
     bot.say("/version");
-    bot.expect(ALICE, "a version", |texts| texts.len() == 5);
+    last(&bot, ALICE, "hermes");
     assert_eq!(bot.requests().len(), 3);
 }
 
