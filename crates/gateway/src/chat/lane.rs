@@ -667,6 +667,7 @@ impl Lane {
             delivery: Arc::clone(&parts.delivery),
             to: chat.address.clone(),
             replies_to,
+            shows_previews: parts.manner.shows_previews,
             guest: self.guest(),
             lease: self.lease.clone(),
         })

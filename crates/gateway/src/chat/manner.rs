@@ -15,6 +15,8 @@ const PROMPT_CHARS_MAX: usize = 8_000;
 pub struct Manner {
     pub reply_to: ReplyTo,
     pub shows_typing: bool,
+    /// Replies are shown while they are written, where the settings want that at all.
+    pub shows_previews: bool,
     /// What people see of the calls of a turn.
     pub shows_calls: ShowsCalls,
     /// By the id of a chat, of a thread, or of the chat a thread belongs to.
@@ -46,6 +48,7 @@ impl Default for Manner {
         Self {
             reply_to: ReplyTo::default(),
             shows_typing: true,
+            shows_previews: true,
             shows_calls: ShowsCalls::default(),
             chats: BTreeMap::new(),
         }
@@ -64,6 +67,7 @@ impl Manner {
                 _ => ReplyTo::InGroups,
             },
             shows_typing: settings.switch("typing_indicator", true),
+            shows_previews: settings.switch("streaming", true),
             shows_calls: calls(settings, shows_calls),
             chats: chats(settings),
         }

@@ -35,6 +35,8 @@ pub(super) struct ReplyPlace {
     pub(super) delivery: Arc<Delivery>,
     pub(super) to: Address,
     pub(super) replies_to: Option<MessageId>,
+    /// It is shown there while it is written.
+    pub(super) shows_previews: bool,
     /// Whoever reads it is not the owner of the home.
     pub(super) guest: Option<String>,
     /// The lane's right to write.
@@ -176,7 +178,8 @@ impl ReplyWriter {
     pub(super) fn preview_due(&self, ports: &ChatPorts) -> Option<Instant> {
         let can_edit = self.place.channel.facts().edit_interval.is_some() || self.drafts(ports);
         let is_new = self.shown() != Some(&self.text);
-        let is_shown = ports.settings.now().shows_previews || self.shows_work();
+        let shows_words = self.place.shows_previews && ports.settings.now().shows_previews;
+        let is_shown = shows_words || self.shows_work();
         let is_wanted = is_shown && can_edit && self.failures < FAILURES_MAX;
         (is_wanted && is_new && self.has_text() && !may_be_silence(&self.text))
             .then_some(self.next_preview)

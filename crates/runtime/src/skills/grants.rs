@@ -29,13 +29,12 @@ const GRANTS_MAX: usize = 100;
 /// Another process writes for milliseconds.
 const LOCK_TIME_MAX: Duration = Duration::from_secs(10);
 /// Beginnings of variables that are for Hermes itself: its services, and the models that it asks.
-const OWN_PREFIXES: [&str; 12] = [
+const OWN_PREFIXES: [&str; 11] = [
     "ANTHROPIC_",
     "API_SERVER_",
     "CLAUDE_CODE_",
     "CUSTOM_API_",
     "DAYTONA_",
-    "EMAIL_",
     "GATEWAY_",
     "HERMES_",
     "HONCHO_",

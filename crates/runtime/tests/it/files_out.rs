@@ -47,6 +47,10 @@ async fn what_is_empty_or_too_large_stays_and_nothing_of_it_is_kept() {
 }
 
 #[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "files have the time of the machine"
+)]
 async fn copies_are_forgotten_in_time_but_for_those_that_wait() {
     let process = Process::start().await;
     let files = FilesOut::chosen(process.runtime.base()).unwrap();

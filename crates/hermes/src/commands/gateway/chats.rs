@@ -65,6 +65,8 @@ const SHARED: &[&str] = &[
     "home_channel",
     "home_channel_thread_id",
     "reply_to_mode",
+    "streaming",
+    "tool_progress",
     "typing_indicator",
     "free_response_topics",
     "guest_mode",
@@ -501,13 +503,24 @@ pub(super) fn variable_of(platform: &Platform, key: &str) -> String {
 
 /// What `display` says of a platform, or of all.
 fn shown(base: &Base, platform: &Platform) -> BTreeMap<String, Value> {
-    let own = format!("display.platforms.{}.tool_progress", platform.name);
-    let keys = [own.as_str(), "display.tool_progress"];
-    let mut said = keys.into_iter().filter_map(|key| base.settings.get(key));
-    let said = said.find(|value| !value.is_null() && **value != "");
-    said.map(|value| ("tool_progress".to_owned(), value.clone()))
-        .into_iter()
+    let of_all = |name: &str| match name {
+        "tool_progress" => base.settings.get("display.tool_progress"),
+        _ => None,
+    };
+    let said = |name: &str| {
+        let own = format!("display.platforms.{}.{name}", platform.name);
+        let said = base.settings.get(&own).filter(|value| is_said(value));
+        said.or_else(|| of_all(name).filter(|value| is_said(value)))
+            .cloned()
+    };
+    let names = ["streaming", "tool_progress"].into_iter();
+    names
+        .filter_map(|name| Some((name.to_owned(), said(name)?)))
         .collect()
+}
+
+fn is_said(value: &Value) -> bool {
+    !value.is_null() && *value != ""
 }
 
 /// What files and the environment say of a platform; the environment first.

@@ -293,7 +293,7 @@ async fn a_guest_has_the_servers_that_are_for_guests_and_no_others() {
         weather.url()
     );
     let call = |id: &str, server: &str, word: &str| {
-        Answer::call(id, &format!("mcp__{server}__append"), json!({"word": word}))
+        Answer::call(id, format!("mcp__{server}__append"), json!({"word": word}))
     };
     let script = Script::new([
         call("c1", "mail", "owner"),
