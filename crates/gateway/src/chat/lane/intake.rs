@@ -418,6 +418,10 @@ impl Lane {
             self.leave_queue();
             return self.speak(format!("{}{words}", words::NOT_NOW), ids).await;
         }
+        if self.is_resuming() {
+            // A turn goes on that was cut short: the words meet it, once it says so.
+            return Ok(());
+        }
         self.keep_chat().await?;
         self.prepare(batch, Telling::Say).await;
         Ok(())
