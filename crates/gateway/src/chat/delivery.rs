@@ -284,10 +284,11 @@ impl Delivery {
             None => Ok(Arrival::Unknown),
         };
         match arrival {
+            // What is there may be a preview of it: where messages can be edited, it is brought to its text.
             Ok(Arrival::Arrived(id)) => OutboxChange::Arrived {
                 part,
                 id,
-                is_current: entry.parts[part].body.is_some(),
+                is_current: entry.parts[part].body.is_some() && !self.can_edit(),
             },
             Ok(Arrival::NotArrived) => self.later("it was not sent"),
             _ => OutboxChange::Doubt {
@@ -295,6 +296,10 @@ impl Delivery {
                 error: "nobody knows whether it was sent".into(),
             },
         }
+    }
+
+    fn can_edit(&self) -> bool {
+        self.channel.facts().edit_interval.is_some()
     }
 
     /// Writes down what came of sending something. What the store refuses is known all the same, and written before anything
@@ -422,8 +427,8 @@ impl Delivery {
             Ok(id) => {
                 // A platform that knows the key may have a preview under it, and say that this is there.
                 let is_doubtful = entry.parts[part].is_doubtful;
-                let is_edited = self.channel.facts().edit_interval.is_some();
-                let may_be_preview = is_doubtful && is_edited && self.channel.knows_keys(&entry.to);
+                let may_be_preview =
+                    is_doubtful && self.can_edit() && self.channel.knows_keys(&entry.to);
                 let change = OutboxChange::Arrived {
                     part,
                     id,

@@ -583,7 +583,8 @@ fn waiting_tool(home: &Home, person: Option<&str>) -> (Notes, Arc<dyn Tool>) {
         write_approval: true,
         ..home.settings()
     });
-    (notes.clone(), staging_tool(notes, Conversations::none()))
+    let conversations = Conversations::of(home.store.clone());
+    (notes.clone(), staging_tool(notes, conversations))
 }
 
 #[tokio::test]
