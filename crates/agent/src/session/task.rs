@@ -85,7 +85,7 @@ impl SessionTask {
         }
     }
 
-    /// Takes ops until every handle is dropped and the work is done.
+    /// Takes ops until every handle is dropped and the work is done. What a session needs only while it works is in boxes: most rest.
     pub(super) async fn run(mut self, mut ops: mpsc::Receiver<Op>) {
         self.take_up_background();
         for queued in self.queue.waiting(&self.steering) {
@@ -93,13 +93,13 @@ impl SessionTask {
         }
         loop {
             if let Some(open) = self.open_turn.take() {
-                self.take_up(open, &mut ops).await;
+                Box::pin(self.take_up(open, &mut ops)).await;
                 continue;
             }
             let Some(input) = self.next_input(&mut ops).await else {
                 return self.close().await;
             };
-            self.begin_turn(input, &mut ops).await;
+            Box::pin(self.begin_turn(input, &mut ops)).await;
         }
     }
 
@@ -175,14 +175,14 @@ impl SessionTask {
                     self.enqueue(message, WaitsFor::NextTurn);
                 }
                 Op::Rewind { turns } => {
-                    self.rewind(turns).await;
+                    Box::pin(self.rewind(turns)).await;
                 }
                 Op::Retry => {
-                    if let Some(again) = self.rewind(1).await {
+                    if let Some(again) = Box::pin(self.rewind(1)).await {
                         return Some(Input::Said(again));
                     }
                 }
-                Op::Compact { topic } => self.compact(topic.as_deref(), ops).await,
+                Op::Compact { topic } => Box::pin(self.compact(topic.as_deref(), ops)).await,
                 Op::Interrupt => self.background.interrupt(),
                 Op::Answer { .. } | Op::Respond { .. } => {}
             }

@@ -151,6 +151,7 @@ async fn an_idle_conversation_costs_little() {
         sessions.push(process.runtime.open(options.clone()).await.unwrap());
     }
     let each = resident_bytes().saturating_sub(before) / SESSIONS;
+    println!("an idle session costs {each} bytes");
     assert!(each <= IDLE_BYTES_MAX, "an idle session costs {each} bytes");
 }
 

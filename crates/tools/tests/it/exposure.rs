@@ -31,6 +31,11 @@ const NAMED_ELSEWHERE: &[(&str, &[&str], &str)] = &[
         "the scripted model of the demo calls them, as a model does",
     ),
     (
+        "learning/src/grounding.rs",
+        &["read_file", "search_files"],
+        "what files of the project say is not judged like what strangers say",
+    ),
+    (
         "tools/src/toolset.rs",
         &["clarify", "terminal", "todo"],
         "toolsets of these names",
