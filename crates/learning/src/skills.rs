@@ -48,6 +48,7 @@ pub use publish::Package;
 pub use told::{Inline, InlineShell, Preloaded, Told};
 pub use usage::{Happened, Record, State, Usage};
 
+use crate::blocking::blocking;
 use error::Doing as _;
 
 /// Another process takes milliseconds to change a skill.
@@ -166,13 +167,5 @@ impl Skills {
     fn log(&self) -> Result<&Arc<dyn LearningLog>, SkillError> {
         let log = self.log.as_ref();
         log.ok_or_else(|| SkillError::asked("skills cannot be changed here"))
-    }
-}
-
-/// Runs work that waits for the disk.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
